@@ -1,7 +1,9 @@
-//! Transports on which each request has a way of its own to the peer and back, such as an HTTP request and its response.
+//! Exchange transports: each request has its own way to the peer and back, such as an HTTP request
+//! and its response.
 //!
-//! There is no stream to be read for everybody: the thread that sends a request waits for what comes for it, and hands that on. So a
-//! [`Carrier`] stands in the place of [`Receiver`](super::Receiver) and, for requests, of [`Sender`](super::Sender).
+//! They have no common stream to read. The thread that sends a request also receives the messages
+//! for it, and delivers them. So a [`Carrier`] takes the place of [`Receiver`](super::Receiver)
+//! and, for requests, of [`Sender`](super::Sender).
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -16,55 +18,57 @@ use crate::error::{Error, ErrorKind, Result};
 /// A header field.
 pub(crate) type Field = (Cow<'static, str>, Cow<'static, str>);
 
-/// How a message relates to the state that a peer may keep between messages.
+/// How a request relates to the state that a peer keeps between messages.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Manner {
     /// It belongs to the session, if there is one.
     #[default]
     InSession,
-    /// It opens one.
+    /// It opens a session.
     OpensSession,
-    /// It stands alone, and carries these header fields.
+    /// It is independent of a session, and carries these header fields.
     Stateless(Vec<Field>),
 }
 
-/// Takes what comes, on the thread that waits for it; says when it was enough.
+/// Receives the messages of an exchange, on the thread that waits for them. Returns `Break` when it
+/// needs no more.
 pub(crate) type Deliver<'a> = dyn FnMut(Received) -> ControlFlow<()> + 'a;
 
-/// How an exchange went.
+/// How an exchange ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Carried {
-    /// What came was enough.
+    /// The receiver of the messages needs no more.
     Answered,
-    /// It was sent; what belongs to it comes by another way.
+    /// The request was sent; its messages arrive on another stream.
     Elsewhere,
 }
 
-/// How listening to what belongs to no request goes.
+/// An event of the stream for messages that belong to no request.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
 pub(crate) enum Listening {
-    /// It is clear whether there is something to listen to. May be told more than once.
+    /// The peer has answered whether it offers such a stream. May be reported more than once.
     Settled,
-    /// The stream can't be had at the moment, and may be asked for again.
+    /// The stream is not available now, and will be requested again.
     Refused {
         error: Error,
         /// Whether this is the first refusal in a row.
         is_new: bool,
-        /// Whether there was a stream in this session before.
+        /// Whether a stream was open before in this session.
         was_open: bool,
     },
-    /// The stream is there again. What was sent meanwhile may have been missed.
+    /// The stream is open again. Messages may have been lost in between.
     Back,
 }
 
-/// Carries each request and what comes for it.
+/// A transport of request and response exchanges.
 pub(crate) trait Carrier: Send + Sync + fmt::Debug {
-    /// Sends a request and delivers what comes for it, until that is enough.
+    /// Sends a request and delivers the messages for it until the receiver needs no more. Blocks.
     ///
     /// # Errors
     ///
-    /// What went wrong, and whether the request had been sent. When `ticket` is over, the error says nothing.
+    /// The failure, and whether the request had been sent. The error has no meaning when `ticket`
+    /// is over.
     fn exchange(
         &self,
         request: &SessionMessage,
@@ -72,30 +76,31 @@ pub(crate) trait Carrier: Send + Sync + fmt::Debug {
         deliver: &mut Deliver<'_>,
     ) -> Result<Carried>;
 
-    /// Sends what has no answer, until `deadline`.
+    /// Sends a message that has no answer. Blocks until `deadline` at most.
     ///
     /// # Errors
     ///
-    /// When the peer did not take it.
+    /// An error when the peer did not accept it.
     fn post(&self, message: &SessionMessage, deadline: Option<Instant>) -> Result<()>;
 
-    /// From now on the header names this revision, if one is given.
+    /// Sets the protocol revision for the header field of later requests; `None` sends none.
     fn agree(&self, revision: Option<&str>);
 
-    /// Delivers what belongs to no request, until the peer offers nothing of the kind, the session
-    /// is another one, or all is over. Tells `news` how that goes.
+    /// Delivers the messages that belong to no request, and reports events to `news`. Blocks until
+    /// the peer offers no such stream, the session changes, or the transport stops.
     ///
     /// # Errors
     ///
-    /// When the peer turned it down for a reason that will not pass.
+    /// An error when the peer refused the stream for a permanent reason.
     fn listen(&self, news: &mut dyn FnMut(Listening), deliver: &mut Deliver<'_>) -> Result<()>;
 
-    /// Speaks the first transport of this kind, on which everything that the peer sends comes by one stream: opens it, calls `settled` when
-    /// the peer has said where messages go, and delivers until the stream ends.
+    /// Uses the oldest transport of this kind, where all messages of the peer arrive on one stream.
+    /// Opens the stream, calls `settled` when the peer has named its endpoint for messages, and
+    /// delivers until the stream ends. Blocks.
     ///
     /// # Errors
     ///
-    /// When the peer does not know it, and when the stream has ended.
+    /// An error when the peer does not support it, and when the stream has ended.
     fn fall_back(
         &self,
         ticket: &Arc<Ticket>,
@@ -103,24 +108,27 @@ pub(crate) trait Carrier: Send + Sync + fmt::Debug {
         deliver: &mut Deliver<'_>,
     ) -> Result<()>;
 
-    /// Which session this is, counted; a later one means that it was lost. `None` when there is none.
+    /// Returns the number of the current session, `None` without a session. A higher number means
+    /// that the earlier session was lost.
     fn session(&self) -> Option<u64>;
 
-    /// Ends all exchanges; what is posted still goes out.
+    /// Ends all exchanges; messages without an answer are still sent.
     fn stop(&self);
 
-    /// Whether that was asked for: the connection ends.
+    /// Whether [`stop`](Self::stop) was called.
     fn has_stopped(&self) -> bool;
 
-    /// Another number whenever requests may be let in as somebody else, or to something else, than before.
+    /// Returns a number that changes whenever the identity or the scope of the credentials may have
+    /// changed.
     fn authorization(&self) -> u64;
 
-    /// How long people were asked in all while requests waited, for example to log in: nobody else's time is to be counted by that.
+    /// Returns for how long users were asked in all while requests waited, for example to log in.
+    /// This time is not to count against the timeouts of other calls.
     fn people_took(&self) -> Duration;
 }
 
 impl Halves {
-    /// An open transport on which each request has a way of its own. Its halves for streams are never asked.
+    /// Creates an open exchange transport. Its receiver and sender are not used.
     pub(crate) fn carried(carrier: Arc<dyn Carrier>, control: Arc<dyn Control>) -> Self {
         Self {
             receiver: Box::new(NoStream),
@@ -131,7 +139,7 @@ impl Halves {
     }
 }
 
-/// In the place of the halves that a carrier does without.
+/// A placeholder for the receiver and the sender of an exchange transport.
 #[derive(Debug)]
 struct NoStream;
 
@@ -154,38 +162,45 @@ impl Sender for NoStream {
     }
 }
 
-/// When an exchange is to be looked after again.
+/// The time of the next check of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
     Never,
     At(Instant),
-    /// Nobody waits any more.
+    /// The exchange is over: no thread waits for it any more.
     Over,
 }
 
-/// The right to wait for an exchange, which can be taken away from any thread: the wait ends at once then.
+/// The cancel handle of an exchange: it can end the exchange's wait from any thread, at once.
 pub(crate) struct Ticket {
     look: Box<LookHook>,
+    /// Guards whether the wait is over and how to interrupt it.
+    ///
+    /// Invariant: a waiter checks `over` and stores its shutdown handle under one lock, before it
+    /// blocks. [`end`](Self::end) sets `over` and takes the handle under the lock, then uses it. So
+    /// a waiter either does not block or is interrupted; no cancellation is lost. Neither the hook
+    /// nor the shutdown handle is called with the lock held, since both may use this handle.
     state: Mutex<State>,
     changed: Condvar,
 }
 
-/// Told the time, and whether a person is being asked meanwhile.
+/// Gets the time, and whether a user is being asked. Returns when to check again.
 type LookHook = dyn Fn(Instant, bool) -> Look + Send + Sync;
 
 #[derive(Default)]
 struct State {
     over: bool,
-    /// Ends what the waiting thread is blocked in.
+    /// The shutdown handle: interrupts the call in which the waiting thread blocks.
     brake: Option<Box<dyn FnOnce() + Send>>,
-    /// Since when a person is being asked.
+    /// Since when a user is being asked.
     held: Option<Instant>,
-    /// How long people were asked before.
+    /// For how long users were asked before that.
     held_for: Duration,
 }
 
 impl Ticket {
-    /// `look` is asked, on any thread, until when the exchange may go on. It is told whether a person is being asked at the time.
+    /// Creates a cancel handle. `look` returns how long the exchange may go on; it may run on any
+    /// thread. Its second argument is whether a user is being asked.
     pub(crate) fn new(look: impl Fn(Instant, bool) -> Look + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self {
             look: Box::new(look),
@@ -194,7 +209,7 @@ impl Ticket {
         })
     }
 
-    /// Ends at a point in time, if there is one.
+    /// Creates a cancel handle that ends at `deadline`, if there is one.
     pub(crate) fn until(deadline: Option<Instant>) -> Arc<Self> {
         Self::new(move |now, _| match deadline {
             None => Look::Never,
@@ -207,7 +222,7 @@ impl Ticket {
         lock(&self.state).over
     }
 
-    /// Nobody waits any more.
+    /// Ends the wait, and interrupts the waiting thread.
     pub(crate) fn end(&self) {
         let mut state = lock(&self.state);
         state.over = true;
@@ -219,7 +234,7 @@ impl Ticket {
         }
     }
 
-    /// Ends what the waiting thread is blocked in, but not the wait.
+    /// Interrupts the call in which the waiting thread blocks, but does not end the wait.
     pub(crate) fn pull(&self) {
         let brake = lock(&self.state).brake.take();
         if let Some(brake) = brake {
@@ -227,7 +242,7 @@ impl Ticket {
         }
     }
 
-    /// Asks when to look again, and ends the ticket when its time has come.
+    /// Returns when to check again. Ends the wait when its time has come.
     pub(crate) fn look(&self, now: Instant) -> Look {
         if self.is_over() {
             return Look::Over;
@@ -240,13 +255,13 @@ impl Ticket {
         look
     }
 
-    /// A person is asked from now on, or no longer.
+    /// Notes that a user is being asked from now on, or no longer.
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn hold(&self, is_held: bool, now: Instant) {
         if lock(&self.state).held.is_some() == is_held {
             return;
         }
-        // While it is still held: the time until now does not count.
+        // Check before the change: the time until now does not count against the exchange.
         self.look(now);
         let mut state = lock(&self.state);
         match state.held.take() {
@@ -255,14 +270,14 @@ impl Ticket {
         }
     }
 
-    /// How long people were asked in all.
+    /// Returns for how long users were asked in all.
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn held_for(&self) -> Duration {
         lock(&self.state).held_for
     }
 
-    /// The waiting thread is about to block; `brake` ends that, from another thread. Returns false, and forgets it, when nobody waits any
-    /// more.
+    /// Stores the shutdown handle of a thread that is about to block. Another thread may call it to
+    /// interrupt that. Returns false, and stores nothing, when the wait is over.
     pub(crate) fn engage(&self, brake: impl FnOnce() + Send + 'static) -> bool {
         let mut state = lock(&self.state);
         if !state.over {
@@ -271,12 +286,13 @@ impl Ticket {
         !state.over
     }
 
-    /// The waiting thread no longer blocks. Returns false when the brake was taken meanwhile: what it ends may end any moment.
+    /// Removes the shutdown handle: the thread no longer blocks. Returns false when another thread
+    /// has taken it meanwhile; the resource that it ends may be cut at any moment then.
     pub(crate) fn release(&self) -> bool {
         lock(&self.state).brake.take().is_some()
     }
 
-    /// Waits until a point in time; returns false when the ticket ended before.
+    /// Blocks until a point in time. Returns false when the wait ended before.
     pub(crate) fn pause(&self, until: Instant) -> bool {
         loop {
             let now = Instant::now();

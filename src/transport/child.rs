@@ -1,21 +1,24 @@
-//! A server run as a child process, and its orderly end.
+//! A transport to a server that runs as a child process, and the child's orderly end.
 //!
 //! ```text
 //!              close                 2 s, or ended         2 s, or ended
 //!  running ──────────▶ stdin closed ───────────▶ SIGTERM ───────────▶ SIGKILL
 //!     │                                 │            │                   │
-//!     └── ended by itself ──────────────┴────────────┴───────────────────┴──▶ rest of the group ended, reaped
+//!     ╰── ended by itself ──────────────┴────────────┴───────────────────┴──▶ rest of the group
+//!                                                                             ended, reaped
 //! ```
 //!
-//! The child leads a process group of its own, and the signals go to the whole group: behind a shell or a package runner it is the
-//! grandchild that serves. Who starts a session or group of its own leaves it and is not followed.
+//! The child leads a process group of its own. Signals go to the whole group, since behind a shell
+//! or a package runner the server is a grandchild. A process that starts its own session or group
+//! leaves this one, and gets no signal.
 //!
-//! Its standard input and output are socket pairs: they can be ended from any thread even when a grandchild holds the other end, and
-//! writing to one raises no SIGPIPE.
+//! Its standard input and output are socket pairs. Any thread can end them, even when a grandchild
+//! holds the other end, and a write to one raises no SIGPIPE.
 //!
-//! **Threads.** One, `mcplink-stderr`, while standard error is captured; closing joins it. Reading and writing happen on the thread that
-//! receives or sends; the one that receives also reaps a child that ended by itself. One more, `mcplink-parent`, of a child that
-//! [dies with its parent](Child::die_with_parent): it starts the child and stays until that has ended.
+//! **Threads.** `mcplink-stderr` runs while standard error is captured; closing joins it. For a
+//! child that [dies with its parent](Child::die_with_parent), `mcplink-parent` starts the child and
+//! runs until the child has ended. Reading and writing happen on the thread that receives or sends.
+//! The thread that receives also reaps a child that ended by itself.
 
 mod parent;
 mod stderr;
@@ -42,20 +45,25 @@ use parent::Parent;
 use stderr::Drainer;
 pub use stderr::{Stderr, StderrLines, StderrTail};
 
-/// How long the end of its output waits for the rest of the story: its exit status and last words.
+/// How long the end of the child's output waits for its exit status and last words.
 const FAREWELL: Duration = Duration::from_millis(300);
-/// The same for a failed write, which has a deadline of its own.
+/// How long a failed write waits for the child's exit status and last words. The write has a
+/// deadline of its own.
 const REFUSAL: Duration = Duration::from_millis(100);
-/// What a child gets, twice, with which no conversation came about.
+/// The grace time, used twice, of a child with which no conversation was established.
 const HURRY: Duration = Duration::from_millis(50);
-/// What a leader left behind gets between being asked and being killed.
+/// How long the rest of the process group gets between SIGTERM and SIGKILL.
 const REST_OF_GROUP: Duration = Duration::from_millis(500);
 
-/// The transport to a server that is started as a child process: messages on its standard input and output, one a line.
+/// The transport to a server that is started as a child process: messages on its standard input and
+/// output, one a line.
 ///
-/// The child starts in a process group of its own, with every signal unblocked and at its default, with descriptors 0, 1 and 2 only, and
-/// with few environment variables of this process: see [`inherit_env`](Self::inherit_env). It is ended by closing the connection or dropping
-/// it: see [`grace`](Self::grace). When the program that was started ends, the connection ends, whatever that has left running.
+/// The child starts in a process group of its own. Every signal is unblocked and has its default
+/// action. It gets the descriptors 0, 1 and 2 only, and few environment variables of this process:
+/// see [`inherit_env`](Self::inherit_env).
+///
+/// Closing or dropping the connection ends the child: see [`grace`](Self::grace). When the started
+/// program ends, the connection ends, even if processes that it started still run.
 ///
 /// Spec: Transports, "stdio" (every revision); Lifecycle, "Shutdown".
 ///
@@ -83,31 +91,31 @@ pub struct Child {
     grace: Duration,
 }
 
-/// Which environment variables of this process a child gets.
+/// The environment variables of this process that a child inherits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Inherits {
-    /// Those that say where and for whom it runs.
+    /// The variables of [`USUAL`], and those whose names begin with `LC_`.
     Usual,
     All,
     Nothing,
 }
 
-/// What is said of one environment variable.
+/// The setting of one environment variable.
 #[derive(Clone)]
 enum Variable {
     Set(OsString),
-    /// As this process has it.
+    /// The value that it has in this process.
     Passed,
     Removed,
 }
 
-/// The environment variables that are inherited by default, besides those whose names begin with `LC_`.
+/// The environment variables that are inherited by default, besides `LC_*`.
 const USUAL: [&str; 8] = [
     "HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER",
 ];
 
 impl fmt::Debug for Child {
-    /// Without arguments and environment, which may hold secrets.
+    /// Omits arguments and environment, which may hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Child")
             .field("program", &self.program)
@@ -116,10 +124,11 @@ impl fmt::Debug for Child {
 }
 
 impl Child {
-    /// Will start `program` when the connection is opened.
+    /// Creates a transport that starts `program` when the connection is opened.
     ///
-    /// A name without a slash is looked for in the child's own `PATH` (this process's, unless [`env`](Self::env) sets another). A
-    /// relative path counts from this process's working directory.
+    /// A name without a slash is searched in the child's own `PATH` (this process's, unless
+    /// [`env`](Self::env) sets another). A relative path is relative to this process's working
+    /// directory.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self {
             program: program.as_ref().to_owned(),
@@ -135,7 +144,7 @@ impl Child {
         }
     }
 
-    /// Adds an argument. It reaches the program as it is: no shell is involved.
+    /// Adds an argument. It is passed unchanged: no shell is involved.
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.args.push(arg.as_ref().to_owned());
         self
@@ -148,69 +157,74 @@ impl Child {
         self
     }
 
-    /// Sets an environment variable, beside those that are inherited: see [`inherit_env`](Self::inherit_env).
+    /// Sets an environment variable, in addition to the inherited ones: see
+    /// [`inherit_env`](Self::inherit_env).
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         let value = Variable::Set(value.as_ref().to_owned());
         self.env.insert(name.as_ref().to_owned(), value);
         self
     }
 
-    /// Passes an environment variable of this process on, as it is when the child is started. One that is not set then is left out.
+    /// Passes an environment variable of this process on, with its value when the child is started.
+    /// A variable that is not set then is omitted.
     pub fn pass_env(mut self, name: impl AsRef<OsStr>) -> Self {
         self.env.insert(name.as_ref().to_owned(), Variable::Passed);
         self
     }
 
-    /// Inherits every environment variable of this process. Defaults to the usual ones only: `HOME`, `LANG`, `LC_*`, `LOGNAME`, `PATH`,
-    /// `SHELL`, `TERM`, `TMPDIR` and `USER`. The others may be secrets of this process, such as keys, which are none of a server's business.
+    /// Inherits every environment variable of this process. By default only these are inherited:
+    /// `HOME`, `LANG`, `LC_*`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `TMPDIR` and `USER`. The others
+    /// may be secrets, such as keys, that a server should not see.
     pub fn inherit_env(mut self) -> Self {
         self.inherits = Inherits::All;
         self
     }
 
-    /// Keeps an environment variable from being inherited.
+    /// Prevents an environment variable from being inherited.
     pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
         self.env.insert(name.as_ref().to_owned(), Variable::Removed);
         self
     }
 
-    /// Inherits no environment variable, and forgets those set so far.
+    /// Inherits no environment variable, and removes the variables set so far.
     pub fn env_clear(mut self) -> Self {
         self.inherits = Inherits::Nothing;
         self.env.clear();
         self
     }
 
-    /// Whether the system kills the child (SIGKILL) when this process ends, however it ends: a host that is killed leaves no child then.
-    /// Defaults to false: a child finds the end of its standard input, and may go on all the same.
+    /// Whether the system kills the child (SIGKILL) when this process ends, even if it is killed.
+    /// Defaults to false: then the child sees the end of its standard input, but may go on.
     ///
-    /// The child is killed only; what it has started finds the end of its standard input. The system binds a child to the thread that
-    /// starts it, so a thread of its own does that and stays until the child has ended. It costs a `fork` of this process. A program that is
-    /// set-user-ID or has capabilities of its own is not bound. Linux only (`PR_SET_PDEATHSIG`): elsewhere opening fails with
-    /// [`ErrorKind::Unsupported`].
+    /// Only the child is killed; processes that it started see the end of their standard input. The
+    /// system binds a child to the thread that starts it. So a separate thread starts it, and runs
+    /// until the child has ended. It costs a `fork` of this process.
+    ///
+    /// A program that is set-user-ID or has capabilities of its own is not bound. Linux only
+    /// (`PR_SET_PDEATHSIG`): elsewhere opening fails with [`ErrorKind::Unsupported`].
     pub fn die_with_parent(mut self, dies: bool) -> Self {
         self.dies_with_parent = dies;
         self
     }
 
-    /// Starts it in `directory`. Defaults to the working directory of this process.
+    /// Sets the working directory. Defaults to that of this process.
     pub fn current_dir(mut self, directory: impl AsRef<Path>) -> Self {
         self.directory = Some(directory.as_ref().to_owned());
         self
     }
 
-    /// Says what becomes of its standard error. Defaults to [`Stderr::Capture`].
+    /// Sets where the standard error goes. Defaults to [`Stderr::Capture`].
     pub fn stderr(mut self, stderr: Stderr) -> Self {
         self.stderr = stderr;
         self
     }
 
-    /// What is kept of its standard error, for reading while it runs and after.
+    /// Returns the last part of the standard error, while the child runs and after it.
     pub fn stderr_tail(&self) -> StderrTail {
         self.tail.clone()
     }
 
-    /// Whether its standard input and output are pipes. Defaults to false: they are sockets.
+    /// Whether its standard input and output are pipes instead of sockets. Defaults to false.
     ///
     /// Only a program that opens `/dev/stdin` or `/dev/stdout` by name needs pipes.
     pub fn pipes(mut self, pipes: bool) -> Self {
@@ -218,8 +232,9 @@ impl Child {
         self
     }
 
-    /// How long it may take to leave after its standard input was closed, and once more after it was asked with SIGTERM. Defaults to
-    /// 2 seconds, so closing is over after little more than 4; at most an hour. A child that leaves sooner is waited for no longer.
+    /// Sets how long the child may take to end after its standard input was closed, and again after
+    /// SIGTERM. Defaults to 2 seconds, so closing takes little more than 4; at most an hour.
+    /// Closing does not wait longer than the child runs.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace.min(Duration::from_secs(3600));
         self
@@ -257,7 +272,7 @@ impl Child {
         let (ends, stdin, stdout) = self
             .streams()
             .map_err(|error| Error::io(format_args!("making streams for '{name}'"), error))?;
-        // Another child of the same description has words of its own.
+        // Another child started from the same settings has its own last words.
         let tail = StderrTail::default();
         let (stderr, drainer) = match self.stderr {
             Stderr::Inherit => (spawn::Stderr::Inherit, None),
@@ -298,7 +313,7 @@ impl Child {
         })
     }
 
-    /// Our ends, and the child's standard input and output.
+    /// Creates the streams: our ends, and the child's standard input and output.
     fn streams(&self) -> io::Result<((WriteEnd, ReadEnd), OwnedFd, OwnedFd)> {
         if self.pipes {
             let (stdin, to_child) = fd::pipe()?;
@@ -317,7 +332,8 @@ impl Child {
     }
 }
 
-/// A value that begins like this is a function of a shell, which a child might run.
+/// Whether a variable is inherited by default. A value that begins with `()` is a shell function,
+/// which a shell that the child runs would import (Shellshock).
 fn is_usual((name, value): &(OsString, OsString)) -> bool {
     let is_usual = USUAL.iter().any(|usual| name == usual) || name.as_bytes().starts_with(b"LC_");
     is_usual && !value.as_bytes().starts_with(b"()")
@@ -336,7 +352,8 @@ fn captured(
 impl Transport for Child {
     /// Starts the child.
     ///
-    /// Fails with [`ErrorKind::Spawn`] when it can't be started and [`ErrorKind::Invalid`] when an argument or variable holds a NUL.
+    /// Fails with [`ErrorKind::Spawn`] when it can't be started, and with [`ErrorKind::Invalid`]
+    /// when an argument or variable has a NUL byte.
     fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
         let shared = Arc::new(self.start(&limits.threads)?);
         let input = ChildOutput {
@@ -355,7 +372,7 @@ impl Transport for Child {
         Some(Box::new(self.clone()))
     }
 
-    /// The command line, and the directory if one was set.
+    /// Returns the command line, and the directory if one was set.
     fn address(&self) -> Option<String> {
         let words = std::iter::once(&self.program).chain(&self.args);
         let words: Vec<String> = words.map(|word| format!("{word:?}")).collect();
@@ -367,7 +384,7 @@ impl Transport for Child {
     }
 }
 
-/// What the halves share. When the last of them goes, the child is ended.
+/// The state that the parts share. When the last part is dropped, the child is ended.
 #[derive(Debug)]
 struct Shared {
     process: Process,
@@ -375,21 +392,24 @@ struct Shared {
     stdout: ReadEnd,
     drainer: Option<Drainer>,
     tail: StderrTail,
-    /// Something was sent since the child last answered.
+    /// Whether something was sent since the child last answered. A hint for error texts.
     sent_since_answer: AtomicBool,
     /// The thread that started the child, if the system binds the child to it.
     parent: Option<Parent>,
     peer: String,
     grace: Duration,
-    /// Set before anything is ended, so that an end that we made is told from one that the child made.
+    /// Invariant: set before any stream or process is ended. So an end that this side caused is
+    /// never reported as one that the child caused.
     closing: AtomicBool,
-    /// Whether the ladder has been climbed. Held meanwhile, so that whoever closes too returns when it is over.
+    /// Whether the escalation (stdin, SIGTERM, SIGKILL) is done. A closer holds the lock meanwhile,
+    /// so a concurrent close does not return before the child has ended.
     ladder: Mutex<bool>,
 }
 
 impl Shared {
     fn close(&self, grace: Duration) {
-        // After a fork the child is the other process's; here there are only descriptors to close, by dropping.
+        // After a fork the child belongs to the other process. Here only the descriptors are
+        // closed, on drop.
         if !self.process.is_ours() {
             return;
         }
@@ -404,7 +424,7 @@ impl Shared {
         if let Some(parent) = &self.parent {
             parent.finish();
         }
-        // Not under the lock: the callback of the drainer may be closing too.
+        // Outside of the lock: the drainer's callback may close, too, and would deadlock.
         if let Some(drainer) = &self.drainer {
             drainer.finish();
         }
@@ -417,7 +437,7 @@ impl Shared {
             self.process.signal_group(Signal::Terminate);
             if !leaves() {
                 self.process.signal_group(Signal::Kill);
-                // Only a process that hangs in the kernel outlasts this.
+                // Only a process that hangs in the kernel runs longer than this.
                 self.process.wait(Instant::now() + Duration::from_secs(1));
             }
         }
@@ -425,7 +445,8 @@ impl Shared {
         self.stdout.end();
     }
 
-    /// Tells in words how it ended, and quotes its last ones; or, when it still runs, says that it `closed` what.
+    /// Returns an error that describes how the child ended, with its last words. If it still runs,
+    /// the error is that it closed its `closed`.
     fn obituary(&self, closed: &str, patience: Duration) -> Error {
         let deadline = Instant::now() + patience;
         let ended = self.process.wait(deadline);
@@ -452,19 +473,19 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         if self.process.is_ours() {
-            // Nobody will read: a child that writes had better know.
+            // No one reads any more: a child that writes gets an error instead of blocking.
             self.stdout.end();
             self.close(self.grace);
         }
     }
 }
 
-/// Standard output of the child: what we read.
+/// Standard output of the child, which we read.
 #[derive(Debug)]
 struct ChildOutput {
     shared: Arc<Shared>,
-    /// The child is there no more. Its end wakes the reader, which reaps it, and reads what it has written. Others may hold its output, but
-    /// nothing is expected of them.
+    /// The child has ended. Its end wakes the reader, which reaps it and then reads the output that
+    /// is left. Other processes may hold the output open, but are not waited for.
     has_ended: bool,
 }
 
@@ -502,7 +523,7 @@ impl Input for ChildOutput {
     }
 }
 
-/// Standard input of the child: what we write.
+/// Standard input of the child, which we write.
 #[derive(Debug)]
 struct ChildInput(Arc<Shared>);
 

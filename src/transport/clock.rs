@@ -1,4 +1,4 @@
-//! The time, for those who ask for each message and need it roughly, and times to come.
+//! A cheap, approximate clock for the path of each message, and overflow-safe deadlines.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 use super::sys::clock::{Tick, tick};
 
 thread_local! {
-    /// The last time that this thread asked for, and the tick in which it did.
+    /// The time that this thread has last read, and the tick in which it did.
     static LAST: Cell<Option<(Tick, Instant)>> = const { Cell::new(None) };
 }
 
-/// The time, or up to a tick of the system's clock before it, which is 1 to 10 ms. It costs a quarter of the exact one.
+/// Returns the time, or one up to a tick of the system's clock (1 to 10 ms) before it. It costs a
+/// quarter of `Instant::now`.
 pub(crate) fn about_now() -> Instant {
-    // In this order: the time is never from before the tick.
+    // Invariant: the tick is read before the time. So a cached time is never older than its tick.
     let tick = tick();
     if let Some((last, time)) = LAST.get()
         && tick == Some(last)
@@ -24,10 +25,10 @@ pub(crate) fn about_now() -> Instant {
     now
 }
 
-/// What the longest spans are taken for: they end where no clock counts to.
+/// The longest time span. Longer ones are shortened to it, so that no deadline overflows.
 pub(crate) const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// The time when `span` is over, a century from now at the latest.
+/// Returns the time after `span`, at most a century from now.
 pub(crate) fn after(span: Duration) -> Instant {
     Instant::now() + span.min(CENTURY)
 }

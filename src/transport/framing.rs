@@ -1,6 +1,7 @@
-//! What all byte streams share: a message is a line.
+//! Line framing, which all byte streams share: a message is a line.
 //!
-//! [`LineReceiver`] and [`LineSender`] do the framing over an [`Input`] and an [`Output`], which move bytes and know why a stream ended.
+//! [`LineReceiver`] and [`LineSender`] frame messages over an [`Input`] and an [`Output`]. Those
+//! move bytes, and know why a stream ended.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -12,22 +13,24 @@ use super::{Limits, Received, Receiver, Sender, SessionMessage};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::{Line, LineBuffer, append_line, end_line};
 
-/// Queued messages are joined into one write up to this size. A longer one goes alone, from its own buffer.
+/// Queued messages are joined into one write up to this size, in bytes. A longer one is written
+/// alone, from its own buffer.
 const JOINED_BYTES: usize = 64 << 10;
 
-/// Where the bytes of a stream come from.
+/// The source of a stream's bytes.
 pub(super) trait Input: Send + Debug {
-    /// Reads what is there, or waits for it.
+    /// Reads the bytes that are available; blocks for them, at most for `patience`.
     fn read(&mut self, room: &mut [u8], patience: Option<Duration>) -> io::Result<Piece>;
 
-    /// Whether [`read`](Self::read) heeds `patience`.
+    /// Whether [`read`](Self::read) respects `patience`.
     fn is_patient(&self) -> bool;
 
-    /// Tells why nothing more comes: an orderly end, or `failure`. Asked once, and may take a moment to find out.
+    /// Returns why the stream ended: in order, or with `failure`. It is called once, and may block
+    /// for a moment to find the reason.
     fn farewell(&mut self, failure: Option<io::Error>) -> Error;
 }
 
-/// What [`Input::read`] came back with.
+/// A result of [`Input::read`].
 #[derive(Debug)]
 pub(super) enum Piece {
     Bytes(usize),
@@ -35,24 +38,24 @@ pub(super) enum Piece {
     Nothing,
 }
 
-/// Where the bytes of a stream go.
+/// The destination of a stream's bytes.
 pub(super) trait Output: Send + Debug {
-    /// Writes until all is written or the deadline passes, and returns how much went out.
+    /// Writes until all bytes are written or the deadline passes. Returns how many were written.
     fn write(&mut self, bytes: &[u8], deadline: Instant) -> io::Result<usize>;
 
-    /// Tells what a failed write means.
+    /// Returns the error for a failed write.
     fn refusal(&self, failure: io::Error) -> Error;
 
-    /// Names the peer.
+    /// Returns the name of the peer.
     fn peer(&self) -> String;
 }
 
-/// The receiving half of every byte stream.
+/// The receiver of every byte stream.
 #[derive(Debug)]
 pub(super) struct LineReceiver<I> {
     input: I,
     lines: LineBuffer,
-    /// Why nothing more comes. The rest of the buffer is handed out first.
+    /// Why the stream ended. The rest of the buffer is returned first.
     end: Option<Error>,
 }
 
@@ -88,7 +91,7 @@ impl<I: Input> Receiver for LineReceiver<I> {
             if let Some(end) = &self.end {
                 return Err(end.clone());
             }
-            // The clock is asked only by who has to wait.
+            // Read the clock only if the thread has to wait.
             let left = match deadline {
                 Some(at) => Some(at.saturating_duration_since(Instant::now())),
                 None => {
@@ -124,11 +127,11 @@ impl<I: Input> Receiver for LineReceiver<I> {
     }
 }
 
-/// The sending half of every byte stream.
+/// The sender of every byte stream.
 #[derive(Debug)]
 pub(super) struct LineSender<O> {
     output: O,
-    /// What is on its way, of which `sent` bytes have left.
+    /// The bytes that are being sent; `sent` of them have left.
     current: Vec<u8>,
     sent: usize,
     /// How many bytes have left in all.
@@ -162,7 +165,7 @@ impl<O: Output> LineSender<O> {
         Err(Error::new(ErrorKind::Timeout, text))
     }
 
-    /// Takes the next message, and the ones behind it as long as they are small together.
+    /// Takes the next message, and more messages as long as they fit into one joined write.
     fn take_next(&mut self, queue: &mut VecDeque<SessionMessage>) -> bool {
         let Some(first) = queue.pop_front() else {
             return false;
@@ -206,7 +209,8 @@ impl<O: Output> Sender for LineSender<O> {
     }
 }
 
-/// What an I/O failure on an open stream means: mostly that the peer has gone.
+/// Returns the error for an I/O failure on an open stream, which mostly means that the peer has
+/// gone.
 pub(super) fn failure(peer: &str, doing: &str, error: io::Error) -> Error {
     use io::ErrorKind as Io;
     match error.kind() {
@@ -218,7 +222,7 @@ pub(super) fn failure(peer: &str, doing: &str, error: io::Error) -> Error {
     }
 }
 
-/// The connection to `peer` was ended by a call on this side.
+/// Returns the error for a connection that this side has closed.
 pub(super) fn closed_here(peer: &str) -> Error {
     let text = format!("the connection to '{peer}' was closed by this side");
     Error::new(ErrorKind::Closed, text)

@@ -1,7 +1,8 @@
-//! Two ends in one process: for tests, and for a server that lives inside its client's program.
+//! An in-memory transport: two ends in one process, for tests and for a server within its client's
+//! program.
 //!
-//! Messages are handed over whole, without a copy. A connection is made by [`pair`]; there is no framing; closing either end, or
-//! dropping it, is what the other side sees as the end.
+//! [`pair`] makes a connection. Messages are passed whole, without framing and without a copy. The
+//! peer sees the end of the connection when either end is closed or dropped.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
@@ -37,7 +38,7 @@ pub fn pair() -> (Memory, Memory) {
     (first, second)
 }
 
-/// One of two ends in one process, made by [`pair`].
+/// One end of an in-memory connection, made by [`pair`].
 #[derive(Debug)]
 pub struct Memory {
     ends: Arc<Ends>,
@@ -63,7 +64,7 @@ impl Transport for Memory {
     }
 }
 
-/// What the halves of one end share. When the last of them goes, the other end sees it.
+/// The state that the parts of one end share. When the last part is dropped, the connection closes.
 #[derive(Debug)]
 struct Ends {
     incoming: Arc<Queue>,
@@ -85,8 +86,10 @@ impl Drop for Ends {
 
 #[derive(Debug, Default)]
 struct Queue {
+    /// Guards all messages in one direction. A waiter checks it under the lock before it waits, so
+    /// a notification after a change can't be lost.
     state: Mutex<State>,
-    /// Told of every change of the state.
+    /// Notified after every change of the state.
     changed: Condvar,
 }
 
@@ -109,7 +112,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// `Ok(None)` when nothing came in time.
+    /// Takes the next message. Returns `Ok(None)` when none arrived in time.
     fn pop(&self, patience: Option<Duration>) -> Result<Option<SessionMessage>> {
         let deadline = patience.and_then(|patience| Instant::now().checked_add(patience));
         let mut state = lock(&self.state);
@@ -134,7 +137,8 @@ impl Queue {
         }
     }
 
-    /// Takes the front message of `from` when there is room for it, which an empty queue always has.
+    /// Moves messages from the front of `from` while there is room; blocks for room until the
+    /// deadline. An empty queue always has room for one.
     fn push(
         &self,
         from: &mut VecDeque<SessionMessage>,
@@ -206,7 +210,7 @@ impl Receiver for MemoryReceiver {
     }
 }
 
-/// Finds the id of a message that is too long, by the same road that lines take.
+/// Finds the id of a message that is too long, by the code that byte streams use.
 fn too_long(text: &[u8], max_bytes: usize) -> TooLong {
     let mut lines = LineBuffer::new(max_bytes);
     for mut piece in [text, b"\n"] {

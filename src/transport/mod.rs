@@ -1,19 +1,23 @@
-//! Moves session messages; opens none of them.
+//! Transports: move session messages without parsing them.
 //!
-//! A [`Transport`] is a way to reach one peer. [`open`](Transport::open)ed, it comes apart into three halves with one owner each:
+//! A [`Transport`] is a way to reach one peer. [`open`](Transport::open) splits it into three
+//! parts:
 //!
 //! ```text
-//!  Receiver   owned by whoever reads at the moment; blocks only for input
-//!  Sender     owned by whoever writes at the moment; blocks only until the deadline it is given
-//!  Control    shared; ends the other two from any thread, and ends the peer
+//!  Receiver   owned by the thread that reads at the moment; blocks only for input
+//!  Sender     owned by the thread that writes at the moment; blocks only until its deadline
+//!  Control    shared; any thread can end the other two parts, and the peer, through it
 //! ```
 //!
-//! **A transport of one's own** implements these traits. It has to keep messages whole and in order, carry UTF-8 JSON text unchanged, and
-//! end the receiver when [`Control::close`] is called; its documentation should say how a connection is made, how messages are framed
-//! and what tells the peer that a request was cancelled (M-TRAN-X-03, M-TRAN-X-04, L-STDIO-X-08). A byte stream needs none of that: see
-//! [`Stream`], which frames messages as lines.
+//! **A custom transport** implements these traits. It has to keep messages whole and in order,
+//! carry
+//! UTF-8 JSON text unchanged, and end the receiver when [`Control::close`] is called. Its
+//! documentation should say how a connection is made, how messages are framed, and how a
+//! cancellation reaches the peer. A byte stream needs no custom transport: [`Stream`] frames its
+//! messages as lines.
 //!
 //! Spec: Transports, "Custom Transports" (every revision).
+// M-TRAN-X-03, M-TRAN-X-04, L-STDIO-X-08
 
 #[cfg_attr(
     not(feature = "http-client"),
@@ -50,26 +54,26 @@ use self::carrier::{Carrier, Manner};
 use crate::error::Result;
 use crate::jsonrpc::{RequestId, TooLong};
 
-/// A lock that a panic elsewhere does not make unusable: what it guards is never left half changed.
+/// Locks a mutex, also after a panic poisoned it: the guarded value is never left half changed.
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A message on its way, with what only the transport needs to know about it.
+/// A message in transit, with the data that only the transport needs.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct SessionMessage {
     /// The JSON text: one message, or one batch.
     pub text: Vec<u8>,
-    /// The request that it belongs to: the one it answers, or during which it is sent. Transports with a stream for each request
-    /// choose the stream by it; others ignore it.
+    /// The request that this message belongs to: the one that it answers, or during which it is
+    /// sent. A transport with one stream per request chooses the stream by it; others ignore it.
     pub related: Option<RequestId>,
-    /// What a transport with header fields puts there.
+    /// The relation to a session and the header fields, for transports that have them.
     pub(crate) manner: Manner,
 }
 
 impl SessionMessage {
-    /// A message that belongs to no request.
+    /// Creates a message that belongs to no request.
     pub fn new(text: Vec<u8>) -> Self {
         Self {
             text,
@@ -78,14 +82,14 @@ impl SessionMessage {
         }
     }
 
-    /// Ties the message to the request that it belongs to.
+    /// Sets the request that the message belongs to.
     pub fn related_to(mut self, id: RequestId) -> Self {
         self.related = Some(id);
         self
     }
 }
 
-/// What [`Receiver::receive`] comes back with.
+/// A result of [`Receiver::receive`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Received {
@@ -93,27 +97,28 @@ pub enum Received {
     Message(SessionMessage),
     /// A message that exceeded [`Limits::max_message_bytes`] and was dropped.
     TooLong(TooLong),
-    /// Nothing came within the time given.
+    /// No message arrived in time.
     Nothing,
 }
 
-/// A way to reach one peer, not yet used.
+/// A way to reach one peer, not opened yet.
 pub trait Transport: Send + fmt::Debug {
-    /// Connects, or starts what there is to start. Called once, by the connection that takes the transport over.
+    /// Opens the transport: connects, or starts the peer. The connection that takes over the
+    /// transport calls it once.
     ///
     /// # Errors
     ///
-    /// When the peer can't be reached. Nothing is left behind then.
+    /// An error when the peer can't be reached. No resource stays open then.
     fn open(self: Box<Self>, limits: &Limits) -> Result<Halves>;
 
-    /// Another transport to a fresh peer of the same kind, where one can be made: a child process can be started once more. Defaults to
-    /// none.
+    /// Creates another transport, to a new peer of this kind, if that is possible. For example, a
+    /// child process can be started again. Defaults to `None`.
     fn again(&self) -> Option<Box<dyn Transport>> {
         None
     }
 
-    /// What names the peer beyond this connection, such as a command line: what was found out about it is remembered under this name.
-    /// Defaults to none.
+    /// Returns a name of the peer that outlasts this connection, such as a command line. Facts
+    /// about the peer are cached under this name. Defaults to `None`.
     fn address(&self) -> Option<String> {
         None
     }
@@ -133,22 +138,23 @@ impl Transport for Box<dyn Transport> {
     }
 }
 
-/// An open transport.
+/// The parts of an open transport.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Halves {
-    /// What comes in.
+    /// Receives messages.
     pub receiver: Box<dyn Receiver>,
-    /// What goes out.
+    /// Sends messages.
     pub sender: Box<dyn Sender>,
     /// Ends both.
     pub control: Arc<dyn Control>,
-    /// Where each request has a way of its own, it goes by this; nothing comes by the receiver then.
+    /// The exchange transport, if each request has its own exchange. Then the receiver returns no
+    /// messages.
     pub(crate) carrier: Option<Arc<dyn Carrier>>,
 }
 
 impl Halves {
-    /// Puts the halves of a transport of one's own together.
+    /// Combines the parts of a custom transport.
     pub fn new(
         receiver: Box<dyn Receiver>,
         sender: Box<dyn Sender>,
@@ -163,141 +169,171 @@ impl Halves {
     }
 }
 
-/// The incoming half of a transport.
+/// The incoming part of a transport.
 pub trait Receiver: Send + fmt::Debug {
-    /// Waits for the next message: without end, or for about `patience` when that is given.
+    /// Receives the next message. Blocks without limit, or for about `patience` if that is given.
     ///
-    /// A receiver that can't wait with a bound may ignore `patience` if [`is_patient`](Self::is_patient) says so.
+    /// A receiver that can't limit its wait may ignore `patience` if
+    /// [`is_patient`](Self::is_patient) returns false.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the peer has gone or [`Control::close`] was called, with what is known of
-    /// why; any other kind for a failure. Either way the connection is over.
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the peer has gone or [`Control::close`]
+    /// was called, with the reason if it is known; any other kind for a failure. Each of them ends
+    /// the connection.
     fn receive(&mut self, patience: Option<Duration>) -> Result<Received>;
 
-    /// Whether a message is there that [`receive`](Self::receive) will return without waiting.
+    /// Whether [`receive`](Self::receive) can return a message without blocking.
     fn has_message(&self) -> bool {
         false
     }
 
-    /// Whether [`receive`](Self::receive) heeds `patience`. Only then do waiting callers read for themselves.
+    /// Whether [`receive`](Self::receive) respects `patience`. If not, waiting callers don't read
+    /// for themselves.
     fn is_patient(&self) -> bool {
         false
     }
 
-    /// Takes back the memory of a message that was read at once, for the next one. Defaults to freeing it.
+    /// Returns the buffer of a message that was processed at once, for reuse. Defaults to freeing
+    /// it.
     fn reuse(&mut self, memory: Vec<u8>) {
         drop(memory);
     }
 }
 
-/// The outgoing half of a transport.
+/// The outgoing part of a transport.
 pub trait Sender: Send + fmt::Debug {
-    /// Sends messages from the front of the queue, in order, together where the transport can, until none is left or `deadline` passes.
+    /// Sends messages from the front of the queue, in order. Blocks until all are sent or
+    /// `deadline` passes. Several messages may be sent in one write.
     ///
-    /// A message is taken off the queue when it is this half's business alone. One that was cut by the deadline stays with the sender,
-    /// which finishes it first when it is called again, with an empty queue too. What was left in the queue stands at its front then.
+    /// A message leaves the queue when the sender has taken ownership of it. The sender keeps a
+    /// message that the deadline cut short. The next call sends its rest first, even if the queue
+    /// is empty. Messages that were not taken stay at the front of the queue.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) when the deadline passed with something unsent: call again to go on. Any other
-    /// kind ends the connection, and has it closed.
+    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) when the deadline passed before all was
+    /// sent: call again to continue. Any other kind ends the connection, which is then closed.
     fn send(&mut self, queue: &mut VecDeque<SessionMessage>, deadline: Instant) -> Result<()>;
 
-    /// How many bytes have left so far, so that a peer that reads slowly is told from one that reads nothing. A transport that does not count
-    /// them, as by default, says 0: then a message that has left counts alone.
+    /// Returns how many bytes were sent so far. So a slow peer can be distinguished from one that
+    /// reads nothing. Defaults to 0, for a transport that does not count bytes: then only whole
+    /// messages count.
     fn sent_bytes(&self) -> u64 {
         0
     }
 }
 
-/// What any thread can ask of an open transport.
+/// The part of an open transport that any thread may use.
 pub trait Control: Send + Sync + fmt::Debug {
-    /// Names the peer for error messages, for example `weather-server (process 4711)`.
+    /// Returns the name of the peer for error messages, for example
+    /// `weather-server (process 4711)`.
     fn peer(&self) -> String;
 
-    /// Ends both halves and the peer, if it is ours to end; idempotent and bounded in time. Called when the connection is closed or given up,
-    /// and when its [`Sender`] has failed; a receiver that has ended leaves it to who closes.
+    /// Ends both parts, and the peer if this side owns it. Idempotent and bounded in time.
     ///
-    /// Politely first: the peer is told that nothing more comes, and gets its time to leave, during which incoming messages have still to
-    /// be received. When this returns, [`Receiver::receive`] no longer blocks on any thread.
+    /// It is called when the connection is closed or given up, and when its [`Sender`] has failed.
+    /// A receiver that has ended does not call it.
+    ///
+    /// The close is orderly: the peer learns that no more input follows, and has some time to end.
+    /// Incoming messages are still to be received during that time. When this returns,
+    /// [`Receiver::receive`] no longer blocks on any thread.
     fn close(&self);
 
-    /// The same in a hurry, for a peer with which no conversation came about: what [`close`](Self::close) gives it time for takes a
-    /// moment at most. Defaults to `close`.
+    /// Like [`close`](Self::close), but gives the peer a moment at most. It is called when no
+    /// conversation with the peer was established. Defaults to `close`.
     fn close_at_once(&self) {
         self.close();
     }
 
-    /// A request of this side was answered: what the peer said outside of the protocol before that are not its
-    /// [last words](Self::last_words). Called by the thread that reads. Defaults to nothing.
+    /// Notes that the peer has answered a request. Its earlier output outside of the protocol then
+    /// does not count as its [last words](Self::last_words). The reading thread calls it. Does
+    /// nothing by default.
     fn note_answer(&self) {}
 
-    /// What the peer said outside of the protocol of late, to be quoted in an error. Defaults to nothing.
+    /// Returns recent output of the peer outside of the protocol, to be quoted in an error.
+    /// Defaults to `None`.
     fn last_words(&self) -> Option<String> {
         None
     }
 
-    /// Whether the peer has left something unread of what was sent to it, now or when it went. A client that opens a connection draws no
-    /// conclusion from the silence of a peer that has not read anything. Defaults to `None`: it is not known.
+    /// Whether the peer has not read all that was sent to it, now or when it ended. A client that
+    /// opens a connection ignores the silence of a peer that has read nothing. Defaults to `None`,
+    /// which means unknown.
     fn has_unread(&self) -> Option<bool> {
         None
     }
 }
 
-/// Upper bounds of a connection. Each has a defined answer when it is hit.
+/// Limits of a connection. Each has a defined answer when it is reached.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Longest message that is accepted, in bytes. Defaults to 16 MiB. A longer one is dropped: a request is answered with an error, a
-    /// response fails its call with [`ErrorKind::Limit`](crate::ErrorKind::Limit), and the connection lives on.
+    /// The longest accepted message, in bytes. Defaults to 16 MiB. A longer one is dropped: a
+    /// request is answered with an error, a response fails its call with
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit), and the connection stays open.
     ///
-    /// What is kept of a message as JSON trees, `_meta` and members that its type doesn't name, may take up to 64 MiB and four times its
-    /// length of memory. Beyond that it can't be read: a request gets *invalid params*, and a call fails with
-    /// [`ErrorKind::Protocol`](crate::ErrorKind::Protocol). Arguments, structured results and all that is given raw are no such trees.
+    /// `_meta` and members that a message's type doesn't name are kept as JSON trees. These trees
+    /// may take 64 MiB and four times the length of the message. Beyond that the message can't be
+    /// read: a request is answered with *invalid params*, and a call fails with
+    /// [`ErrorKind::Protocol`](crate::ErrorKind::Protocol). Arguments, structured results and all
+    /// raw values are not such trees.
     ///
-    /// Calls that a server keeps take so much for each of [`max_workers`](Self::max_workers) together, of all its connections, or 16 MiB if that is
-    /// more: those whose messages are longer than 64 KiB, or have more than 4 KiB of `_meta`, from when they come, others while they wait for
-    /// answers of the client or run as tasks. `_meta` counts as the trees that it may be. The results of tasks, those of more than 64 KiB, may take
-    /// so much once more. The next one fails with a "busy" error.
+    /// All pending calls of a server, of all its connections, share a budget of
+    /// [`max_workers`](Self::max_workers) times this (at least 16 MiB). Large calls (longer than
+    /// 64 KiB, or with more than 4 KiB of `_meta`) count from arrival. Others count while they wait
+    /// for client input or run as tasks. `_meta` counts with the size that its trees may have. Task
+    /// results longer than 64 KiB share a second budget of this size. The call that would exceed a
+    /// budget fails with a "busy" error.
     pub max_message_bytes: usize,
-    /// How deep arrays and objects may be nested in a message. Defaults to 128. A deeper message is answered with an error.
+    /// How deep arrays and objects may be nested in a message. Defaults to 128. A deeper message is
+    /// answered with an error.
     pub max_depth: usize,
-    /// How many bytes may wait for a peer that does not read. Defaults to 16 MiB. Callers that would exceed it wait until their
-    /// deadline; one message is always taken, whatever its size.
+    /// How many bytes may wait for a peer that does not read. Defaults to 16 MiB. At the limit,
+    /// callers wait until their deadline. One message is always accepted, whatever its size.
     pub max_queued_bytes: usize,
-    /// How many calls of ours may be in flight. Defaults to 10 000. The next one fails at once with
-    /// [`ErrorKind::Busy`](crate::ErrorKind::Busy).
+    /// How many calls of this side may be in flight. Defaults to 10 000. The next one fails at once
+    /// with [`ErrorKind::Busy`](crate::ErrorKind::Busy).
     pub max_calls: usize,
     /// How many requests of the peer may be in flight, running or waiting for a worker. Defaults to
-    /// 1 024. The next one is answered at once with a "busy" error. While it is the peer that does
-    /// not read its answers ([`max_queued_bytes`](Self::max_queued_bytes)), requests are held back
-    /// instead, up to as many bytes again; then no more input is taken.
+    /// 1 024. The next one is answered at once with a "busy" error.
+    ///
+    /// If the peer does not read its answers, though, requests are deferred instead of refused, up
+    /// to [`max_queued_bytes`](Self::max_queued_bytes) more. Then no more input is read.
     pub max_requests: usize,
-    /// How many calls of a legacy client may wait for it to answer what they ask; they do not count as requests in hand. Defaults to 1 024. The
-    /// next one fails, and nothing is asked for it.
+    /// How many calls of a legacy client may wait for input that they request from it. Defaults to
+    /// 1 024. They do not count as requests in flight. The next call fails, and its input is not
+    /// requested.
     pub max_questions: usize,
-    /// How many handlers may run at once; handlers that wait for an answer of the peer do not count. Defaults to 64.
+    /// How many handlers may run at once. Defaults to 64. Handlers that wait for an answer of the
+    /// peer do not count.
     pub max_workers: usize,
-    /// How many notifications may wait for the one thread that hands them out in order. Defaults to 1 024. The next one is dropped and
-    /// counted.
+    /// How many notifications may wait for the one thread that delivers them in order. Defaults to
+    /// 1 024. The next one is dropped and counted.
     pub max_notifications: usize,
-    /// How many streams of change notifications and resources subscribed to one client may have, each counted as one, and a resource once
-    /// more for each KiB of its address. They do not count as requests in hand. Defaults to 1 024. The next one is refused. So is one when
-    /// those of all legacy clients of a server have so many times 256 KiB of addresses, with 128 bytes more for each, or 16 MiB if that is more.
+    /// How many subscriptions one client may have: streams of change notifications and subscribed
+    /// resources. Defaults to 1 024. They do not count as requests in flight.
+    ///
+    /// Each counts as one, and a resource once more for each KiB of its URI. The next one is
+    /// refused. It is also refused when the URIs subscribed by all legacy clients of a server
+    /// exceed `max_subscriptions × 256 KiB` (at least 16 MiB); each URI counts 128 bytes more.
     pub max_subscriptions: usize,
-    /// How many log messages that belong to no call ([`Server::log`](crate::server::Server::log)) may wait for one legacy client. Defaults to
-    /// 1 024. The next one is dropped for this client. Change notifications need no such limit: those that wait merge.
+    /// How many log messages that belong to no call ([`Server::log`](crate::server::Server::log))
+    /// may wait for one legacy client. Defaults to 1 024. The next one is dropped for this client.
+    /// Change notifications need no such limit, since waiting ones are merged.
     pub max_backlog: usize,
-    /// How many progress and log messages may wait for one call whose callback is slower than the peer. Defaults to 1 024. Past it,
-    /// progress is merged, newest wins, and counted.
+    /// How many progress and log messages may wait for one call whose callback is slower than the
+    /// peer. Defaults to 1 024. Beyond it, progress messages are merged and counted; the newest is
+    /// kept.
     pub max_call_events: usize,
-    /// How many responses a client keeps, of those that servers let be kept. Defaults to 1 024; 0 keeps none. The longest unused give way
-    /// to the next ones. See [`ResponseCache`](crate::client::ResponseCache).
+    /// How many cacheable responses a client keeps. Defaults to 1 024; 0 disables the cache. The
+    /// least recently used ones are removed first. See
+    /// [`ResponseCache`](crate::client::ResponseCache).
     pub max_cached_responses: usize,
-    /// How many bytes the kept responses and their requests may have. Defaults to 16 MiB; 0 keeps none.
+    /// How many bytes the cached responses and their requests may have. Defaults to 16 MiB; 0
+    /// disables the cache.
     pub max_cached_bytes: usize,
-    /// No bound, but it goes the same way: whoever opens a transport says what its threads are to be like.
+    /// Not a limit: the settings of the threads that an opened transport starts.
     pub(crate) threads: Threads,
 }
 

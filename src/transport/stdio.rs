@@ -1,8 +1,9 @@
-//! This process's own standard streams: how a server is run by its client.
+//! A transport over this process's own standard streams, for a server that its client has started.
 //!
-//! A stray `printf` of the host, of a library, or of a child it starts would break the protocol if it reached standard output. So the
-//! streams are *claimed*: the protocol gets private duplicates, descriptor 1 is pointed at standard error and descriptor 0 at the null
-//! device, and closing puts everything back. One claim at a time.
+//! A stray `printf` of the host, a library or a child would corrupt the protocol if it reached
+//! standard output. So the transport *claims* the streams: the protocol gets private duplicates,
+//! descriptor 1 is redirected to standard error, and descriptor 0 to the null device. Closing
+//! restores them. Only one claim exists at a time.
 //!
 //! **Threads.** None. Reading and writing happen on the thread that receives or sends.
 
@@ -18,14 +19,16 @@ use super::sys::write::WriteEnd;
 use super::{Control, Halves, Limits, Transport, lock};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Set while the standard streams of this process are taken.
+/// Set while a connection uses the standard streams of this process, so that there is one at most.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 const PEER: &str = "client on standard input";
 
-/// The transport of a server that its client has started: messages on standard input and output, one a line.
+/// The transport of a server that its client has started: messages on standard input and output,
+/// one a line.
 ///
-/// Spec: Transports, "stdio" (every revision): nothing but messages goes to standard output; standard error is free for logging.
+/// Spec: Transports, "stdio" (every revision). Only messages go to standard output; standard error
+/// may be used for logging.
 #[derive(Debug)]
 pub struct Stdio {
     redirects: bool,
@@ -38,13 +41,16 @@ impl Default for Stdio {
 }
 
 impl Stdio {
-    /// Will claim the standard streams when the connection is opened.
+    /// Creates a transport that claims the standard streams when the connection is opened.
     pub fn new() -> Self {
         Self { redirects: true }
     }
 
-    /// Whether standard output is pointed at standard error, and standard input at the null device, while the connection is open.
-    /// Defaults to true. Without it, whatever else this process or its children print to standard output corrupts the protocol.
+    /// Whether to redirect standard output to standard error, and standard input to the null
+    /// device, while the connection is open. Defaults to true.
+    ///
+    /// Without it, any other output of this process or its children to standard output corrupts the
+    /// protocol.
     pub fn claim(mut self, claim: bool) -> Self {
         self.redirects = claim;
         self
@@ -52,9 +58,10 @@ impl Stdio {
 }
 
 impl Transport for Stdio {
-    /// Takes the standard streams; input that the host has read ahead is lost to the protocol, so do this first.
+    /// Takes the standard streams. Input that the host has read before is lost to the protocol, so
+    /// open the connection first.
     ///
-    /// Fails with [`ErrorKind::State`] when they are taken already or one of them is closed.
+    /// Fails with [`ErrorKind::State`] when another connection uses them or one of them is closed.
     fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
         let taken = Taken::take()?;
         let (input, output, claim) = standard::claim(self.redirects)?;
@@ -74,7 +81,7 @@ impl Transport for Stdio {
     }
 }
 
-/// The right to the standard streams of this process.
+/// The exclusive right to the standard streams of this process.
 #[derive(Debug)]
 struct Taken;
 
@@ -98,7 +105,8 @@ impl Drop for Taken {
 struct Shared {
     reader: ReadEnd,
     writer: WriteEnd,
-    /// Dropped in this order at the end: the streams are put back, then others may take them.
+    /// Dropped in this order: first the streams are restored, then another connection may take
+    /// them.
     held: Mutex<Option<(Claim, Taken)>>,
 }
 

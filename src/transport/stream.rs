@@ -1,6 +1,8 @@
-//! Any pair of byte streams: TCP, Unix sockets, descriptors of the host, or whatever reads and writes.
+//! A transport over any pair of byte streams: TCP, Unix sockets, descriptors, or any reader and
+//! writer.
 //!
-//! A connection is made by whoever makes the streams; a message is a line of UTF-8 JSON; cancellation is the ordinary notification.
+//! The host makes the connection. A message is a line of UTF-8 JSON. A cancellation is the ordinary
+//! notification.
 //!
 //! **Threads.** None. Reading and writing happen on the thread that receives or sends.
 
@@ -20,18 +22,18 @@ use super::sys::{fd, read, write};
 use super::{Control, Halves, Limits, Transport};
 use crate::error::{Error, ErrorKind, Result};
 
-/// How soon a stream that timed out, or that never waits, is asked again.
+/// How long to wait before a read or write is tried again that timed out or would block.
 const RETRY: Duration = Duration::from_millis(1);
 
-/// A transport over byte streams that exist already; messages are framed as lines.
+/// A transport over existing byte streams; messages are framed as lines.
 ///
-/// What is known of waiting depends on where the streams came from:
+/// How exact its waits are depends on how it was made:
 ///
-/// | made by | patience, deadlines | closing ends a wait |
+/// | made by | timeouts, deadlines | closing ends a wait |
 /// |---|---|---|
 /// | [`tcp`](Self::tcp), [`unix`](Self::unix), [`fds`](Self::fds) | yes | yes |
-/// | [`with_closer`](Self::with_closer) | as good as the streams' own time-outs | if the closer does |
-/// | [`new`](Self::new) | as good as the streams' own time-outs | no |
+/// | [`with_closer`](Self::with_closer) | by the streams' own timeouts | if the closer does |
+/// | [`new`](Self::new) | by the streams' own timeouts | no |
 ///
 /// Spec: Transports, "Custom Transports" (every revision).
 #[derive(Debug)]
@@ -63,17 +65,18 @@ impl fmt::Debug for Kind {
 }
 
 impl Stream {
-    /// Takes any reader and writer.
+    /// Creates a transport from any reader and writer.
     ///
-    /// A read or write that blocks can't be interrupted: closing takes effect only when it returns, and a deadline is looked at between
-    /// writes. A reader or writer with a time-out of its own (`WouldBlock` or `TimedOut`) is asked again, and is the better for it. On
-    /// unix a writer that is a pipe can raise SIGPIPE in a host that does not ignore it: prefer [`fds`](Self::fds) there.
+    /// A read or write that blocks can't be interrupted: closing takes effect when it returns, and
+    /// a deadline is checked between writes. So a reader or writer should have a timeout of its
+    /// own; after `WouldBlock` or `TimedOut` it is called again. On unix a writer that is a pipe
+    /// can raise SIGPIPE in a host that does not ignore it: prefer [`fds`](Self::fds) there.
     pub fn new(reader: impl Read + Send + 'static, writer: impl Write + Send + 'static) -> Self {
         Self::any(Box::new(reader), Box::new(writer), None)
     }
 
-    /// Like [`new`](Self::new), with a function that makes a blocked read and write return. It is called once, by the thread that
-    /// closes; or, if nobody did, by the one that drops the last half.
+    /// Like [`new`](Self::new), with a function that makes a blocked read and write return. It is
+    /// called once: by the thread that closes, or else by the one that drops the last part.
     pub fn with_closer(
         reader: impl Read + Send + 'static,
         writer: impl Write + Send + 'static,
@@ -82,7 +85,7 @@ impl Stream {
         Self::any(Box::new(reader), Box::new(writer), Some(Box::new(closer)))
     }
 
-    /// Takes a connected TCP stream, and switches the delay of small writes off.
+    /// Creates a transport from a connected TCP stream, and sets TCP_NODELAY on it.
     ///
     /// Closing shuts the socket down, also for clones of it.
     ///
@@ -101,7 +104,7 @@ impl Stream {
         })
     }
 
-    /// Takes a connected Unix stream socket.
+    /// Creates a transport from a connected Unix stream socket.
     ///
     /// Closing shuts the socket down, also for clones of it.
     pub fn unix(stream: UnixStream) -> Self {
@@ -117,9 +120,11 @@ impl Stream {
         }
     }
 
-    /// Takes two descriptors of the host: pipes, sockets, terminals or files. For one that does both, pass it and a duplicate.
+    /// Creates a transport from two descriptors of the host: pipes, sockets, terminals or files. If
+    /// one descriptor does both, pass it and a duplicate of it.
     ///
-    /// Their flags, which other processes may share, stay as they are; closing closes them and shuts nothing down.
+    /// Their flags, which other processes may share, are not changed. Closing closes the
+    /// descriptors, but does not shut a socket down.
     pub fn fds(reader: OwnedFd, writer: OwnedFd) -> Self {
         Self {
             kind: Kind::Given(reader, writer),
@@ -127,7 +132,7 @@ impl Stream {
         }
     }
 
-    /// Names the peer in error messages. Defaults to its address, or `stream`.
+    /// Sets the name of the peer for error messages. Defaults to its address, or `stream`.
     pub fn named(mut self, peer: impl Into<String>) -> Self {
         self.peer = peer.into();
         self
@@ -226,8 +231,10 @@ fn descriptors(
     Ok(halves(reading, Writing(Arc::clone(&ends)), ends, limits))
 }
 
-/// Two descriptors, which may be the same socket twice. The one that is read belongs to who reads: a closed connection that somebody still has
-/// a handle of keeps neither open, so that the peer finds the end.
+/// Two descriptors, which may be one socket twice.
+///
+/// The receiver owns the read end, and this has a weak reference to it. So a handle to a closed
+/// connection keeps neither end open, and the peer sees the end of the stream.
 #[derive(Debug)]
 struct Ends {
     reader: Weak<read::ReadEnd>,
@@ -253,7 +260,8 @@ impl Control for Ends {
     }
 }
 
-/// The peer finds the end also when nobody closed: a clone of the socket may live on elsewhere. In a fork it goes on for the other.
+/// Closes the stream, so that the peer sees the end even if a clone of the socket lives on
+/// elsewhere. In a forked child it does nothing: the parent process still uses the stream.
 impl Drop for Ends {
     fn drop(&mut self) {
         if self.origin.is_here() {
@@ -328,10 +336,12 @@ fn refusal(peer: &str, closed: bool, error: io::Error) -> Error {
     }
 }
 
-/// What the halves over any reader and writer share.
+/// The state that the parts over any reader and writer share.
 struct Closing {
     peer: String,
     closer: Option<Closer>,
+    /// Set before `closer` is called. So only the first closer calls it, and a read or write that
+    /// it interrupts finds the flag set.
     closed: AtomicBool,
 }
 
@@ -441,7 +451,7 @@ impl Output for AnyOutput {
                 return Ok(sent);
             }
         }
-        // Without this a buffering writer would keep the message to itself.
+        // Without a flush a buffering writer would hold the message back.
         loop {
             match self.writer.flush() {
                 Ok(()) => return Ok(sent),

@@ -1,4 +1,4 @@
-//! A look at every message, in and out, of any other transport.
+//! A wrapper that shows every message of another transport, incoming and outgoing.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use super::{Halves, Limits, Received, Receiver, Sender, SessionMessage, Transpor
 use crate::error::Result;
 use crate::jsonrpc::TooLong;
 
-/// Which way a message goes, as seen from this side.
+/// The direction of a message, as seen from this side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "there is no third way")]
 pub enum Direction {
@@ -22,24 +22,25 @@ pub enum Direction {
     Outgoing,
 }
 
-/// A message that passes by.
+/// A message that is shown to the hook.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Tapped<'a> {
-    /// Which way it goes.
+    /// Its direction.
     pub direction: Direction,
-    /// The how manieth of its direction it is, counted from 1 since the transport was opened.
+    /// Its number in its direction, counted from 1 since the transport was opened.
     pub number: u64,
-    /// When it was received, or handed to the transport to be sent.
+    /// When it was received, or passed to the transport for sending.
     pub at: Instant,
-    /// What came or goes, unchanged; empty when it was too long to be kept. It is UTF-8 JSON text if its sender does what it should.
+    /// The message, unchanged; empty when it was too long to be kept. A correct peer sends UTF-8
+    /// JSON.
     pub text: &'a [u8],
-    /// What is known of an incoming message that exceeded [`Limits::max_message_bytes`].
+    /// The known facts about an incoming message that exceeded [`Limits::max_message_bytes`].
     pub too_long: Option<&'a TooLong>,
 }
 
 impl<'a> Tapped<'a> {
-    /// The text, for people: what is no UTF-8 in it is replaced.
+    /// Returns the text for display. Bytes that are not UTF-8 are replaced.
     pub fn text_lossy(&self) -> Cow<'a, str> {
         String::from_utf8_lossy(self.text)
     }
@@ -54,7 +55,7 @@ impl<'a> Tapped<'a> {
         }
     }
 
-    /// `None` when nothing came.
+    /// Returns `None` when no message was received.
     pub(super) fn incoming(number: u64, received: &'a Received) -> Option<Self> {
         let (text, too_long): (&[u8], _) = match received {
             Received::Message(message) => (&message.text, None),
@@ -73,21 +74,24 @@ impl<'a> Tapped<'a> {
 
 type Hook = Arc<dyn Fn(&Tapped<'_>) + Send + Sync>;
 
-/// Wraps a transport and shows each message that passes to a hook: for logs, counts and [traces](super::trace).
+/// Wraps a transport and shows each message to a hook: for logs, counts and [traces](super::trace).
 ///
-/// What is sent, what is received and how long it takes to give up stay as they were, and so do
-/// [`address`](Transport::address) and [`again`](Transport::again), whose transport has the same hook.
+/// Messages and timeouts of the transport do not change. Its [`address`](Transport::address) does
+/// not change either. A transport made by [`again`](Transport::again) has the same hook.
 ///
-/// **Order.** Each direction is shown in its order on the wire. A message of ours is shown just before it is handed to the wrapped
-/// transport, so a request is always shown before its answer; whether the peer got it is not known then. One that has to wait because
-/// the peer doesn't read is shown once.
+/// **Order.** Each direction is shown in its order on the wire. An outgoing message is shown just
+/// before it is passed to the wrapped transport. So a request is always shown before its answer,
+/// and it is not known yet whether the peer gets it. A message that waits because the peer doesn't
+/// read is shown once.
 ///
-/// **Threads.** The hook runs on the thread that sends or receives, which is any thread of the connection or one that waits for an answer
-/// of the peer; a message of each direction can be shown at the same time, never two of one. While it runs, nothing else is sent or read
-/// in its direction: a hook should take microseconds, wait for nothing, and never use the connection that it looks at. What it panics with
-/// is swallowed, and the message passes.
+/// **Threads.** The hook runs on the thread that sends or receives: any thread of the connection,
+/// or one that waits for an answer of the peer. It may run for one message of each direction at a
+/// time, but never for two of one direction. While it runs, no other message is sent or read in its
+/// direction. So a hook should take microseconds, must not block, and must never use its own
+/// connection. A panic in the hook is ignored, and the message passes.
 ///
-/// **Cost.** Per message: a look at the clock and a call of the hook; no copy. A connection without a tap pays nothing.
+/// **Cost.** For each message: one reading of the clock and one call of the hook; no copy. A
+/// connection without a tap has no cost.
 ///
 /// # Examples
 ///
@@ -177,7 +181,7 @@ impl Transport for Tap {
     }
 }
 
-/// A panic of the host's hook must neither end the connection nor lose the message.
+/// Calls the hook. A panic in it must neither end the connection nor lose the message.
 fn show(hook: &Hook, message: &Tapped<'_>) {
     _ = catch_unwind(AssertUnwindSafe(|| hook(message)));
 }
@@ -217,7 +221,8 @@ struct TapSender {
     inner: Box<dyn Sender>,
     hook: Hook,
     count: u64,
-    /// So many at the front of the queue were shown before, and then left there by a deadline.
+    /// How many messages at the front of the queue were shown before, because a deadline left them
+    /// there.
     shown: usize,
 }
 
@@ -243,7 +248,8 @@ impl fmt::Debug for TapSender {
     }
 }
 
-/// Requests and what comes for them pass on many threads at once: they are shown one after the other.
+/// The exchanges run on many threads at once. Each lock counts one direction and is held while the
+/// hook runs, so that messages of one direction are shown one after the other.
 struct TapCarrier {
     inner: Arc<dyn Carrier>,
     hook: Hook,
@@ -348,7 +354,7 @@ mod tests {
         texts.iter().map(message).collect()
     }
 
-    /// What a hook was shown, as `number direction text`.
+    /// The messages that a hook was shown, as `number direction text`.
     #[derive(Clone, Default)]
     struct Seen(Arc<Mutex<Vec<String>>>);
 

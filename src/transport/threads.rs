@@ -1,4 +1,4 @@
-//! What the threads are like that the library starts.
+//! The settings of the threads that the library starts.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,25 +9,27 @@ use super::sys::thread;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Mutex;
 
-/// How much stack a thread has on which only code of ours runs, in bytes.
+/// The stack size of a thread that runs only library code, in bytes.
 const SMALL: usize = 256 << 10;
-/// The least and the most stack that can be asked for, in bytes.
+/// The range of allowed stack sizes, in bytes.
 const STACK_SIZES: std::ops::RangeInclusive<usize> = SMALL..=1 << 30;
-/// Linux keeps so many bytes of a name.
+/// The longest name prefix. Linux keeps this many bytes of a name.
 const MAX_PREFIX: usize = 15;
 
-/// What the threads of one client, server or connection are like: how much stack they have, what they are called, and what the host does on
-/// each of them first and last.
+/// The settings of the threads of one client, server or connection: stack size, names, and hooks.
 ///
-/// Clones share the hooks. By default a thread that may run code of the host has 8 MiB of stack, names begin with `mcplink`, and there are no
-/// hooks.
+/// Clones share the hooks. By default, a thread that may run code of the host has 8 MiB of stack.
+/// Names begin with `mcplink`, and there are no hooks.
 ///
-/// **Hooks** run on the thread itself, as a virtual machine or a profiler needs that has to know every thread that enters it: `on_start` before
-/// any other code of the host, `on_stop` behind all of it, also when something panicked there. They run on every thread of the handle, those
-/// included that run no code of the host otherwise, so that nobody has to know which ones do. Once closing has returned, each thread that was
-/// started has been stopped, with the exceptions that closing names: a handler that does not return keeps its thread. A hook that panics
-/// harms nothing but itself; the thread goes on, and is not stopped by `on_stop` if it was `on_start` that panicked. Hooks should be quick and
-/// must not wait for the handle whose thread they are on.
+/// **Hooks** run on the thread itself. A virtual machine or a profiler needs them if it has to know
+/// every thread that enters it. `on_start` runs before any other code of the host, `on_stop` after
+/// all of it, even if that code panicked. They run on every thread of the handle, including those
+/// that run no other code of the host.
+///
+/// Once closing has returned, `on_stop` has run for each started thread, with the exceptions that
+/// closing names: a handler that does not return keeps its thread. If a hook panics, the thread
+/// goes on; after a panic in `on_start`, its `on_stop` does not run. Hooks should be quick. They
+/// must not wait for the handle whose thread they run on.
 ///
 /// # Examples
 ///
@@ -54,27 +56,31 @@ pub struct Threads {
 /// Takes the name of the thread that it runs on.
 type Hook = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// How much stack a thread needs. It is address space, not memory: untouched pages cost nothing.
+/// The stack size of a thread. It is address space, not memory: untouched pages cost nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stack {
-    /// 256 KiB: only code of ours runs there, and hooks if there are any.
+    /// 256 KiB: the thread runs only library code, and hooks if there are any.
     Small,
-    /// What the host says: code of its may run there.
+    /// The size that the host has set, for a thread that may run code of the host.
     Large,
 }
 
 impl Threads {
-    /// The defaults.
+    /// Creates the default settings.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How much stack a thread has that may run code of the host, hooks included, in bytes: 256 KiB to 1 GiB, which the system rounds up to
-    /// whole pages. Defaults to 8 MiB. It is reserved, not used, until something is put there. Other threads have 256 KiB.
+    /// Sets the stack size of a thread that may run code of the host, hooks included, in bytes:
+    /// 256 KiB to 1 GiB. Defaults to 8 MiB.
+    ///
+    /// The system rounds it up to whole pages. It reserves address space; memory is used only when
+    /// it is touched. Other threads have 256 KiB.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] for another size. A size that the system has no room for is found out when a thread starts.
+    /// [`ErrorKind::Invalid`] for another size. If the system has no room for the size, starting a
+    /// thread fails.
     pub fn stack_size(mut self, bytes: usize) -> Result<Self> {
         if !STACK_SIZES.contains(&bytes) {
             let (least, most) = STACK_SIZES.into_inner();
@@ -85,12 +91,16 @@ impl Threads {
         Ok(self)
     }
 
-    /// What the names of the threads begin with, as debuggers and `top` show them: 1 to 15 bytes, without control characters. Defaults to
-    /// `mcplink`. A dash and the role of the thread follow, such as `mcplink-crew`; Linux keeps 15 bytes in all.
+    /// Sets the prefix of the thread names, as debuggers and `top` show them: 1 to 15 bytes,
+    /// without control characters. Defaults to `mcplink`.
+    ///
+    /// A dash and the role of the thread follow, such as `mcplink-crew`. Linux keeps 15 bytes in
+    /// all.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] for a prefix that is empty, too long, or has control characters, such as NUL.
+    /// [`ErrorKind::Invalid`] for a prefix that is empty, too long, or has control characters, such
+    /// as NUL.
     pub fn name_prefix(mut self, prefix: &str) -> Result<Self> {
         let fault = match prefix.len() {
             0 => "is empty",
@@ -105,23 +115,23 @@ impl Threads {
         Err(Error::new(ErrorKind::Invalid, text))
     }
 
-    /// Runs on each thread first, with the name of the thread. Defaults to nothing.
+    /// Sets a hook that runs first on each thread, with the name of the thread. Defaults to none.
     pub fn on_start(mut self, hook: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_start = Some(Arc::new(hook));
         self
     }
 
-    /// Runs on each thread last, with the name of the thread. Defaults to nothing.
+    /// Sets a hook that runs last on each thread, with the name of the thread. Defaults to none.
     pub fn on_stop(mut self, hook: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_stop = Some(Arc::new(hook));
         self
     }
 
-    /// Starts a thread for this role: a word that is best short.
+    /// Starts a thread for a role, which is a short word for its name.
     ///
     /// # Errors
     ///
-    /// When the system has no thread to give.
+    /// An error when the system has no thread left.
     pub(crate) fn start(
         &self,
         role: &str,
@@ -144,7 +154,7 @@ impl Threads {
         })
     }
 
-    /// Runs the first hook, and the last one when what this returns is dropped.
+    /// Runs the start hook. Dropping the returned value runs the stop hook.
     fn begin<'a>(&'a self, name: &'a str) -> Option<Stopping<'a>> {
         let begun = self.on_start.as_ref().is_none_or(|hook| run(hook, name));
         let on_stop = self.on_stop.as_ref().filter(|_| begun)?;
@@ -152,7 +162,7 @@ impl Threads {
     }
 }
 
-/// A thread whose end the host is to see.
+/// Runs the stop hook of a thread when dropped.
 struct Stopping<'a> {
     on_stop: &'a Hook,
     name: &'a str,
@@ -164,7 +174,7 @@ impl Drop for Stopping<'_> {
     }
 }
 
-/// Runs a hook; false when it panicked, which the panic hook of the process has told then.
+/// Runs a hook. Returns false when it panicked; the process's panic hook has reported that.
 fn run(hook: &Hook, name: &str) -> bool {
     catch_unwind(AssertUnwindSafe(|| hook(name))).is_ok()
 }
@@ -191,14 +201,15 @@ impl fmt::Debug for Threads {
     }
 }
 
-/// Threads that come and go with the work, and that are joined when it ends.
+/// Threads that start and end with the work, and are joined when it ends.
 ///
-/// **Invariant:** the lock is held while a thread is started, so whoever has seen what it did finds it in the list.
+/// **Invariant:** the lock is held while a thread is started. So a thread that has seen an effect
+/// of the new thread finds it in the list, and can join it.
 #[derive(Debug, Default)]
 pub(crate) struct Started(Mutex<Vec<JoinHandle<()>>>);
 
 impl Started {
-    /// The same as [`Threads::start`], for a thread that [`join`](Self::join) waits for.
+    /// Like [`Threads::start`], for a thread that [`join`](Self::join) waits for.
     pub(crate) fn start(
         &self,
         kind: &Threads,
@@ -213,8 +224,8 @@ impl Started {
         Ok(())
     }
 
-    /// Waits until all have ended, and with them what they were given. The calling thread, if it is one of them, is left for the next who
-    /// calls.
+    /// Blocks until all threads have ended, and have dropped their values. The calling thread, if
+    /// it is one of them, stays in the list for the next caller.
     pub(crate) fn join(&self) {
         let here = std::thread::current().id();
         let mut threads = self.0.lock();
@@ -224,7 +235,7 @@ impl Started {
         *threads = own;
         drop(threads);
         for thread in others {
-            // Its panics were caught and told; it has nothing else to say.
+            // Its panics were caught and reported; the result has no other content.
             _ = thread.join();
         }
     }

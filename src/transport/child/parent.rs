@@ -1,9 +1,11 @@
-//! The thread that a child is bound to, which ends with its parent.
+//! The thread that starts a child which dies with its parent.
 //!
-//! Linux sends the signal that tells of a parent's death (`PR_SET_PDEATHSIG`) when the *thread* ends that started the child. The thread that
-//! opens a connection may end long before the child, so another one starts it.
+//! Linux sends the death signal (`PR_SET_PDEATHSIG`) when the *thread* that started the child ends.
+//! The thread that opens a connection may end long before the child, so a separate thread starts
+//! it.
 //!
-//! **Threads.** `mcplink-parent`, for one child. It starts the child, waits until the child has ended, and is joined by closing.
+//! **Threads.** `mcplink-parent`, one for each such child. It starts the child, waits until the
+//! child has ended, and is joined by closing.
 
 use std::sync::Mutex;
 use std::sync::mpsc::{self, Sender};
@@ -13,21 +15,23 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::transport::sys::process::Process;
 use crate::transport::{Stack, Threads, lock};
 
-/// The thread that started a child. It ends when this is dropped: only when the child has ended.
+/// The thread that started a child. Drop it only when the child has ended, since the thread ends
+/// then.
 #[derive(Debug)]
 pub(super) struct Parent {
-    /// While there is one the thread stays.
+    /// The thread runs while this sender exists.
     hold: Mutex<Option<Sender<()>>>,
-    /// Taken by the thread that joins.
+    /// The thread, until it is joined. The lock is held while joining, so every closer returns
+    /// after the thread has ended.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Parent {
-    /// Starts a child on a thread of its own.
+    /// Starts a child on a new thread.
     ///
     /// # Errors
     ///
-    /// What `spawn` says, or that there is no thread.
+    /// The error of `spawn`, or that no thread can be started.
     pub(super) fn start(
         spawn: impl FnOnce() -> Result<Process> + Send + 'static,
         threads: &Threads,
@@ -36,7 +40,7 @@ impl Parent {
         let (started, outcome) = mpsc::channel();
         let thread = threads.start("parent", Stack::Small, move || {
             if started.send(spawn()).is_ok() {
-                // It fails when the holder lets go, which is what is waited for.
+                // `recv` fails when the sender is dropped, which is the signal to end.
                 _ = held.recv();
             }
         })?;
@@ -59,11 +63,11 @@ impl Parent {
         }
     }
 
-    /// Ends the thread: the child has ended. Idempotent.
+    /// Ends the thread after the child has ended. Idempotent.
     pub(super) fn finish(&self) {
         drop(lock(&self.hold).take());
         if let Some(thread) = lock(&self.thread).take() {
-            // Nothing in it panics.
+            // The thread does not panic.
             drop(thread.join());
         }
     }

@@ -1,4 +1,5 @@
-//! Standard error of a child: drained always, so that it can't block on it; the last of it kept.
+//! Standard error of a child. It is drained always, so that the child can't block on it; the last
+//! part is kept.
 
 use std::fmt;
 use std::io;
@@ -13,47 +14,48 @@ use crate::transport::sys::fd;
 use crate::transport::sys::read::{Read, ReadEnd};
 use crate::transport::{Stack, Threads, lock};
 
-/// How much is kept.
+/// How many bytes are kept.
 const TAIL_BYTES: usize = 64 << 10;
-/// What an error quotes of it at most.
+/// The most bytes and lines that an error quotes.
 const QUOTED_BYTES: usize = 2 << 10;
 const QUOTED_LINES: usize = 20;
-/// A longer line reaches the callback in pieces.
+/// The longest line, in bytes. The callback gets a longer one in pieces.
 const LINE_BYTES: usize = 64 << 10;
-/// A child that ends within this time after an answer may have died of that.
+/// A child that ends within this time after an answer may have ended because of that request.
 const AT_ONCE: Duration = Duration::from_secs(1);
 /// How long closing waits for a callback that does not return.
 const CALLBACK_PATIENCE: Duration = Duration::from_secs(1);
 
-/// What becomes of a child's standard error.
+/// Where a child's standard error goes.
 ///
-/// What it says there is no sign of failure: servers log to it.
+/// Output there is not a sign of failure: servers use it for logging.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum Stderr {
-    /// Read by a thread, which keeps the last 64 KiB: see [`StderrTail`] and [`Error::stderr_tail`].
+    /// A thread reads it and keeps the last 64 KiB: see [`StderrTail`] and [`Error::stderr_tail`].
     #[default]
     Capture,
-    /// Goes where this process's standard error goes.
+    /// To this process's standard error.
     Inherit,
-    /// Goes nowhere.
+    /// It is discarded.
     Discard,
-    /// Captured, and handed out as lines: see [`Stderr::lines`].
+    /// Captured, and passed to a function line by line: see [`Stderr::lines`].
     Lines(StderrLines),
 }
 
 impl Stderr {
     /// Captures standard error and calls `each` with every line of it, without its newline.
     ///
-    /// It runs on the thread that drains standard error (`mcplink-stderr`), in order; while it does, nobody drains, so a slow one can make
-    /// the child wait. Bytes that are not UTF-8 are replaced; a line over 64 KiB comes in pieces. A panic in it ends the calls, not the
-    /// draining. It may drop or close the connection.
+    /// The calls come in order, on the thread that drains standard error (`mcplink-stderr`). A slow
+    /// callback stops the draining and can so block the child. Bytes that are not UTF-8 are
+    /// replaced. A line over 64 KiB comes in pieces. A panic in the callback ends the calls, but
+    /// not the draining. It may drop or close the connection.
     pub fn lines(each: impl FnMut(&str) + Send + 'static) -> Self {
         Self::Lines(StderrLines(Arc::new(Mutex::new(each))))
     }
 }
 
-/// A function that takes the lines of a child's standard error, made by [`Stderr::lines`].
+/// A function that gets the lines of a child's standard error, made by [`Stderr::lines`].
 #[derive(Clone)]
 pub struct StderrLines(Arc<Mutex<EachLine>>);
 
@@ -65,29 +67,34 @@ impl fmt::Debug for StderrLines {
     }
 }
 
-/// The last 64 KiB of a child's standard error, while it runs and after.
+/// The last 64 KiB of a child's standard error, while the child runs and after it.
 ///
-/// Empty when standard error is not captured. Clones share it.
+/// Empty when standard error is not captured. Clones share the content.
 #[derive(Clone, Debug, Default)]
 pub struct StderrTail(Arc<Tail>);
 
 #[derive(Debug, Default)]
 struct Tail {
+    /// Guards the kept text and the counts.
+    ///
+    /// Invariant: the drainer reads from the pipe with the lock held. So each byte is either in the
+    /// pipe or in `count`, and an answer that is noted meanwhile counts no byte twice.
     state: Mutex<TailState>,
-    /// Told when the state is done.
+    /// Notified when `done` is set.
     done: Condvar,
 }
 
 #[derive(Default)]
 struct TailState {
-    /// Grows to twice what is kept, then is cut: so each byte is moved once at most.
+    /// Grows to twice the kept size, then is cut. So each byte is moved once at most.
     bytes: Vec<u8>,
-    /// How many bytes have come in all.
+    /// How many bytes have arrived in all.
     count: u64,
-    /// How many had come or were on their way when the child last answered, and when it did so before that.
+    /// The value of `count`, with the bytes in the pipe, when the child last answered, and at the
+    /// answer before that.
     answered: [u64; 2],
     answered_at: Option<Instant>,
-    /// Nothing more comes, and the callback has returned for the last time.
+    /// Nothing more arrives, and the callback has returned for the last time.
     done: bool,
 }
 
@@ -109,13 +116,13 @@ impl TailState {
 }
 
 impl StderrTail {
-    /// What is kept at this moment. Bytes that are not UTF-8 are replaced.
+    /// Returns the kept text. Bytes that are not UTF-8 are replaced.
     pub fn text(&self) -> String {
         let state = lock(&self.0.state);
         String::from_utf8_lossy(last(&state.bytes, TAIL_BYTES)).into_owned()
     }
 
-    /// The child has answered; what it said may still be in the pipe.
+    /// Notes that the child has answered. Its earlier output may still be in the pipe.
     fn note_answer(&self, end: &ReadEnd) {
         let mut state = lock(&self.0.state);
         let arriving = end.available() as u64;
@@ -123,10 +130,11 @@ impl StderrTail {
         state.answered_at = Some(Instant::now());
     }
 
-    /// The last lines since the last answer, short enough for an error.
+    /// Returns the last lines since the last answer, short enough for an error.
     ///
-    /// Nothing tells whether a child that speaks while its answer is read did so before or after it. If it `read_on` after its answer, that was
-    /// before. One that died at once, and read nothing, is quoted from the answer before that.
+    /// Output that arrives while an answer is read may be from before or after the answer. If the
+    /// child `read_on` after the answer, the output counts as earlier. If it died at once and read
+    /// nothing, the quote begins at the answer before that.
     pub(super) fn quote(&self, read_on: bool) -> Option<String> {
         let state = lock(&self.0.state);
         let died_at_once = state.answered_at.is_some_and(|at| at.elapsed() < AT_ONCE);
@@ -140,7 +148,7 @@ impl StderrTail {
             .filter(|(_, byte)| **byte == b'\n');
         let start = newlines.skip(QUOTED_LINES - 1).map(|(at, _)| at + 1).next();
         let quote = String::from_utf8_lossy(&text[start.unwrap_or(0)..]);
-        // The first character may have been cut in two.
+        // The first character may have been cut.
         let quote = quote.trim_start_matches(char::REPLACEMENT_CHARACTER);
         (!quote.is_empty()).then(|| quote.to_owned())
     }
@@ -149,7 +157,7 @@ impl StderrTail {
         lock(&self.0.state).push(bytes);
     }
 
-    /// A child starts to write to it. What an earlier one wrote is forgotten.
+    /// Clears the output of an earlier child when a new one starts to write.
     fn begin(&self) {
         *lock(&self.0.state) = TailState::default();
     }
@@ -159,7 +167,7 @@ impl StderrTail {
         self.0.done.notify_all();
     }
 
-    /// Waits until nothing more can come, at most until `deadline`.
+    /// Blocks until nothing more can arrive, at most until `deadline`. Returns whether that is so.
     fn wait(&self, deadline: Instant) -> bool {
         let left = deadline.saturating_duration_since(Instant::now());
         let state = lock(&self.0.state);
@@ -177,18 +185,20 @@ fn last(bytes: &[u8], count: usize) -> &[u8] {
 
 /// The thread that reads a child's standard error.
 ///
-/// It is started by opening a [`Child`](super::Child); it ends with the stream or by [`finish`](Self::finish), which joins it.
+/// Opening a [`Child`](super::Child) starts it. It ends at the end of the stream or by
+/// [`finish`](Self::finish), which joins it.
 #[derive(Debug)]
 pub(super) struct Drainer {
     end: Arc<ReadEnd>,
     tail: StderrTail,
-    /// Taken by whoever joins. Held while joining, so that every closer but the callback itself returns after the thread has ended.
+    /// The thread, until it is joined. The lock is held while joining, so every closer but the
+    /// callback itself returns after the thread has ended.
     thread: Mutex<Option<JoinHandle<()>>>,
     id: thread::ThreadId,
 }
 
 impl Drainer {
-    /// Starts it, and returns what the child is to write to.
+    /// Starts the thread. Returns the child's end of the pipe.
     pub(super) fn start(
         tail: StderrTail,
         shown: StderrTail,
@@ -218,19 +228,21 @@ impl Drainer {
         Ok((drainer, theirs))
     }
 
-    /// The child has answered: what it said before are not its last words.
+    /// Notes that the child has answered: its earlier output does not count as its last words.
     pub(super) fn note_answer(&self) {
         self.tail.note_answer(&self.end);
     }
 
-    /// Waits until the child and all that share its standard error have closed it, at most until `deadline`.
+    /// Blocks until all processes that share the standard error have closed it, at most until
+    /// `deadline`.
     pub(super) fn wait(&self, deadline: Instant) {
         if thread::current().id() != self.id {
             self.tail.wait(deadline);
         }
     }
 
-    /// Ends and joins the thread, also when somebody still holds the other end. A callback that does not return is left behind.
+    /// Ends and joins the thread, even if another process holds the other end. A thread whose
+    /// callback does not return is left running.
     pub(super) fn finish(&self) {
         self.end.end();
         if thread::current().id() == self.id {
@@ -240,13 +252,13 @@ impl Drainer {
         if self.tail.wait(Instant::now() + CALLBACK_PATIENCE)
             && let Some(thread) = thread.take()
         {
-            // Nothing in it panics: the callback is caught.
+            // The thread does not panic: panics of the callback are caught.
             drop(thread.join());
         }
     }
 }
 
-/// Ends it where starting the child failed.
+/// Ends the thread if the child could not be started.
 impl Drop for Drainer {
     fn drop(&mut self) {
         self.end.end();
@@ -257,7 +269,7 @@ fn drain(end: &ReadEnd, kept: &StderrTail, shown: &StderrTail, mut lines: Option
     let mut room = vec![0; 8 << 10];
     loop {
         let read = end.wait_for_input().and_then(|()| {
-            // Under the lock: what has left the pipe is counted.
+            // Read under the lock, so that a byte is always in the pipe or in `count`.
             let mut kept = lock(&kept.0.state);
             let read = end.read(&mut room, Some(Duration::ZERO), None)?;
             if let Read::Bytes(count) = read {
@@ -336,7 +348,7 @@ impl Splitter {
     }
 }
 
-/// Where to cut at most at `end`, so that no character is cut in two.
+/// Returns where to cut, at most at `end`, without splitting a character.
 fn whole(bytes: &[u8], end: usize) -> usize {
     let starts = |at: &usize| bytes[*at] & 0xc0 != 0x80;
     (end - 3..=end).rev().find(starts).unwrap_or(end)
@@ -375,12 +387,12 @@ mod tests {
         tail.note_answer(&end);
         tail.push(b"working\n");
         assert_eq!(tail.quote(true), None);
-        // It did nothing after that, so it may have died of it.
+        // It read nothing after the answer, so it may have died of that request.
         assert_eq!(tail.quote(false).as_deref(), Some("working"));
         tail.push(b"no memory\n");
         assert_eq!(tail.quote(true).as_deref(), Some("no memory"));
         assert_eq!(tail.quote(false).as_deref(), Some("working\nno memory"));
-        // Not if that was a while ago.
+        // Not if the answer was some time ago.
         lock(&tail.0.state).answered_at = Instant::now().checked_sub(2 * AT_ONCE);
         assert_eq!(tail.quote(false).as_deref(), Some("no memory"));
         assert_eq!(tail.text(), "ready\nworking\nno memory\n");

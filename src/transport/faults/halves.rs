@@ -1,4 +1,4 @@
-//! The halves of a transport that goes wrong.
+//! The receiver and sender of a transport with injected faults.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,23 +11,25 @@ use super::super::{Control, Received, Receiver, Sender, SessionMessage, Tapped, 
 use super::{Fault, Rule};
 use crate::error::{Error, ErrorKind, Result};
 
-/// How often one who waits for a message looks whether the connection was lost meanwhile: the wrapped receiver is not told.
+/// How often a waiting receiver checks whether the connection was lost, since a fault does not wake
+/// the wrapped receiver.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What both halves share.
+/// The state that both parts share.
 pub(super) struct FaultyLine {
     rules: Vec<Arc<Rule>>,
     control: Arc<dyn Control>,
-    /// Guards why nothing passes any more, and whether delays are over.
+    /// Whether the connection is lost or closed; either ends delays. A waiter checks it under the
+    /// lock, and `changed` is notified after a change, so no wakeup is lost.
     lost: Mutex<Option<Lost>>,
     changed: Condvar,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Lost {
-    /// By a fault: both halves fail.
+    /// By a fault: both parts fail.
     Fault,
-    /// By us: the wrapped halves know, and delays end.
+    /// Closed by this side: delays end, and the wrapped parts report it.
     Closed,
 }
 
@@ -49,7 +51,7 @@ impl FaultyLine {
             .unwrap_or_default()
     }
 
-    /// The connection is lost by a fault.
+    /// Marks the connection as lost by a fault, and returns the error.
     fn lose(&self) -> Error {
         lock(&self.lost).get_or_insert(Lost::Fault);
         self.changed.notify_all();
@@ -68,7 +70,8 @@ impl FaultyLine {
         }
     }
 
-    /// Waits until `due`, but not past `until`. Returns whether `due` has come, or waiting makes no sense any more.
+    /// Waits until `due`, but not longer than `until`. Returns whether `due` has passed, or the
+    /// connection is lost or closed.
     fn wait(&self, due: Instant, until: Option<Instant>) -> bool {
         let end = until.map_or(due, |until| until.min(due));
         let left = end.saturating_duration_since(Instant::now());
@@ -122,9 +125,9 @@ pub(super) struct FaultyReceiver {
     inner: Box<dyn Receiver>,
     line: Arc<FaultyLine>,
     count: u64,
-    /// A message that is delayed until then.
+    /// A delayed message, with the time of its delivery.
     held: Option<(Instant, Received)>,
-    /// The last message was the last one.
+    /// The connection is lost after the last message.
     lost_next: bool,
 }
 
@@ -187,7 +190,7 @@ impl Receiver for FaultyReceiver {
         }
     }
 
-    /// Not while a message is held, nor before it is known what becomes of the next one.
+    /// Always false: the next message may be delayed or dropped.
     fn has_message(&self) -> bool {
         false
     }
@@ -202,11 +205,11 @@ pub(super) struct FaultySender {
     inner: Box<dyn Sender>,
     line: Arc<FaultyLine>,
     count: u64,
-    /// At most one message, whose fate is decided.
+    /// At most one message, whose fault is decided.
     held: VecDeque<SessionMessage>,
-    /// When it may go.
+    /// The time until which it is delayed.
     due: Option<Instant>,
-    /// It is the last one.
+    /// The connection is lost after it.
     lost_next: bool,
 }
 
@@ -222,7 +225,7 @@ impl FaultySender {
         }
     }
 
-    /// Sends what is held, or what a deadline cut.
+    /// Sends the held message, or the rest that a deadline left.
     fn finish(&mut self, deadline: Instant) -> Result<()> {
         if let Some(due) = self.due {
             if !self.line.wait(due, Some(deadline)) {

@@ -1,4 +1,4 @@
-//! Lets a connection go wrong on purpose.
+//! Fault injection: makes a connection fail on purpose.
 
 mod halves;
 
@@ -10,38 +10,40 @@ use self::halves::{FaultyLine, FaultyReceiver, FaultySender};
 use super::{Direction, Halves, Limits, Tapped, Transport};
 use crate::error::{Error, ErrorKind, Result};
 
-/// What happens to a message.
+/// The effect of a fault on a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Nothing: it passes.
+    /// It passes unchanged.
     #[default]
     Pass,
-    /// It is held back so long, and what comes behind it in its direction too, the end of the connection included.
+    /// It is delayed for this long. Later messages of its direction are delayed, too, and so is the
+    /// end of the connection.
     Delay(Duration),
-    /// It is lost, and nobody is told.
+    /// It is lost silently.
     Drop,
-    /// It is cut after so many bytes.
+    /// It is cut after this many bytes.
     Truncate(usize),
-    /// It is lost, and the connection with it, as if the peer had gone.
+    /// It is lost together with the connection, as if the peer had gone.
     Close,
-    /// It passes, and then the connection is lost.
+    /// It passes, then the connection is lost.
     CloseAfter,
 }
 
 type Rule = dyn Fn(&Tapped<'_>) -> Fault + Send + Sync;
 
-/// Wraps a transport and lets it go wrong as told: to test how an application bears it.
+/// Wraps a transport and injects faults, to test how an application handles them.
 ///
-/// Nothing is random: what happens is said by count, or decided by a function that is shown each message. Of several rules the first one
-/// that does not let a message pass is followed. Messages are counted from 1 in each direction, as of the opening of the transport; a
-/// transport made [`again`](Transport::again) has the same rules and counts anew.
+/// Nothing is random. A fault applies to a message by its number, or a function decides about each
+/// message. The first rule that returns a fault other than [`Fault::Pass`] applies. Messages are
+/// counted from 1 in each direction since the transport was opened. A transport made by
+/// [`again`](Transport::again) has the same rules and new counters.
 ///
-/// The message framing below stays whole: a cut message is a message with half of its text. A lost connection fails on this side; the
-/// far side sees its end when this one closes it.
+/// Faults do not damage the framing: a cut message is a whole frame with a part of its text. A lost
+/// connection fails on this side; the other side sees its end when this one closes it.
 ///
-/// **Threads.** A delayed message is waited for on the thread that receives or sends, within the time that it has; closing ends the wait.
-/// Rules run there too.
+/// **Threads.** A delayed message is waited for on the thread that receives or sends, within its
+/// timeout or deadline. Closing ends the wait. Rules run on that thread, too.
 ///
 /// # Examples
 ///
@@ -69,7 +71,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Wraps a transport, without any fault yet.
+    /// Wraps a transport, without faults yet.
     pub fn new(inner: impl Transport + 'static) -> Self {
         Self {
             inner: Box::new(inner),
@@ -77,7 +79,7 @@ impl Faults {
         }
     }
 
-    /// Does something to one message of a direction, counted from 1.
+    /// Applies a fault to one message of a direction, counted from 1.
     pub fn at(self, direction: Direction, number: u64, fault: Fault) -> Self {
         self.decide(move |message| {
             let meant = message.direction == direction && message.number == number;
@@ -85,7 +87,7 @@ impl Faults {
         })
     }
 
-    /// Does something to one message of a direction and all behind it.
+    /// Applies a fault to a message of a direction and all later ones.
     pub fn since(self, direction: Direction, number: u64, fault: Fault) -> Self {
         self.decide(move |message| {
             let meant = message.direction == direction && message.number >= number;
@@ -93,7 +95,7 @@ impl Faults {
         })
     }
 
-    /// Does something to every so manieth message of a direction. 0 means none.
+    /// Applies a fault to every `interval`-th message of a direction. 0 means none.
     pub fn every(self, direction: Direction, interval: u64, fault: Fault) -> Self {
         self.decide(move |message| {
             let meant = message.direction == direction
@@ -103,7 +105,7 @@ impl Faults {
         })
     }
 
-    /// Asks a function what happens to each message. When it panics, the message passes.
+    /// Adds a function that returns the fault for each message. When it panics, the message passes.
     pub fn decide(mut self, rule: impl Fn(&Tapped<'_>) -> Fault + Send + Sync + 'static) -> Self {
         self.rules.push(Arc::new(rule));
         self
@@ -177,7 +179,7 @@ mod tests {
         halves.sender.send(&mut queue, Instant::now() + SHORT)
     }
 
-    /// What has come, up to nothing or the end.
+    /// Returns the received messages, until there are no more or the connection ends.
     fn received(halves: &mut Halves) -> Vec<String> {
         std::iter::from_fn(|| match halves.receiver.receive(Some(NOW)) {
             Ok(Received::Message(message)) => Some(String::from_utf8(message.text).expect("UTF-8")),

@@ -1,8 +1,8 @@
-//! Who gives requests their credentials, and what happens when the server wants others.
+//! The source of the credentials of requests, and its reaction to a refusal by the server.
 //!
 //! ```text
 //!  authorize ──▶ sent ──▶ success: accepted
-//!      ▲            ╲──▶ 401, 403: refused ──▶ give up: the call fails with what the server said
+//!      ▲            ╲──▶ 401, 403: refused ──▶ give up: the call fails with the server's answer
 //!      ╰────────────────────────── again ╯
 //! ```
 //!
@@ -18,24 +18,26 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::transport::carrier::{Look, Ticket};
 use crate::transport::{Threads, lock};
 
-/// Gives requests their credentials, and finds others when the server refuses them.
+/// Provides the credentials of requests, and new ones when the server refuses them.
 ///
-/// All methods run on the thread that sends the request, possibly on several at once. Whoever blocks in them ends when [`Waiting`] is over.
-/// `auth::OAuth` (feature `auth`) is one; [`Http::bearer_with`](super::Http::bearer_with) makes one of a function.
+/// All methods run on the thread that sends the request, possibly on several at once. A method that
+/// blocks must return when [`Waiting`] is over. `auth::OAuth` (feature `auth`) implements it;
+/// [`Http::bearer_with`](super::Http::bearer_with) makes one from a function.
 pub trait Authorizer: Send + Sync {
-    /// The credentials for one request; asked each time it is sent.
+    /// Returns the credentials for one request. It is called each time the request is sent.
     ///
     /// # Errors
     ///
     /// The request is not sent, and fails with this error.
     fn authorize(&self, request: &Outgoing<'_>, waiting: &Waiting) -> Result<Credentials>;
 
-    /// The server answered 401 or 403. Says whether to send the request again, with credentials that are asked for anew; at most
-    /// [`MAX_ATTEMPTS`] times. Does nothing and gives up unless implemented.
+    /// Called when the server answered 401 or 403. Returns whether to send the request again, with
+    /// new credentials from [`authorize`](Self::authorize). A request is sent at most
+    /// [`MAX_ATTEMPTS`] times. Gives up by default.
     ///
     /// # Errors
     ///
-    /// The request fails with this error, instead of with what the server said.
+    /// The request fails with this error, instead of with the server's answer.
     fn refused(
         &self,
         request: &Outgoing<'_>,
@@ -46,14 +48,14 @@ pub trait Authorizer: Send + Sync {
         Ok(Next::GiveUp)
     }
 
-    /// Another number whenever requests to this server may be let in as somebody else, or to something else, than before: what was kept of
-    /// earlier answers is not used then. Always 0 unless implemented. Must not block.
+    /// Returns a number that must change whenever the identity or scope of the credentials for this
+    /// server may have changed (invalidates the cache). Returns 0 by default. Must not block.
     fn generation(&self, server: &str) -> u64 {
         _ = server;
         0
     }
 
-    /// The server took the credentials. Does nothing unless implemented. Must not block.
+    /// Called when the server accepted the credentials. Does nothing by default. Must not block.
     fn accepted(&self, request: &Outgoing<'_>, response: &ResponseFields<'_>) {
         _ = (request, response);
     }
@@ -82,39 +84,40 @@ impl<A: Authorizer + ?Sized> Authorizer for Arc<A> {
     }
 }
 
-/// So often a request is sent at most, however often an [`Authorizer`] says "again".
+/// The most attempts of a request, even if an [`Authorizer`] returns [`Next::Again`] more often.
 pub const MAX_ATTEMPTS: u32 = 6;
 
-/// What to do about a request that was refused.
+/// The decision about a refused request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Next {
-    /// It is sent again.
+    /// Send it again.
     Again,
-    /// It fails.
+    /// Let it fail.
     GiveUp,
 }
 
-/// A request that is about to be sent, or was, as far as credentials depend on it.
+/// The parts of an HTTP request that credentials may depend on, before or after it is sent.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Outgoing<'a> {
     /// `POST`, `GET` or `DELETE`.
     pub method: &'a str,
-    /// Where it goes: the server's URL, or one of the same origin that the server named.
+    /// The target: the server's URL, or one of the same origin that the server named.
     pub url: &'a str,
-    /// The URL that the server is known by.
+    /// The URL that the transport was created with.
     pub server: &'a str,
-    /// The JSON-RPC message of a `POST`, else nothing.
+    /// The JSON-RPC message of a `POST`, else empty.
     pub body: &'a [u8],
-    /// How often it was sent before, and refused.
+    /// How often the request was refused before.
     pub attempt: u32,
-    /// Whether the connection is being closed: what is at hand has to do.
+    /// Whether the connection is being closed. Then return existing credentials instead of new
+    /// ones.
     pub is_last: bool,
 }
 
 impl fmt::Debug for Outgoing<'_> {
-    /// URL and body may hold secrets.
+    /// Omits URL and body, which may hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Outgoing")
             .field("method", &self.method)
@@ -124,7 +127,7 @@ impl fmt::Debug for Outgoing<'_> {
     }
 }
 
-/// Header fields that go with one request. Their values are shown nowhere.
+/// The header fields with the credentials of one request. Their values are never shown.
 #[derive(Clone, Default)]
 pub struct Credentials {
     pub(super) fields: Vec<(HeaderName, HeaderValue)>,
@@ -132,16 +135,16 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// None at all.
+    /// Creates empty credentials.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// `Authorization: Bearer …` (RFC 6750).
+    /// Creates `Authorization: Bearer …` (RFC 6750).
     ///
     /// # Errors
     ///
-    /// As [`field`](Self::field).
+    /// As for [`field`](Self::field).
     pub fn bearer(token: &str) -> Result<Self> {
         Self::none().field("authorization", &format!("Bearer {token}"))
     }
@@ -150,7 +153,8 @@ impl Credentials {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when name or value has characters that HTTP does not allow; the value is not told.
+    /// [`ErrorKind::Invalid`] when the name or the value has characters that HTTP does not allow.
+    /// The error does not show the value.
     pub fn field(mut self, name: &str, value: &str) -> Result<Self> {
         let Ok(parsed) = HeaderName::from_bytes(name.as_bytes()) else {
             let text = format!("'{}' can't be the name of a header field", Excerpt(name));
@@ -166,7 +170,7 @@ impl Credentials {
         Ok(self)
     }
 
-    /// A number of the authorizer's own, which comes back as [`ResponseFields::mark`].
+    /// Sets a number of the authorizer's choice, which is returned as [`ResponseFields::mark`].
     pub fn marked(mut self, mark: u64) -> Self {
         self.mark = mark;
         self
@@ -195,18 +199,19 @@ pub struct ResponseFields<'a> {
 }
 
 impl<'a> ResponseFields<'a> {
-    /// The status code.
+    /// Returns the status code.
     pub fn status(&self) -> u16 {
         self.status
     }
 
-    /// The values of a field, those of them that are text: UTF-8, since some servers give their reasons in the language of their users.
+    /// Returns the values of a field that are valid UTF-8. Not only ASCII, since some servers give
+    /// reasons in the language of their users.
     pub fn values(&self, name: &str) -> impl Iterator<Item = &'a str> {
         let values = self.fields.get_all(name).into_iter();
         values.filter_map(|value| std::str::from_utf8(value.as_bytes()).ok())
     }
 
-    /// What the credentials of the request were [marked](Credentials::marked) with.
+    /// Returns the number that the request's credentials were [marked](Credentials::marked) with.
     pub fn mark(&self) -> u64 {
         self.mark
     }
@@ -220,7 +225,8 @@ impl fmt::Debug for ResponseFields<'_> {
     }
 }
 
-/// The wait of whoever needs credentials. It ends when its call is cancelled, its connection is closed, or its time is up.
+/// The wait of a call for credentials. It ends when the call is cancelled, its connection is
+/// closed, or its timeout has passed.
 #[derive(Clone, Debug)]
 pub struct Waiting {
     ticket: Arc<Ticket>,
@@ -236,18 +242,18 @@ impl Waiting {
         Self { ticket, threads }
     }
 
-    /// What threads are like that are started for the one who waits.
+    /// Returns the settings of threads that are started for the waiting call.
     #[cfg(feature = "auth")]
     pub(crate) fn threads(&self) -> &Threads {
         &self.threads
     }
 
-    /// Whether nobody waits any more.
+    /// Whether the wait is over.
     pub fn is_over(&self) -> bool {
         self.ticket.look(Instant::now()) == Look::Over
     }
 
-    /// Until when there is time, if that is bounded.
+    /// Returns the deadline of the wait, if it has one.
     pub fn deadline(&self) -> Option<Instant> {
         match self.ticket.look(Instant::now()) {
             Look::Never => None,
@@ -256,13 +262,13 @@ impl Waiting {
         }
     }
 
-    /// Waits until a point in time; false when the wait ended before.
+    /// Blocks until a point in time. Returns false when the wait ended before.
     pub fn pause(&self, until: Instant) -> bool {
         self.ticket.pause(until)
     }
 
-    /// Has `wake` run, on any thread, when the wait is over, at once if it is already; until what this returns is dropped. There is one at
-    /// a time. It must not block.
+    /// Runs `wake` when the wait is over, on any thread; at once if it is over already. Dropping
+    /// the returned guard removes `wake`. There is one at a time. It must not block.
     pub fn on_over(&self, wake: impl FnOnce() + Send + 'static) -> OnOver<'_> {
         let wake = Arc::new(wake_once(wake));
         let brake = Arc::clone(&wake);
@@ -272,13 +278,14 @@ impl Waiting {
         OnOver(&self.ticket)
     }
 
-    /// Says whether a person is being asked at the moment: the time of the call does not run then, up to its `max_timeout`.
+    /// Sets whether a user is being asked. Meanwhile the timeout of the call does not run, up to
+    /// its `max_timeout`.
     pub fn while_person_is_asked(&self, is_asked: bool) {
         self.ticket.hold(is_asked, Instant::now());
     }
 }
 
-/// What may be called twice, and runs once.
+/// Makes a function that may be called twice and runs once.
 fn wake_once(wake: impl FnOnce() + Send + 'static) -> impl Fn() + Send + Sync + 'static {
     let wake = Mutex::new(Some(wake));
     move || {
@@ -288,7 +295,7 @@ fn wake_once(wake: impl FnOnce() + Send + 'static) -> impl Fn() + Send + Sync + 
     }
 }
 
-/// A callback waits for the end of a [`Waiting`], until this is dropped.
+/// The registration of a callback for the end of a [`Waiting`]. Dropping it removes the callback.
 #[derive(Debug)]
 pub struct OnOver<'a>(&'a Ticket);
 
@@ -298,7 +305,7 @@ impl Drop for OnOver<'_> {
     }
 }
 
-/// A token that a function of the host's gives.
+/// An authorizer that gets bearer tokens from a function of the host.
 pub(super) struct Bearer<F>(pub(super) F);
 
 impl<F: Fn() -> Result<String> + Send + Sync> Authorizer for Bearer<F> {

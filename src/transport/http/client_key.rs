@@ -1,4 +1,4 @@
-//! Which client sends a request: the one whose share of a limit the request takes.
+//! The client that a request is accounted to, when limits are shared.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use crate::shares::Client;
 
-/// The client whose share of a limit a request takes.
+/// The client that a request is accounted to, when limits are shared.
 ///
 /// A client is an authenticated principal, or else a network address, or else a session at an
-/// address. Sessions at one address share what their address may have: an address does not become
+/// address. Sessions at one address share the part of the address, so an address does not become
 /// many clients by opening sessions.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ClientKey {
@@ -18,18 +18,18 @@ pub struct ClientKey {
 }
 
 impl ClientKey {
-    /// The client at an address. Of an IPv6 address only the first 64 bits count. Without an
-    /// address it is one client with all others without one.
+    /// The client at an address. Only the first 64 bits of an IPv6 address count. All requests
+    /// without an address belong to one client.
     pub fn address(address: Option<IpAddr>) -> Self {
         Self::of(address.map_or(Client::Connection(0), Client::at))
     }
 
-    /// A client that was authenticated, by its unique name.
+    /// An authenticated client, by its unique name.
     pub fn principal(name: impl Into<Arc<str>>) -> Self {
         Self::of(Client::Principal(name.into()))
     }
 
-    /// The session of this client that has this id.
+    /// The session with this id, of this client.
     pub fn session(self, id: impl Into<Arc<str>>) -> Self {
         Self {
             own: Client::Session(id.into()),
@@ -44,12 +44,12 @@ impl ClientKey {
         }
     }
 
-    /// The principal or address.
+    /// Returns the principal or address.
     pub(crate) fn group(&self) -> &Client {
         &self.group
     }
 
-    /// The principal, session or address.
+    /// Returns the principal, session or address.
     pub(crate) fn own(&self) -> &Client {
         &self.own
     }

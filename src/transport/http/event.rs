@@ -1,4 +1,4 @@
-//! Writing server-sent events.
+//! The writer of server-sent events.
 //!
 //! Spec: HTML, "Server-sent events".
 
@@ -10,11 +10,11 @@ use crate::schema::json::millis;
 /// The media type of a stream of events.
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 
-/// What keeps a quiet stream open: a comment, which readers skip.
+/// A comment, which readers skip. It keeps a quiet stream open.
 pub(crate) const QUIET: &[u8] = b": keep-alive\n\n";
 
-/// Appends an event that carries a message. White space between the parts of the message may hold line breaks, which would end the
-/// field: they become blanks.
+/// Appends an event that carries a message. White space between the tokens of the message may have
+/// line breaks, which would end the field, so they are replaced by spaces.
 pub(crate) fn write_event(out: &mut Vec<u8>, id: Option<&str>, message: &[u8]) {
     write_id(out, id);
     out.extend_from_slice(b"data: ");
@@ -27,7 +27,8 @@ pub(crate) fn write_event(out: &mut Vec<u8>, id: Option<&str>, message: &[u8]) {
     out.extend_from_slice(b"\n\n");
 }
 
-/// Appends an event without content, from whose id a reader can go on, and how long it is to wait before it does.
+/// Appends an event without content. Its id is a point to resume from; `retry` is the time that the
+/// reader should wait before it resumes.
 pub(crate) fn write_mark(out: &mut Vec<u8>, id: &str, retry: Option<Duration>) {
     write_id(out, Some(id));
     if let Some(retry) = retry {
@@ -36,7 +37,7 @@ pub(crate) fn write_mark(out: &mut Vec<u8>, id: &str, retry: Option<Duration>) {
     out.extend_from_slice(b"data: \n\n");
 }
 
-/// Appends an event that has a type, and a line of text.
+/// Appends an event with a type and one line of text.
 pub(crate) fn write_typed(out: &mut Vec<u8>, event: &str, text: &str) {
     _ = write!(out, "event: {event}\ndata: {text}\n\n");
 }

@@ -1,8 +1,9 @@
-//! Reading an event stream: bytes in, events out.
+//! The parser of server-sent events: bytes in, events out.
 //!
-//! Lines end with LF, CR or CRLF; fields that it does not know, comments and events without data pass by; what is left without an empty
-//! line at the end of the stream was no event. Each byte is looked at once, in pieces of any size, and a line or event that exceeds the
-//! limit is dropped while it comes.
+//! Lines end with LF, CR or CRLF. Unknown fields, comments and events without data are skipped. An
+//! event without an empty line after it at the end of the stream is dropped. The input may be cut
+//! into pieces of any size, and each byte is looked at once. A line or event beyond the limit is
+//! dropped while it arrives.
 //!
 //! Spec: HTML Living Standard, section 9.2.6, "Interpreting an event stream".
 
@@ -10,45 +11,46 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// What a stream brought.
+/// A result of the parser.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Item {
     /// An event with data.
     Event {
-        /// What kind, `message` if it does not say.
+        /// The event type; `message` if the event has none.
         name: Cow<'static, str>,
         data: Vec<u8>,
     },
-    /// An event that exceeded the limit: so many bytes of data were dropped.
+    /// An event that exceeded the limit, with the number of dropped bytes of data.
     TooLong(usize),
 }
 
-/// Takes pieces of a stream.
+/// The parser of one event stream.
 #[derive(Debug)]
 pub(crate) struct EventReader {
     max_bytes: usize,
-    /// The line that has not ended yet. One that comes in one piece is read where it is.
+    /// The incomplete line. A line that arrives in one piece is parsed in place.
     line: Vec<u8>,
-    /// How long that line would be: more than its length when it is being dropped.
+    /// The full length of the incomplete line. It exceeds `line.len()` when the line is being
+    /// dropped.
     line_len: usize,
-    /// The last piece ended with CR: a LF that follows belongs to it.
+    /// The last piece ended with CR, so an LF that follows belongs to it.
     after_cr: bool,
     at_start: bool,
     name: Cow<'static, str>,
     data: Vec<u8>,
     data_len: usize,
     has_data: bool,
-    /// The id that the event has which is being read.
+    /// The id of the incomplete event.
     id: Option<String>,
     last_id: String,
     retry: Option<Duration>,
     comments: u64,
 }
 
-/// The name of an event that says none.
+/// The type of an event that has none.
 const MESSAGE: Cow<'static, str> = Cow::Borrowed("message");
 
-/// Names and ids are no longer than this; a longer one counts as not given.
+/// The longest event type or id, in bytes. A longer one is ignored.
 const MAX_WORD: usize = 4096;
 
 impl EventReader {
@@ -70,22 +72,23 @@ impl EventReader {
         }
     }
 
-    /// The id of the last event that had one and came whole: where to go on from. Empty when there is none.
+    /// Returns the id of the last complete event that had one, to resume from. Empty if there was
+    /// none.
     pub(crate) fn last_id(&self) -> &str {
         &self.last_id
     }
 
-    /// How long to wait before connecting again, if the server said so.
+    /// Returns how long to wait before reconnecting, if the server has set it.
     pub(crate) fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
-    /// How many comments came.
+    /// Returns the number of comments so far.
     pub(crate) fn comments(&self) -> u64 {
         self.comments
     }
 
-    /// The stream has ended and another one goes on in its place: forgets what was incomplete.
+    /// Prepares for another stream that continues this one: drops the incomplete event.
     pub(crate) fn start_anew(&mut self) {
         self.line.clear();
         self.line_len = 0;
@@ -93,7 +96,7 @@ impl EventReader {
         self.clear_event();
     }
 
-    /// Takes a piece; `take` says when it has enough, and what is left of the piece is dropped then.
+    /// Parses a piece. When `take` returns `Break`, the rest of the piece is dropped.
     pub(crate) fn push(
         &mut self,
         mut piece: &[u8],
@@ -104,7 +107,7 @@ impl EventReader {
                 piece = &piece[1..];
                 continue;
             }
-            // Every other line is empty.
+            // About half of all lines are empty: check the first byte before the search.
             let end = match piece[0] {
                 b'\r' | b'\n' => Some(0),
                 _ => memchr::memchr2(b'\r', b'\n', piece),
@@ -131,7 +134,7 @@ impl EventReader {
 
     fn keep(&mut self, part: &[u8]) {
         self.line_len += part.len();
-        // The name of the field comes on top.
+        // The name of the field needs some room, too.
         let room = (self.max_bytes.saturating_add(16)).saturating_sub(self.line.len());
         self.line.extend_from_slice(&part[..part.len().min(room)]);
     }
@@ -154,7 +157,7 @@ impl EventReader {
         if text.is_empty() {
             return self.end_event();
         }
-        // Nearly all that comes is data.
+        // Nearly all lines are data.
         let (field, value) = match text.strip_prefix(b"data:") {
             Some(value) => (&b"data"[..], value),
             None => match memchr::memchr(b':', text) {
@@ -252,7 +255,7 @@ mod tests {
         (items, reader)
     }
 
-    /// Whole, and cut at every place.
+    /// Parses a stream whole, cut at every offset, and in single bytes.
     fn check(stream: &str, expected: &[&str]) -> EventReader {
         let bytes = stream.as_bytes();
         for cut in 0..=bytes.len() {
@@ -322,7 +325,7 @@ mod tests {
         assert!(reader.line.capacity() < 1000);
     }
 
-    // Who went on from it would never get it.
+    // A reader that resumed from its id would never get this event.
     #[test]
     fn an_event_that_did_not_come_whole_is_not_where_to_go_on_from() {
         let mut reader = check("id: 7\ndata: a\n\nid: 8\ndata: b\n", &["message=a"]);

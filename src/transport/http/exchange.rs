@@ -1,7 +1,8 @@
-//! One HTTP request and the response to it, whoever owns the socket.
+//! One HTTP request and its response, independent of the socket's owner.
 //!
-//! A [`Service`] answers requests; a listener, or the web server of a host, reads them and writes what the service says through a
-//! [`ResponseWriter`]. So the protocol is served in the same way wherever the bytes come from.
+//! A [`Service`] answers requests. A listener, or the web server of a host, reads them and
+//! implements the [`ResponseWriter`] for the response. So the protocol code does not depend on the
+//! web server.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,25 +12,26 @@ use std::time::{Duration, Instant};
 use super::ClientKey;
 use crate::error::Result;
 
-/// A request whose body was read. Its `Debug` form shows no credentials.
+/// A request with its complete body. Its `Debug` output has no credentials.
 #[non_exhaustive]
 pub struct HttpRequest<'a> {
-    /// The method, in capitals as it was sent.
+    /// The method, in the case in which it was sent.
     pub method: &'a str,
     /// Path and query, as they were sent.
     pub target: &'a str,
-    /// The header fields, in order. Names in any case; values without the white space around them.
+    /// The header fields, in order. Names may have any case; values have no white space around
+    /// them.
     pub headers: &'a [(&'a str, &'a [u8])],
     /// The body, without a transfer coding.
     pub body: Vec<u8>,
-    /// Where the request came in, if that is known: decides which `Host` is expected.
+    /// The local address of the connection, if known. It decides which `Host` is expected.
     pub local: Option<SocketAddr>,
-    /// Where it came from, if that is known.
+    /// The remote address of the connection, if known.
     pub remote: Option<SocketAddr>,
 }
 
 impl<'a> HttpRequest<'a> {
-    /// A request without fields and body.
+    /// Creates a request without fields and body.
     pub fn new(method: &'a str, target: &'a str) -> Self {
         Self {
             method,
@@ -41,25 +43,26 @@ impl<'a> HttpRequest<'a> {
         }
     }
 
-    /// Gives it header fields.
+    /// Sets the header fields.
     pub fn headers(mut self, headers: &'a [(&'a str, &'a [u8])]) -> Self {
         self.headers = headers;
         self
     }
 
-    /// Gives it a body.
+    /// Sets the body.
     pub fn body(mut self, body: Vec<u8>) -> Self {
         self.body = body;
         self
     }
 
-    /// Says on which address it came in, and from which.
+    /// Sets the local and the remote address of the connection.
     pub fn addresses(mut self, local: Option<SocketAddr>, remote: Option<SocketAddr>) -> Self {
         (self.local, self.remote) = (local, remote);
         self
     }
 
-    /// All values of a field, whose name is compared in any case (RFC 9110, section 5.1).
+    /// Returns all values of a field. The name is compared case-insensitively (RFC 9110, section
+    /// 5.1).
     pub fn values(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.headers
             .iter()
@@ -67,7 +70,7 @@ impl<'a> HttpRequest<'a> {
             .map(|(_, value)| *value)
     }
 
-    /// The first value of a field.
+    /// Returns the first value of a field.
     pub fn value(&self, name: &str) -> Option<&'a [u8]> {
         self.values(name).next()
     }
@@ -78,7 +81,7 @@ impl fmt::Debug for HttpRequest<'_> {
         let names: Vec<&str> = self.headers.iter().map(|(name, _)| *name).collect();
         f.debug_struct("HttpRequest")
             .field("method", &self.method)
-            // Queries hold secrets too often.
+            // Queries often hold secrets.
             .field("target", &self.target.split('?').next())
             .field("headers", &names)
             .field("body", &format_args!("{} bytes", self.body.len()))
@@ -88,7 +91,7 @@ impl fmt::Debug for HttpRequest<'_> {
     }
 }
 
-/// Status and header fields of a response. Length, connection and date are the writer's business.
+/// Status and header fields of a response. The writer adds length, connection and date.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ResponseHead {
@@ -96,12 +99,13 @@ pub struct ResponseHead {
     pub status: u16,
     /// Header fields.
     pub headers: Vec<(&'static str, Cow<'static, str>)>,
-    /// What to write whenever a body that comes in pieces was quiet for so long, so that nobody on the way takes the connection for dead.
+    /// The keep-alive bytes of a stream, and the time without a write after which they are sent.
+    /// They prevent intermediaries from closing the connection as idle.
     pub while_quiet: Option<(Duration, &'static [u8])>,
 }
 
 impl ResponseHead {
-    /// A head without fields.
+    /// Creates a head without fields.
     pub fn new(status: u16) -> Self {
         Self {
             status,
@@ -117,77 +121,92 @@ impl ResponseHead {
     }
 }
 
-/// Takes the response to one request: whole with [`respond`](Self::respond), or with [`begin`](Self::begin), any number of
-/// [`write`](Self::write)s and [`finish`](Self::finish).
+/// The writer of the response to one request: either one [`respond`](Self::respond), or
+/// [`begin`](Self::begin), any number of [`write`](Self::write)s and [`finish`](Self::finish).
 ///
-/// It is used from one thread at a time, but not always the same one, and may be kept long after [`Service::serve`] returned. Dropped
-/// before its end, it breaks the connection off, so that the client sees that something is missing.
+/// One thread at a time uses it, but not always the same thread. It may be kept long after
+/// [`Service::serve`] returned. If it is dropped before the end of the response, it resets the
+/// connection, so that the client sees that the response is incomplete.
 pub trait ResponseWriter: Send + fmt::Debug {
-    /// Sends a whole response, with its length. Waits for a client that does not read only until a deadline of the writer's own.
+    /// Sends a whole response, with its length. Blocks for a client that does not read, but only
+    /// until a deadline that the writer sets.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the client has gone, [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) when
-    /// it did not read.
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the client has gone,
+    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) when it did not read.
     fn respond(&mut self, head: &ResponseHead, body: &[u8]) -> Result<()>;
 
-    /// Sends the head of a response whose body comes in pieces, and the first piece with it.
+    /// Sends the head of a streamed response, together with the first piece of its body.
     ///
     /// # Errors
     ///
-    /// As [`write`](Self::write).
+    /// As for [`write`](Self::write).
     fn begin(&mut self, head: &ResponseHead, first: &[u8]) -> Result<()>;
 
-    /// Sends a piece of the body at once, or, when it comes right behind another one, within a millisecond. What a client that does not read leaves behind is kept, up to a bound; when that is reached the
-    /// call waits until `deadline`, or, without one, returns `false` and has taken nothing.
+    /// Sends a piece of the body at once, or within a millisecond if it directly follows another
+    /// one.
+    ///
+    /// Bytes that the client does not read are kept, up to a limit. At the limit, the call blocks
+    /// until `deadline`. Without a deadline it returns `false` at once, and has taken nothing.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the client has gone, [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) when
-    /// it did not read until the deadline.
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the client has gone,
+    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) when it did not read until the deadline.
     fn write(&mut self, piece: &[u8], deadline: Option<Instant>) -> Result<bool>;
 
-    /// Ends the body. Does not wait: what is kept still goes out.
+    /// Ends the body. Does not block: kept bytes are still sent.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the client has gone.
     fn finish(&mut self) -> Result<()>;
 
-    /// Has `callback` run, once, when the client goes away before the response has ended; at once if it has gone already. It neither
-    /// blocks nor runs code of the host's. One that never runs is dropped with the writer or when the response ends. Does nothing where
-    /// that can't be found out.
+    /// Registers a callback that runs once when the client goes away before the response has ended;
+    /// at once if it has gone already.
+    ///
+    /// The callback neither blocks nor runs code of the host. One that never runs is dropped with
+    /// the writer or at the end of the response. Does nothing if the writer can't detect a lost
+    /// client.
     fn on_gone(&mut self, callback: Box<dyn FnOnce() + Send>);
 
-    /// Has `callback` run, once, when the response has not begun after this time. It begins the
-    /// response then, on the thread that runs it, so that nobody on the way takes the connection
-    /// for dead. It neither blocks nor runs code of the host's. One that never runs is dropped with
-    /// the writer or when the response ends. Does nothing where nobody keeps the time, which is the
-    /// default.
+    /// Registers a callback that runs once if the response has not begun after this time. On the
+    /// thread that runs it, it begins the response, so that intermediaries do not close the
+    /// connection as idle.
+    ///
+    /// The callback neither blocks nor runs code of the host. One that never runs is dropped with
+    /// the writer or at the end of the response. Does nothing if the writer has no timers, which is
+    /// the default.
     fn on_silence(&mut self, after: Duration, callback: Box<dyn FnOnce() + Send>) {
         _ = (after, callback);
     }
 }
 
-/// Answers HTTP requests.
+/// A handler of HTTP requests.
 pub trait Service: Send + Sync + fmt::Debug {
-    /// Answers one request, on the thread that read it; it may keep `response` and end it later, from any thread.
+    /// Answers one request, on the thread that read it. It may keep `response` and end it later,
+    /// from any thread.
     ///
-    /// It may block while the request is handled. A panic breaks the connection off, and nothing else.
+    /// It may block while it handles the request. A panic resets this connection only.
     fn serve(&self, request: HttpRequest<'_>, response: Box<dyn ResponseWriter>);
 
-    /// Whether a request is answered without waiting for anybody: it is served then though as many others as may are being served. Asked
-    /// only while that is so, on a thread that all such requests share. It neither blocks nor answers. Defaults to no.
+    /// Whether a request is answered without blocking. Such a request is served even when as many
+    /// requests as allowed are being served.
+    ///
+    /// It is called only in that case, on a thread that all such requests share. It must neither
+    /// block nor answer. Defaults to false.
     fn is_quick(&self, request: &HttpRequest<'_>) -> bool {
         _ = request;
         false
     }
 
-    /// Which client sends a request: what clients share, such as threads, is divided by it.
+    /// Returns the client that a request is accounted to. Shared resources, such as threads, are
+    /// divided by client.
     ///
-    /// Asked before each request is served, on the thread that read it; the body may be missing.
-    /// It neither blocks nor answers, and believes nothing that was not verified before. `address`
-    /// is the client at its address, as trusted proxies tell it; this is the default.
+    /// It is called before each request is served, on the thread that read it. The body may be
+    /// missing. It must neither block nor answer, nor trust anything that was not verified before.
+    /// `address` is the client at its address, as trusted proxies report it; this is the default.
     fn client(&self, request: &HttpRequest<'_>, address: ClientKey) -> ClientKey {
         _ = request;
         address

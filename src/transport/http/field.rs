@@ -1,8 +1,11 @@
-//! Header fields that repeat what a body says: how a value is written, which parameters of a tool have one, and with what value.
+//! Header fields that repeat values of the body: their encoding, the tool parameters that have one,
+//! and their values.
 //!
-//! Pure functions for both sides: a client writes the fields of a request, a server reads and compares them.
+//! Pure functions for both sides: a client writes the fields of a request; a server reads and
+//! compares them.
 //!
-//! Spec: Transports, Streamable HTTP, "Custom Headers from Tool Parameters" and "Value Encoding" (2026-07-28).
+//! Spec: Transports, Streamable HTTP, "Custom Headers from Tool Parameters" and
+//! "Value Encoding" (2026-07-28).
 
 use std::borrow::Cow;
 
@@ -14,16 +17,16 @@ use crate::jsonrpc::members::Members;
 use crate::schema::json::MAX_INTEGER;
 use crate::schema::tree::{self, Tree};
 
-/// What stands before the name that a schema gives, in the name of the field.
+/// The prefix of the field's name, before the name that a schema gives.
 pub(crate) const PARAM_PREFIX: &str = "Mcp-Param-";
 
 /// The member of a property's schema that names its field.
 const KEYWORD: &str = "x-mcp-header";
 
-/// What encloses a value that is written as base64 of its UTF-8 text.
+/// The marks around a value that is base64 of its UTF-8 text.
 const MARKS: (&str, &str) = ("=?base64?", "?=");
 
-/// Writes any text as the value of a field: as it is when a field can carry it unchanged, else in base64.
+/// Encodes a text as the value of a field: unchanged if a field can carry it, else in base64.
 pub(crate) fn encode(text: &str) -> Cow<'_, str> {
     let plain = is_plain(text) && marked(text).is_none();
     if plain {
@@ -32,8 +35,8 @@ pub(crate) fn encode(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{}{}{}", MARKS.0, STANDARD.encode(text), MARKS.1))
 }
 
-/// Reads the value of a field, white space around it left aside. `None` when it has bytes that a field must not have, or its base64 is
-/// none, or no UTF-8.
+/// Decodes the value of a field, without the white space around it. Returns `None` when it has
+/// bytes that a field can't have, or when its base64 is malformed or not UTF-8.
 pub(crate) fn decode(value: &[u8]) -> Option<Cow<'_, str>> {
     let text = std::str::from_utf8(value).ok()?;
     let text = text.trim_matches([' ', '\t']);
@@ -49,7 +52,8 @@ pub(crate) fn decode(value: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Visible ASCII, with spaces and tabs inside only (AMB-10); nothing at all too (AMB-09).
+/// Whether a text is visible ASCII, with spaces and tabs only inside, or empty.
+// AMB-09, AMB-10
 fn is_plain(text: &str) -> bool {
     let bytes = text.as_bytes();
     let inside = |byte: &u8| matches!(byte, 0x20..=0x7E | b'\t');
@@ -57,12 +61,12 @@ fn is_plain(text: &str) -> bool {
     bytes.iter().all(inside) && at_end(bytes.first()) && at_end(bytes.last())
 }
 
-/// What stands between the marks.
+/// Returns the text between the marks.
 fn marked(text: &str) -> Option<&str> {
     text.strip_prefix(MARKS.0)?.strip_suffix(MARKS.1)
 }
 
-/// Whether a text can be (a part of) the name of a field (RFC 9110, section 5.6.2).
+/// Whether a text can be a field's name, or a part of it (RFC 9110, section 5.6.2).
 pub(crate) fn is_token(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(allowed)
@@ -71,33 +75,33 @@ pub(crate) fn is_token(text: &str) -> bool {
 /// A parameter of a tool that is repeated in a header field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mirrored {
-    /// The name of the field, as the schema spells it, behind [`PARAM_PREFIX`].
+    /// The name of the field after [`PARAM_PREFIX`], as the schema spells it.
     pub(crate) field: String,
-    /// Where the parameter stands in the arguments, from the outermost property to the innermost.
+    /// The path of the parameter in the arguments, from the outermost property to the innermost.
     path: Vec<String>,
 }
 
-/// What a parameter has to say in its field.
+/// The value of a parameter for its field.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Mirror {
-    /// No field: there is no value.
+    /// No field, because the parameter has no value.
     Absent,
     /// A field with this text, not yet encoded.
     Text(String),
     /// A field with this number.
     Integer(i64),
-    /// There can be no field for such a value, for this reason.
+    /// A value that can't be in a field, with the reason.
     Impossible(&'static str),
 }
 
 impl Mirrored {
-    /// All parameters that the schema of a tool's arguments wants repeated.
+    /// Returns all parameters that the schema of a tool's arguments maps to fields.
     ///
     /// # Errors
     ///
-    /// What is wrong with the schema: the tool can't be used over HTTP then.
+    /// The fault of the schema. The tool can't be used over HTTP then.
     pub(crate) fn in_schema(schema: &str) -> Result<Vec<Self>, String> {
-        // The text search spares most tools the parsing. A keyword may be written with escapes.
+        // The text search avoids parsing for most tools. A keyword may be written with escapes.
         if !schema.contains(KEYWORD) && !schema.contains("\\u") {
             return Ok(Vec::new());
         }
@@ -107,9 +111,9 @@ impl Mirrored {
         Ok(all)
     }
 
-    /// What this parameter has to say, given the text of a call's arguments.
+    /// Returns the value of this parameter, given the JSON text of a call's arguments.
     pub(crate) fn of(&self, arguments: &str) -> Mirror {
-        // Of members of one name the last one counts.
+        // If a member is repeated, the last one counts.
         let found = self.path.iter().try_fold(arguments, |object, name| {
             let members = Members::of(object).filter(|(key, _)| key == name);
             members.map(|(_, value)| value).last()
@@ -135,14 +139,14 @@ impl Mirrored {
         }
     }
 
-    /// The path to the parameter, for messages.
+    /// Returns the path of the parameter, for messages.
     pub(crate) fn place(&self) -> String {
         self.path.join(".")
     }
 }
 
 impl Mirror {
-    /// Whether the field, decoded, says the same: integers are compared as numbers, all else as text.
+    /// Whether the decoded field has this value. Integers are compared as numbers, others as text.
     pub(crate) fn is_said_by(&self, decoded: &str) -> bool {
         match self {
             Self::Text(text) => text == decoded,
@@ -155,7 +159,7 @@ impl Mirror {
     }
 }
 
-/// The integer that a JSON number is, however it is written.
+/// Returns the integer value of a JSON number, however it is written.
 fn integer(number: &serde_json::Number) -> Option<i64> {
     number.as_i64().or_else(|| {
         let float = number.as_f64()?;
@@ -164,7 +168,7 @@ fn integer(number: &serde_json::Number) -> Option<i64> {
     })
 }
 
-/// Looks through a schema. `path` leads to it when only `properties` were passed on the way.
+/// Collects the annotations of a schema. `path` is `Some` if only `properties` lead to it.
 fn collect(
     schema: &Value,
     mut path: Option<&mut Vec<String>>,
@@ -190,7 +194,7 @@ fn collect(
                     path.pop();
                 }
             }
-            // Data, not schemas.
+            // These hold data, not schemas.
             ("const" | "enum" | "default" | "examples", _) => {}
             (
                 "$defs" | "definitions" | "patternProperties" | "dependentSchemas",
@@ -212,7 +216,7 @@ fn collect(
     Ok(())
 }
 
-/// Holds one annotation against the rules. `path` is empty where no annotation may be.
+/// Checks one annotation. `path` is empty where annotations are not allowed.
 fn check(
     name: &Value,
     schema: &Map<String, Value>,
@@ -439,7 +443,7 @@ mod tests {
             let mirror = of(json!({"a": {"b": far}}));
             assert!(matches!(mirror, Mirror::Impossible(_)), "{far}: {mirror:?}");
         }
-        // Other arguments do not matter, and of two that have one name the last one counts.
+        // Other arguments do not matter. If a member is repeated, the last one counts.
         let text = r#"{"a":{"b":"x"},"n":1e400,"s":"\ud800", "a" : {"c":[1,{}],"b" : 5 }}"#;
         assert_eq!(parameter.of(text), Mirror::Integer(5));
         let of = |value: &str| parameter.of(&format!(r#"{{"a":{{"b":{value}}}}}"#));

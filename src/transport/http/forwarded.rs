@@ -1,5 +1,5 @@
-//! Which address a request comes from when proxies stand before the listener: `Forwarded` (RFC
-//! 7239) and `X-Forwarded-For`, believed of known proxies only.
+//! The address of a client behind reverse proxies, from `Forwarded` (RFC 7239) or
+//! `X-Forwarded-For`. The fields are trusted only if a known proxy sent them.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -16,7 +16,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Whether an address is one of the network's. An IPv4 address is the same in its IPv6 form
+    /// Whether an address is in the network. An IPv4 address is equal to its IPv6 form
     /// (`::ffff:192.0.2.1`).
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
@@ -79,10 +79,10 @@ impl fmt::Display for Network {
     }
 }
 
-/// The address that a request comes from: the last one on its way that is not a trusted proxy.
+/// Returns the client's address: the last one on the request's way that is not a trusted proxy.
 ///
-/// It is `remote`, unless that is a trusted proxy. A proxy that tells nothing, or nothing that can
-/// be understood, is the client itself; so is one that says two things in two fields.
+/// It is `remote`, unless that is a trusted proxy. If a proxy reports no valid address, the client
+/// is the proxy. So it is if the two fields contradict each other.
 pub(crate) fn client_address(
     request: &HttpRequest<'_>,
     remote: IpAddr,
@@ -114,8 +114,8 @@ pub(crate) fn client_address(
     }
 }
 
-/// The hops that all fields of a name tell, the nearest last; `None` for one that can't be
-/// understood. Nothing without such a field.
+/// Returns the hops in all fields of a name, the nearest last, with `None` for an invalid one.
+/// Returns `None` if there is no such field.
 fn hops(
     request: &HttpRequest<'_>,
     name: &str,
@@ -130,7 +130,7 @@ fn hops(
     Some(values.flat_map(read_value).collect())
 }
 
-/// The `for` parameters of a `Forwarded` field (RFC 7239, section 4).
+/// Returns the `for` parameters of a `Forwarded` field (RFC 7239, section 4).
 fn forwarded_for(text: &str) -> Vec<Option<IpAddr>> {
     let Some(elements) = split(text, ',') else {
         return vec![None];
@@ -140,7 +140,7 @@ fn forwarded_for(text: &str) -> Vec<Option<IpAddr>> {
         for pair in split(element, ';')? {
             let (name, value) = pair.split_once('=')?;
             if name.trim().eq_ignore_ascii_case("for") {
-                // Said twice, nobody knows what it means.
+                // A repeated parameter is ambiguous.
                 if found
                     .replace(address_of(&unquoted(value.trim())?))
                     .is_some()
@@ -154,7 +154,7 @@ fn forwarded_for(text: &str) -> Vec<Option<IpAddr>> {
     elements.into_iter().map(hop).collect()
 }
 
-/// The parts of a text between separators outside of quoted strings; `None` if such a string has no
+/// Splits a text at separators outside of quoted strings. Returns `None` if a quoted string has no
 /// end.
 fn split(text: &str, separator: char) -> Option<Vec<&str>> {
     let (mut parts, mut start) = (Vec::new(), 0);
@@ -175,7 +175,7 @@ fn split(text: &str, separator: char) -> Option<Vec<&str>> {
     (!is_quoted).then_some(parts)
 }
 
-/// The text of a token or of a quoted string.
+/// Returns the text of a token or of a quoted string.
 fn unquoted(value: &str) -> Option<String> {
     let Some(inside) = value.strip_prefix('"') else {
         return (!value.contains('"')).then(|| value.to_owned());
@@ -185,7 +185,7 @@ fn unquoted(value: &str) -> Option<String> {
     for c in inside.chars() {
         match c {
             '\\' if !is_escaped => is_escaped = true,
-            // Only the last quote ends it.
+            // Only the last quote may end it.
             '"' if !is_escaped => return None,
             _ => {
                 is_escaped = false;
@@ -196,7 +196,7 @@ fn unquoted(value: &str) -> Option<String> {
     (!is_escaped).then_some(text)
 }
 
-/// The address of a node: an address, perhaps in brackets, perhaps with a port.
+/// Returns the address of a node, which may have brackets and a port.
 fn address_of(node: &str) -> Option<IpAddr> {
     let bare = node
         .strip_prefix('[')
@@ -248,7 +248,7 @@ mod tests {
         }
     }
 
-    /// What comes through 10.0.0.1, a trusted proxy like all of 10.0.0.0/8.
+    /// Checks a request that comes through 10.0.0.1; all of 10.0.0.0/8 are trusted proxies.
     fn check(fields: &[(&str, &str)], expected: &str) {
         let headers: Vec<_> = fields
             .iter()

@@ -1,11 +1,12 @@
-//! Streamable HTTP, as far as it is HTTP.
+//! The HTTP part of Streamable HTTP.
 //!
 //! `Http` (feature `http-client`) is the transport of a client: see `docs/http-client.md`.
 //!
-//! An `Authorizer` gives its requests their credentials.
+//! An `Authorizer` provides the credentials of its requests.
 //!
-//! `Service` and `ResponseWriter` are the seam between what is served and who owns the sockets: a host with a web server of its own
-//! implements the writer, and hands over the requests that it read. Others have an `HttpListener` do both.
+//! `Service` and `ResponseWriter` separate the protocol from the sockets. A host with its own web
+//! server implements the writer and passes on the requests that it has read. Other hosts use an
+//! `HttpListener` for both.
 //!
 //! Spec: Transports, "Streamable HTTP" (2025-03-26 and later).
 

@@ -1,7 +1,8 @@
-//! The platform's odd corners: threads, descriptors, signals, processes.
+//! The platform layer: threads, descriptors, signals, processes.
 //!
-//! Everything here is a thin, safe face over system calls that the standard library has no word for. Nothing process-wide is changed,
-//! except by [`standard::claim`], which the host asks for and which puts everything back.
+//! It is a thin, safe wrapper around system calls that the standard library does not offer. It
+//! changes no process-wide state, except in [`standard::claim`], which the host requests and which
+//! restores everything.
 #![allow(
     unsafe_code,
     reason = "system calls; the rest of the crate is free of it, cffi aside"

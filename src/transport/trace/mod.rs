@@ -1,6 +1,6 @@
-//! Records what passes on a connection, and plays it back in a test.
+//! Records the messages of a connection, and replays them in a test.
 //!
-//! A [`Recorder`] writes each message that a [`Tap`](super::Tap) shows it as a line of JSON:
+//! A [`Recorder`] writes each message of a [`Tap`](super::Tap) as a line of JSON:
 //!
 //! ```text
 //! {"t":0,"dir":"out","message":{"jsonrpc":"2.0","id":1,"method":"tools/list"}}
@@ -9,10 +9,12 @@
 //! {"t":9,"dir":"in","too_long":{"bytes":20000000,"id":2,"response":true}}
 //! ```
 //!
-//! `t` is in milliseconds since the recorder was made; `dir` is `in` or `out`, seen from the side that records. A [`Replay`] is a
-//! transport that reads such lines and plays the peer: what was recorded as sent, it waits for; what was recorded as received, it gives.
+//! `t` is the time in milliseconds since the recorder was made. `dir` is `in` or `out`, as seen
+//! from the recording side. A [`Replay`] is a transport that reads such lines and plays the peer.
+//! It waits for the messages that were recorded as sent, and returns those that were recorded as
+//! received.
 //!
-//! A trace holds everything that was said, secrets too.
+//! A trace contains all messages unchanged, and so also their secrets.
 //!
 //! # Examples
 //!

@@ -1,4 +1,4 @@
-//! Writes what passes as lines of JSON.
+//! The recorder, which writes messages as lines of JSON.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -8,17 +8,18 @@ use std::time::Instant;
 use super::super::{Tap, Tapped, Transport, lock};
 use super::Entry;
 
-/// Writes messages as lines of JSON: see the [module](super) for their form.
+/// Writes messages as lines of JSON: see the [module](super) for the format.
 ///
-/// Clones write to the same place. Each message is written and flushed before it passes on, by the thread that sends or receives it, so a
-/// trace is complete however its program ends; a slow place to write to slows the connection. A failure to write
-/// never disturbs the connection: nothing more is recorded, and [`finish`](Self::finish) tells.
+/// Clones write to one destination. The thread that sends or receives a message writes and flushes
+/// it before the message is passed on. So a trace is complete however its program ends, and a slow
+/// destination slows the connection. A write error does not disturb the connection: the recorder
+/// stops recording, and [`finish`](Self::finish) reports the error.
 #[derive(Clone)]
 pub struct Recorder(Arc<Shared>);
 
 struct Shared {
     start: Instant,
-    /// Guards the writer, so that lines stay whole.
+    /// Held while a line is written, so that lines stay whole.
     out: Mutex<Out>,
 }
 
@@ -28,7 +29,7 @@ struct Out {
 }
 
 impl Recorder {
-    /// Will write to `write`. Its clock starts now.
+    /// Creates a recorder that writes to `write`. Its clock starts now.
     pub fn new(write: impl Write + Send + 'static) -> Self {
         let out = Out {
             write: Box::new(write),
@@ -46,14 +47,14 @@ impl Recorder {
         Tap::new(transport, move |message| this.record(message))
     }
 
-    /// Records one message: for a hook of a [`Tap`] that does something else too.
+    /// Records one message. Call it from the hook of a [`Tap`] that has other tasks, too.
     pub fn record(&self, message: &Tapped<'_>) {
         let since = message.at.saturating_duration_since(self.0.start);
         let t = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
         let Ok(mut line) = serde_json::to_vec(&Entry::of(t, message)) else {
             return;
         };
-        // Raw JSON can only have line breaks between its tokens, where a space does as well.
+        // Raw JSON has line breaks only between its tokens, where a space is equivalent.
         for byte in &mut line {
             if matches!(byte, b'\n' | b'\r') {
                 *byte = b' ';
@@ -67,11 +68,11 @@ impl Recorder {
         }
     }
 
-    /// Tells whether everything up to now could be written.
+    /// Returns whether everything so far could be written.
     ///
     /// # Errors
     ///
-    /// The first failure, once; nothing was recorded since.
+    /// The first write error, once. Nothing was recorded after it.
     pub fn finish(&self) -> io::Result<()> {
         let mut out = lock(&self.0.out);
         match out.failed.take() {

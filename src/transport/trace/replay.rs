@@ -1,4 +1,4 @@
-//! Plays the peer's side of a trace.
+//! A transport that plays the peer of a trace.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -10,29 +10,32 @@ use super::super::{
 use super::script::Script;
 use crate::error::{Error, ErrorKind, Result};
 
-/// A transport whose peer is a recording: for tests without the real peer.
+/// A transport whose peer is a recording, for tests without the real peer.
 ///
-/// What was recorded as sent has to be sent again, and what was recorded as received comes as soon as everything before it was sent:
-/// recorded times don't matter. When the trace is over, the peer is silent.
+/// Messages that were recorded as sent have to be sent again. A message that was recorded as
+/// received arrives as soon as everything before it was sent; recorded times don't matter. After
+/// the end of the trace, the peer is silent.
 ///
-/// A request or notification is recognized by its method, a response by the id of the peer's request; params and results are not
-/// compared. Messages of ours that stand next to each other in the trace may be sent in any order. Requests may have other ids than in
-/// the trace: the peer's messages refer to the new ones. All else in these messages, such as an opaque cursor, comes as it was recorded.
+/// A request or notification is identified by its method, a response by the id of the peer's
+/// request; params and results are not compared. Adjacent messages of this side may be sent in any
+/// order. Requests may have other ids than in the trace: the peer's messages get the new ones. All
+/// else in these messages, such as a cursor, is returned as recorded.
 ///
-/// **Mismatch.** When something else is sent, the connection ends with [`ErrorKind::State`], and the text tells the line of the trace,
-/// what stands there and what was sent. Calls that run concurrently can come in another order with each run: record one at a
-/// time what is to be replayed.
+/// **Mismatch.** When another message is sent, the connection ends with [`ErrorKind::State`]. The
+/// error names the line of the trace, the expected and the sent message. Concurrent calls may have
+/// another order in each run, so record a trace for replay with one call at a time.
 #[derive(Debug)]
 pub struct Replay(Arc<Shared>);
 
-/// Tells how much of a [`Replay`] was played.
+/// The progress of a [`Replay`].
 #[derive(Clone, Debug)]
 pub struct Played(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
+    /// Guards the script and its end; the waits check it under the lock.
     state: Mutex<State>,
-    /// Something was sent, or the end was reached.
+    /// Notified when a message was sent or given, and at the end.
     changed: Condvar,
 }
 
@@ -43,11 +46,11 @@ struct State {
 }
 
 impl Replay {
-    /// Reads a trace: lines of JSON, see the [module](super). Empty lines are left out.
+    /// Reads a trace: lines of JSON, see the [module](super). Empty lines are skipped.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] for a line that is none of a trace.
+    /// [`ErrorKind::Invalid`] for a line that does not belong to a trace.
     pub fn read(trace: &str) -> Result<Self> {
         let state = State {
             script: Script::read(trace)?,
@@ -59,28 +62,29 @@ impl Replay {
         })))
     }
 
-    /// Keeps an eye on the replay after a connection took it over.
+    /// Returns the progress, to be checked after a connection has taken over the replay.
     pub fn played(&self) -> Played {
         Played(Arc::clone(&self.0))
     }
 }
 
 impl Played {
-    /// Tells whether the whole trace was played, without waiting.
+    /// Returns whether the whole trace was played. Does not block.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::State`] with the first mismatch, or with the line of the first message that was not sent or not received.
+    /// [`ErrorKind::State`] with the first mismatch, or with the line of the first message that was
+    /// not sent or not received.
     pub fn finish(&self) -> Result<()> {
         lock(&self.0.state).script.finish()
     }
 
-    /// Waits until the whole trace was played: for a server, which answers in its own time. A mismatch, the end of the connection or
-    /// `timeout` end the wait.
+    /// Blocks until the whole trace was played, for a server that answers in its own time. A
+    /// mismatch, the end of the connection or `timeout` end the wait.
     ///
     /// # Errors
     ///
-    /// As [`finish`](Self::finish).
+    /// As for [`finish`](Self::finish).
     pub fn wait(&self, timeout: Duration) -> Result<()> {
         let state = lock(&self.0.state);
         let goes_on = |state: &mut State| !state.closed && !state.script.is_over();

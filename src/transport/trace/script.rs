@@ -1,7 +1,9 @@
-//! What a trace makes of what is sent: no I/O, no waiting.
+//! The state of a replay: matches sent messages with a trace. Does no I/O and never blocks.
 //!
-//! **Invariant:** an incoming step can be given when every outgoing step before it has been played. What is sent has to be one of the
-//! outgoing steps from the first that was not played up to the next incoming step: those could have been sent in any order.
+//! **Invariant:** an incoming step can be given when every outgoing step before it has been played.
+//! A sent message has to match an outgoing step between the first unplayed one and the next
+//! incoming step. Outgoing steps without an incoming one between them could have been sent in any
+//! order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,18 +17,18 @@ use crate::jsonrpc::{Message, RequestId};
 #[derive(Debug)]
 pub(super) struct Script {
     steps: Vec<Step>,
-    /// The first step that was not played.
+    /// The first step that may be unplayed.
     next: usize,
-    /// Recorded ids of our requests, and those that they have now, where these differ.
+    /// Recorded ids of our requests with their current ids, where these differ.
     ids: BTreeMap<RequestId, RequestId>,
-    /// The ids of the peer's own requests, which stay.
+    /// The ids of the peer's own requests, which are not mapped.
     theirs: BTreeSet<RequestId>,
     failed: Option<Error>,
 }
 
 #[derive(Debug)]
 struct Step {
-    /// Where it stands in the trace.
+    /// The number of its line in the trace.
     line: usize,
     kind: Kind,
     played: bool,
@@ -39,19 +41,19 @@ enum Kind {
     TooLong(Long),
 }
 
-/// What tells messages of ours apart.
+/// The properties by which messages of this side are matched.
 #[derive(Debug, PartialEq)]
 enum Sign {
-    /// The id is no part of it: it is mapped.
+    /// The id is not compared: it is mapped.
     Request(String, Id),
     Notification(String),
-    /// To a request of the peer, which has the recorded id.
+    /// A response to the peer's request with the recorded id.
     Response(Option<RequestId>),
-    /// A batch, or no message at all.
+    /// A batch, or text that is not a message.
     Other,
 }
 
-/// An id that is carried along, and makes no difference.
+/// An id that is stored but not compared.
 #[derive(Debug)]
 struct Id(RequestId);
 
@@ -112,7 +114,7 @@ impl Script {
         })
     }
 
-    /// Takes a message of ours.
+    /// Matches a message of this side.
     pub(super) fn send(&mut self, text: &[u8]) -> Result<()> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -160,7 +162,7 @@ impl Script {
         Error::new(ErrorKind::State, text)
     }
 
-    /// Whether [`give`](Self::give) has something.
+    /// Whether [`give`](Self::give) returns a message or an error.
     pub(super) fn can_give(&self) -> bool {
         self.failed.is_some() || self.givable().is_some()
     }
@@ -171,7 +173,7 @@ impl Script {
         (!matches!(self.steps[at].kind, Kind::Out(_))).then_some(at)
     }
 
-    /// The next message of the peer, if it is its turn.
+    /// Returns the next message of the peer, if it is its turn.
     pub(super) fn give(&mut self) -> Result<Option<Received>> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -198,12 +200,12 @@ impl Script {
         }))
     }
 
-    /// Whether nothing can be played any more.
+    /// Whether nothing more can be played.
     pub(super) fn is_over(&self) -> bool {
         self.failed.is_some() || self.steps[self.next..].iter().all(|step| step.played)
     }
 
-    /// Whether the whole trace was played.
+    /// Returns an error unless the whole trace was played.
     pub(super) fn finish(&self) -> Result<()> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -249,10 +251,11 @@ impl Step {
     }
 }
 
-/// The keys may be written with escapes.
+/// An object with raw values. It owns its keys, which may be written with escapes.
 type Members<'a> = BTreeMap<String, &'a RawValue>;
 
-/// The message with our requests' ids as they are now, wherever a message of the peer refers to one; `None` when nothing changes.
+/// Returns a message of the peer with the current ids of our requests, wherever it refers to one.
+/// Returns `None` when nothing changes.
 fn with_ids(
     text: &[u8],
     ids: &BTreeMap<RequestId, RequestId>,
@@ -281,7 +284,7 @@ fn with_ids(
     }
     let mut params: Members<'_> = serde_json::from_str(message.get("params")?.get()).ok()?;
     let token = params.get("progressToken").and_then(|raw| now(raw));
-    // Since 2026-07-28 a server may take back a request of ours; before, only its own.
+    // Since 2026-07-28 a server may cancel a request of ours; before, only its own.
     let cancels = message["method"].get() == r#""notifications/cancelled""#;
     let cancelled = params.get("requestId").filter(|raw| {
         cancels && RequestId::from_json(raw.get()).is_some_and(|id| !theirs.contains(&id))
@@ -313,7 +316,7 @@ fn with_ids(
     serde_json::to_vec(&message).ok()
 }
 
-/// Ties a notification to the request that opened its stream (since 2026-07-28).
+/// Links a notification to the request that opened its stream (since 2026-07-28).
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 #[cfg(test)]

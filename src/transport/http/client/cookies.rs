@@ -1,7 +1,7 @@
-//! Cookies: what a server, or a load balancer in front of it, wants to be shown again.
+//! Cookies of the server, or of a load balancer in front of it.
 //!
-//! They are kept in memory, as long as the connection, and go to the origin that set them only,
-//! whatever domain they name. No text of ours shows their values.
+//! They are kept in memory as long as the connection. They are sent only to the origin that set
+//! them, whatever domain they name. No text of the library shows their values.
 //!
 //! Spec: RFC 6265, sections 5.1 to 5.4; RFC 6265bis, section 4.1.3, "Cookie Name Prefixes".
 
@@ -14,21 +14,21 @@ use ureq::http::{HeaderMap, HeaderValue, Uri};
 
 use crate::transport::lock;
 
-/// How many cookies are kept. One more takes the place of the oldest.
+/// How many cookies are kept. At the limit, the oldest is removed.
 const MAX_COOKIES: usize = 50;
-/// How long the name and the value of a cookie may be together, in bytes. A longer one is ignored.
+/// The longest name and value of a cookie together, in bytes. A longer cookie is ignored.
 const MAX_COOKIE: usize = 4096;
-/// How long all of them may be together, in bytes: many servers read no longer heads. Beyond it the
-/// oldest are forgotten.
+/// The most bytes of all names and values, since many servers limit the head. At the limit, the
+/// oldest are removed.
 const MAX_BYTES: usize = 8192;
-/// No cookie is kept for longer, as in browsers.
+/// The longest lifetime of a cookie, as in browsers.
 const MAX_AGE: Duration = Duration::from_secs(400 * 86_400);
 
 /// The cookies of one connection.
 #[derive(Default)]
 pub(super) struct Cookies(Mutex<Vec<Cookie>>);
 
-/// The identity of a cookie is its name and path: there is one origin only.
+/// A cookie. Its identity is its name and path, since there is one origin only.
 struct Cookie {
     name: String,
     value: String,
@@ -38,14 +38,14 @@ struct Cookie {
     expires: Option<Instant>,
 }
 
-/// What a server has said of a cookie.
+/// The effect of a `Set-Cookie` field.
 enum Said {
     Keep(Cookie),
     Forget { name: String, path: String },
 }
 
 impl Cookies {
-    /// Takes in what a response sets.
+    /// Stores the cookies that a response sets.
     pub(super) fn take(&self, uri: &Uri, fields: &HeaderMap) {
         if !fields.contains_key(SET_COOKIE) {
             return;
@@ -60,8 +60,8 @@ impl Cookies {
         }
     }
 
-    /// Puts the cookies that are meant for an address into a request, behind those of the host's
-    /// own; of the same name, the host's holds.
+    /// Adds the cookies for a URL to a request, after those that the host sets. A cookie of the
+    /// host replaces one of the same name.
     pub(super) fn give(&self, uri: &Uri, fields: &mut HeaderMap) {
         let mut kept = lock(&self.0);
         if kept.is_empty() {
@@ -70,7 +70,7 @@ impl Cookies {
         let now = Instant::now();
         kept.retain(|cookie| cookie.expires.is_none_or(|expires| expires > now));
         let mut meant: Vec<&Cookie> = kept.iter().filter(|cookie| cookie.is_for(uri)).collect();
-        // Longer paths first, then in the order in which they came.
+        // Longer paths first, then in the order in which they arrived.
         meant.sort_by_key(|cookie| std::cmp::Reverse(cookie.path.len()));
         let own = fields.get_all(COOKIE).into_iter();
         let own: Vec<String> = own
@@ -97,11 +97,11 @@ impl Cookies {
         }
     }
 
-    /// A text of the server's without the values of cookies.
+    /// Removes the values of cookies from a text of the server.
     pub(super) fn redact(&self, text: &str) -> String {
         let kept = lock(&self.0);
         let values = kept.iter().map(|cookie| cookie.value.trim_matches('"'));
-        // What is shorter tells nothing, and would spoil the text.
+        // A shorter value is hardly a secret, and its removal would damage the text.
         let secrets = values.filter(|value| value.len() > 3);
         secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "[…]"))
     }
@@ -126,10 +126,10 @@ impl Cookie {
 }
 
 impl Said {
-    /// Reads a field `Set-Cookie`; `None` for what is to be ignored. `now` is the same moment by
-    /// both clocks.
+    /// Parses a `Set-Cookie` field. Returns `None` if it is to be ignored. `now` is the current
+    /// time by both clocks.
     fn read(text: &str, uri: &Uri, now: (Instant, SystemTime)) -> Option<Self> {
-        // A tab is the one control character that may stand in it.
+        // Tab is the only allowed control character.
         if text.chars().any(|c| c.is_control() && c != '\t') || !text.is_ascii() {
             return None;
         }
@@ -153,7 +153,7 @@ impl Said {
                 "domain" => {
                     let domain = value.strip_prefix('.').unwrap_or(value);
                     has_domain = !domain.is_empty();
-                    // It is for others.
+                    // The cookie is for another host.
                     if has_domain && !is_within(uri.host()?, domain) {
                         return None;
                     }
@@ -216,7 +216,7 @@ fn is_https(uri: &Uri) -> bool {
     uri.scheme_str() == Some("https")
 }
 
-/// Whether a host is this domain, or below it.
+/// Whether a host is in this domain.
 fn is_within(host: &str, domain: &str) -> bool {
     let (host, domain) = (host.to_ascii_lowercase(), domain.to_ascii_lowercase());
     let is_name = || {
@@ -228,7 +228,7 @@ fn is_within(host: &str, domain: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || (rest.ends_with('.') && is_name()))
 }
 
-/// The folder of what was asked for.
+/// Returns the directory of the requested path.
 fn default_path(uri: &Uri) -> &str {
     let path = uri.path();
     match path.rfind('/') {
@@ -237,7 +237,7 @@ fn default_path(uri: &Uri) -> &str {
     }
 }
 
-/// A number of seconds; zero for a negative one, `None` for what is no number.
+/// Parses a number of seconds. Returns zero for a negative one, `None` if it is not a number.
 fn seconds(text: &str) -> Option<Duration> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -249,7 +249,7 @@ fn seconds(text: &str) -> Option<Duration> {
     Some(Duration::from_secs(digits.parse().unwrap_or(u64::MAX)))
 }
 
-/// A point in time in any of the spellings that servers use (RFC 6265, section 5.1.1).
+/// Parses a date in any of the formats that servers use (RFC 6265, section 5.1.1).
 fn date(text: &str) -> Option<SystemTime> {
     let is_delimiter = |c: char| !(c.is_ascii_alphanumeric() || c == ':' || !c.is_ascii());
     let (mut time, mut day, mut month, mut year) = (None, None, None, None);
@@ -279,7 +279,7 @@ fn date(text: &str) -> Option<SystemTime> {
     if !(1..=31).contains(&day) || year < 1601 {
         return None;
     }
-    // What lies before the epoch has passed, no matter when.
+    // A date before the epoch has passed in any case.
     if year < 1970 {
         return Some(SystemTime::UNIX_EPOCH);
     }
@@ -287,10 +287,10 @@ fn date(text: &str) -> Option<SystemTime> {
     SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
 }
 
-/// Seconds since midnight.
+/// Parses a time of day into seconds since midnight.
 fn time_of_day(word: &str) -> Option<u64> {
     let mut fields = word.split(':').map(|field| {
-        // Something may follow the last one.
+        // Other characters may follow the last number.
         let digits = field.bytes().take_while(u8::is_ascii_digit).count();
         let number = field[..digits].parse::<u64>().ok();
         number.filter(|_| matches!(digits, 1 | 2))
@@ -300,7 +300,7 @@ fn time_of_day(word: &str) -> Option<u64> {
     is_one.then_some(hour * 3600 + minute * 60 + second)
 }
 
-/// The number of a month by the first three letters of its name, from 1 on.
+/// Returns the number of a month (1 to 12) by the first three letters of its name.
 fn month_of(word: &str) -> Option<u64> {
     const NAMES: [&str; 12] = [
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
@@ -310,7 +310,7 @@ fn month_of(word: &str) -> Option<u64> {
     Some(at as u64 + 1)
 }
 
-/// Days from the epoch to a day of the Gregorian calendar, counted in years that begin in March.
+/// Returns the days from the epoch to a Gregorian date, counted in years that begin in March.
 fn days_before(year: u64, month: u64, day: u64) -> u64 {
     let (year, month) = match month {
         1 | 2 => (year - 1, month + 9),
@@ -318,7 +318,7 @@ fn days_before(year: u64, month: u64, day: u64) -> u64 {
     };
     let leap_days = year / 4 - year / 100 + year / 400;
     let before = 365 * year + leap_days + (153 * month + 2) / 5 + day - 1;
-    // 1970-01-01, counted alike.
+    // The days before 1970-01-01, counted in this way.
     before - 719_468
 }
 
@@ -334,7 +334,7 @@ impl fmt::Debug for Cookies {
 mod tests {
     use super::*;
 
-    /// What is shown of cookies that came one after the other, all from the same address.
+    /// Checks which cookies are sent to `to`, after `from` has set some in order.
     fn check(from: &str, set: &[&str], to: &str, expected: &str) {
         assert_eq!(shown(from, set, to), expected, "{set:?}");
     }

@@ -1,4 +1,4 @@
-//! What goes on between a request and whoever gives it its credentials.
+//! The calls of the authorizer around a request.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::transport::http::authorizer::{
 use crate::transport::lock;
 
 impl Wire {
-    /// What an authorizer is told of a request.
+    /// Calls `with` with the authorizer, if there is one, and its view of a request.
     fn shown_to_authorizer<R>(
         &self,
         ask: &Ask<'_>,
@@ -35,7 +35,7 @@ impl Wire {
         Some(with(authorizer, &request))
     }
 
-    /// The credentials for one request.
+    /// Returns the credentials for one request.
     pub(super) fn credentials(
         &self,
         ask: &Ask<'_>,
@@ -50,7 +50,7 @@ impl Wire {
         given.unwrap_or_else(|| Ok(Credentials::none()))
     }
 
-    /// Tells the authorizer, if there is one, that its credentials were good.
+    /// Reports to the authorizer, if there is one, that its credentials were accepted.
     pub(super) fn was_accepted(
         &self,
         ask: &Ask<'_>,
@@ -68,7 +68,7 @@ impl Wire {
         });
     }
 
-    /// Whether a request that was refused is sent again.
+    /// Whether to send a refused request again.
     pub(super) fn tries_again(
         &self,
         ask: &Ask<'_>,

@@ -1,4 +1,4 @@
-//! Making connections: looking up names, and getting through proxies.
+//! Making connections: name resolution, and the way through proxies.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Weak};
@@ -14,14 +14,14 @@ use ureq::unversioned::transport::{
 };
 use ureq::{Error, Timeout};
 
-/// What is told of a connection before anything travels by it: how it can be shut down.
+/// Receives the shutdown handle of a connection, before any bytes are sent on it.
 pub(super) type Hold = dyn Fn(Weak<dyn ShutdownHandle>) -> Result<(), Error> + Send + Sync;
 
-/// Looks up whom to connect to, and connects.
+/// Resolves names and connects.
 pub(super) struct Dialing<R = DefaultResolver> {
     config: Config,
     names: R,
-    /// For all connections: they share what they know for encryption, such as a session to go on with.
+    /// Shared by all connections, so that they can resume TLS sessions.
     connector: DefaultConnector,
 }
 
@@ -36,14 +36,14 @@ impl Dialing {
 }
 
 impl<R: Resolver> Dialing<R> {
-    /// Connects to a server, within so much time.
+    /// Connects to a server. Blocks for at most `within`.
     pub(super) fn dial(
         self: &Arc<Self>,
         uri: &Uri,
         within: time::Duration,
         hold: Arc<Hold>,
     ) -> Result<Box<dyn Transport>, Error> {
-        // The way to a proxy.
+        // Connects to a proxy, if there is one.
         let dialing = Arc::clone(self);
         let run_connector =
             Arc::new(move |details: &ConnectionDetails<'_>| dialing.connect(details));
@@ -70,7 +70,8 @@ impl<R: Resolver> Dialing<R> {
     }
 
     fn connect(&self, details: &ConnectionDetails<'_>) -> Result<Box<dyn Transport>, Error> {
-        // Behind a proxy names are its business, mostly. The way to it is made by the same chain, once its own name was looked up.
+        // A proxy mostly resolves the server's name itself. The connection to the proxy is made by
+        // this function, too, and needs the address of the proxy.
         let is_ours = details
             .config
             .proxy()
@@ -110,7 +111,7 @@ impl<R: Resolver> Dialing<R> {
     fn look_up(&self, details: &ConnectionDetails<'_>) -> Result<ResolvedSocketAddrs, Error> {
         let host = details.uri.host().unwrap_or_default();
         let is_name = host.trim_matches(['[', ']']).parse::<IpAddr>().is_err();
-        // For an address nothing is looked up, and it needs no thread.
+        // An IP address needs no resolution, and so no thread.
         let after = if is_name {
             details.timeout.after
         } else {
@@ -134,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// Knows one address for all names, and when it was asked whether it had to hurry.
+    /// A resolver with one address for all names. It counts its calls, and checks for a timeout.
     #[derive(Debug)]
     struct One {
         address: SocketAddr,
@@ -157,7 +158,7 @@ mod tests {
         }
     }
 
-    /// Connects to a listener by this URL, whose name leads to it.
+    /// Connects to a listener by a URL whose name resolves to the listener.
     fn check(url: impl FnOnce(SocketAddr) -> String, hurries: bool) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("bound");

@@ -1,7 +1,8 @@
-//! One request and its response, by a connection that may carry others afterwards.
+//! One request and its response on an HTTP connection, which may be reused for others.
 //!
-//! What has to be said and what it means is `ureq-proto`'s, and how the bytes travel `ureq`'s. The head of a request leaves together with
-//! its body: sent by itself it would be a packet of its own, which wakes a server that can't do anything with it.
+//! `ureq-proto` implements the protocol, and `ureq` moves the bytes. The head of a request is sent
+//! together with its body. A packet with the head alone would wake the server before it can do
+//! anything with it.
 
 use std::io;
 
@@ -14,12 +15,12 @@ use ureq_proto::client::{
     Await100Result, Call, RecvBodyResult, RecvResponseResult, SendRequestResult,
 };
 
-/// Of each buffer of a connection.
+/// The size of each buffer of a connection, in bytes.
 pub(super) const BUFFER: usize = 16 << 10;
-/// So long may the head of a response be: it is read in one buffer.
+/// The longest head of a response, in bytes: it has to fit into one buffer.
 const MAX_HEAD: usize = BUFFER;
 
-/// A connection, if there is one, and what is to be read of the response by it.
+/// An HTTP connection, if there is one, and the unread response on it.
 #[derive(Default)]
 pub(super) struct Line {
     transport: Option<Box<dyn Transport>>,
@@ -27,24 +28,24 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Takes a new connection.
+    /// Sets a new connection.
     pub(super) fn lead_by(&mut self, transport: Box<dyn Transport>) {
         self.transport = Some(transport);
     }
 
-    /// Lets the connection go.
+    /// Closes the connection.
     pub(super) fn close(&mut self) {
         *self = Self::default();
     }
 
-    /// Whether there is a connection, which the other side has not ended.
+    /// Whether there is a connection that the server has not closed.
     pub(super) fn is_open(&mut self) -> bool {
         let transport = self.transport.as_mut();
         transport.is_some_and(|transport| transport.is_open())
     }
 
-    /// Sends a request and waits for the head of its response. The request has the length of `text` among its fields, if it has one.
-    /// `has_sent` is set when a part of `text` has left.
+    /// Sends a request and waits for the head of its response. If the request has a body, its
+    /// length is among the fields. Sets `has_sent` when a part of the body `text` has been sent.
     pub(super) fn ask(
         &mut self,
         request: Request<()>,
@@ -86,7 +87,7 @@ impl Line {
                 }
             }
             if has_ended {
-                // Some servers leave out the last line of what they send in chunks.
+                // Some servers omit the last line of a chunked body.
                 if call.is_ended_chunked() {
                     self.close();
                     return Ok(0);
@@ -102,7 +103,7 @@ impl Line {
         }
     }
 
-    /// The body has been read.
+    /// Ends the response after its body.
     fn end_body(&mut self, has_ended: bool) {
         let must_close = match self.response.take().and_then(Call::<RecvBody>::proceed) {
             Some(RecvBodyResult::Redirect(call)) => call.must_close_connection(),
@@ -112,7 +113,8 @@ impl Line {
         self.end(must_close || has_ended);
     }
 
-    /// The exchange is over. What came behind the response belongs to nothing.
+    /// Ends the exchange. Closes the connection if it can't be reused, or has bytes after the
+    /// response, which belong to no request.
     fn end(&mut self, must_close: bool) {
         let has_more = |transport: &mut Box<dyn Transport>| !transport.buffers().input().is_empty();
         if must_close || self.transport.as_mut().is_some_and(has_more) {
@@ -148,10 +150,10 @@ fn send(
     }
     let mut call = match call.proceed()?.ok_or(Error::ConnectionFailed)? {
         SendRequestResult::SendBody(call) => call,
-        // Whoever asks for leave to send need not wait for it (RFC 9110, section 10.1.1).
+        // A client that sends `Expect` need not wait for the answer (RFC 9110, section 10.1.1).
         SendRequestResult::Await100(call) => match call.proceed()? {
             Await100Result::SendBody(call) => call,
-            // An answer came already, which can't be.
+            // A response before the body can't have arrived, since nothing was read.
             Await100Result::RecvResponse(_) => return Err(Error::ConnectionFailed),
         },
         SendRequestResult::RecvResponse(call) => {
@@ -180,7 +182,7 @@ fn await_head(
 ) -> Result<(Response<()>, RecvResponseResult), Error> {
     loop {
         let came = match transport.maybe_await_input(NextTimeout::default()) {
-            // A signal of the host's.
+            // A signal of the host interrupted the wait.
             Err(Error::Io(error)) if error.kind() == io::ErrorKind::Interrupted => continue,
             came => came?,
         };
@@ -194,7 +196,7 @@ fn await_head(
         }
         if !came {
             return Err(match read {
-                // There is no room for more.
+                // The buffer is full.
                 MAX_HEAD.. => Error::LargeResponseHeader(read, MAX_HEAD),
                 _ => broken_off(),
             });
@@ -202,7 +204,7 @@ fn await_head(
     }
 }
 
-/// Whether the other side has ended the connection.
+/// Whether the server has closed the connection.
 fn is_end(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, UnexpectedEof};
     matches!(
@@ -225,7 +227,7 @@ mod tests {
 
     use super::*;
 
-    /// Notes what is sent, and brings what it is told to, a piece at a time.
+    /// A connection that records the sent bytes, and returns given input one piece at a time.
     #[derive(Debug)]
     struct Script {
         buffers: LazyBuffers,
@@ -393,7 +395,7 @@ mod tests {
         }
     }
 
-    /// What a response says, how it ends, and whether another exchange may follow.
+    /// Checks the body of a response, how it ends, and whether the connection can be reused.
     fn check(comes: &[&'static str], expected: Result<&str, io::ErrorKind>, open: bool) {
         let (mut line, _seen) = line(comes, usize::MAX);
         let response = line.ask(get(), b"", &mut false);
@@ -438,7 +440,7 @@ mod tests {
             Ok("abc"),
             true,
         );
-        // Not used again.
+        // Not reusable.
         check(
             &["HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok"],
             Ok("ok"),
@@ -460,7 +462,7 @@ mod tests {
             false,
         );
         check(&[CHUNKS, "1\r\na\r\n0\r\n"], Ok("a"), false);
-        // Broken off.
+        // Incomplete.
         check(&[], Err(UnexpectedEof), false);
         check(&["HTTP/1.1 200 OK\r\nconte"], Err(UnexpectedEof), false);
         check(

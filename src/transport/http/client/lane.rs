@@ -1,7 +1,9 @@
-//! Lanes: each carries one exchange at a time, so that ending one ends nothing else.
+//! Pooled connections: each carries one exchange at a time, so that ending one exchange ends no
+//! other.
 //!
-//! A lane is a kept connection. An exchange takes one from the free list; it goes back when the body was read to its end. To end an exchange
-//! from another thread its lane is shut down, which a blocked read notices at once, and the lane is forgotten.
+//! An exchange takes a connection from the pool, and returns it when the body was read to its end.
+//! To end an exchange from another thread, its connection is shut down, which a blocked read
+//! notices at once. That connection is not returned.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -23,16 +25,18 @@ use super::tls;
 use crate::transport::clock::about_now;
 use crate::transport::lock;
 
-/// So many lanes are kept. When as many threads call at once as there are lanes, a few are free at a time.
+/// How many idle connections are kept. Even if this many threads call at once, only a few are idle
+/// at a time.
 const KEPT: usize = 32;
-/// A connection that was quiet for longer is not used again: many servers close one after 5 s, and a request that meets that is lost.
+/// A connection that was idle for longer is not reused. Many servers close one after 5 s, and a
+/// request that crosses that close is lost.
 const IDLE: Duration = Duration::from_secs(4);
-/// How the standard library's error begins when a name can't be looked up; it has no kind of its own.
+/// The beginning of the standard library's error for a failed name resolution, which has no kind.
 const LOOKUP_FAILED: &str = "failed to lookup address information";
-/// Who we are, to servers and proxies.
+/// The `User-Agent` for servers and proxies.
 pub(super) const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
 
-/// How lanes reach the server.
+/// How to reach the server.
 #[derive(Clone)]
 pub(super) struct Route {
     pub(super) connect_timeout: Duration,
@@ -44,26 +48,32 @@ pub(super) struct Route {
 /// Why a request has no response.
 pub(super) struct Failed {
     pub(super) error: Error,
-    /// Whether the request can have had an effect.
+    /// Whether the request may have had an effect.
     pub(super) sent: bool,
 }
 
+/// The connection pool for one server.
 pub(super) struct Lanes {
-    /// The one that was used last stands last; and when that was. Each is large, and handed on often.
+    /// Idle connections, the last used one at the back, with the time of the last use. They are
+    /// boxed because they are large and often moved. The lock is not held while a connection is
+    /// closed, which may block.
     free: Mutex<VecDeque<(Box<Lane>, Instant)>>,
     connect_timeout: Duration,
     dialing: Arc<Dialing>,
 }
 
+/// A pooled connection.
 pub(super) struct Lane {
     pub(super) line: Line,
     brake: Arc<Brake>,
     pub(super) buffer: Vec<u8>,
 }
 
-/// What ends the exchange on a lane.
+/// The shutdown handle of a connection.
 ///
-/// Once it was pulled, nobody gets a connection for the lane any more: both happens under the lock.
+/// Invariant: [`hold`](Self::hold) checks `was_pulled` and stores the connection under one lock,
+/// and [`pull`](Self::pull) sets the flag and takes the connection under it. So after a shutdown no
+/// new connection is made for the exchange; a shutdown during connecting is not lost.
 #[derive(Default)]
 struct Brake(Mutex<Held>);
 
@@ -119,7 +129,8 @@ impl Lanes {
         lane
     }
 
-    /// The last exchange was read to its end: another one may follow. What was not needed for long is let go of meanwhile.
+    /// Returns a connection to the pool after its exchange was read to the end. Closes at most one
+    /// other that was idle for long or is beyond the limit.
     pub(super) fn put(&self, lane: Box<Lane>) {
         let now = about_now();
         let mut free = lock(&self.free);
@@ -137,7 +148,8 @@ impl Lanes {
         drop(free);
     }
 
-    /// Sends a request on a lane and waits for the head of the response. Connecting may take until `deadline`, at most as long as is set.
+    /// Sends a request and waits for the head of the response. Connecting may take until
+    /// `deadline`, and at most `connect_timeout`.
     pub(super) fn run(
         &self,
         lane: &mut Lane,
@@ -151,7 +163,7 @@ impl Lanes {
         let done = connected.and_then(|()| lane.line.ask(request, text, &mut has_sent));
         done.map_err(|error| Failed {
             sent: match is_post {
-                // Without its body a request is none.
+                // A request without its body has no effect.
                 true => has_sent && !is_refused(&error),
                 false => !is_before_sending(&error),
             },
@@ -159,14 +171,14 @@ impl Lanes {
         })
     }
 
-    /// Sees to it that a lane leads to the server.
+    /// Connects to the server, unless the connection is open.
     fn connect(&self, lane: &mut Lane, uri: &Uri, deadline: Option<Instant>) -> Result<(), Error> {
         if lane.line.is_open() {
             return Ok(());
         }
         lane.line.close();
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        // A little later: whose time has passed then is clear.
+        // A little later than the deadline, so that the deadline counts as passed then.
         let left = left.map(|left| left + Duration::from_millis(5));
         let span = left.map_or(self.connect_timeout, |left| left.min(self.connect_timeout));
         let brake = Arc::clone(&lane.brake);
@@ -191,7 +203,7 @@ impl Route {
 }
 
 impl Lane {
-    /// What ends the exchange on this lane from another thread.
+    /// Returns a function that ends the exchange from another thread.
     pub(super) fn brake(&self) -> impl FnOnce() + Send + 'static {
         let brake = Arc::clone(&self.brake);
         move || brake.pull()
@@ -215,7 +227,7 @@ fn is_refused(error: &Error) -> bool {
     }
 }
 
-/// Whether a request without a body can't have been sent when this went wrong.
+/// Whether this error proves that a request without a body was not sent.
 fn is_before_sending(error: &Error) -> bool {
     use io::ErrorKind as Io;
     use ureq::Timeout;

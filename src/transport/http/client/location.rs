@@ -1,10 +1,10 @@
-//! Addresses that a server names: where they lead, and whether that is still the server.
+//! URLs that a server names: their resolution, and whether they have the server's origin.
 //!
 //! Spec: RFC 3986, section 5.2, "Relative Resolution"; RFC 6454, section 4, "Origin of a URI".
 
 use ureq::http::Uri;
 
-/// An address as seen from another one; `None` when it is none, or has credentials in it.
+/// Resolves a reference against a base URL. Returns `None` when it is invalid or has credentials.
 pub(crate) fn resolve(base: &Uri, target: &str) -> Option<Uri> {
     // A fragment is never sent.
     let target = target.split('#').next().unwrap_or_default();
@@ -35,7 +35,7 @@ pub(crate) fn resolve(base: &Uri, target: &str) -> Option<Uri> {
     (!place.as_str().contains('@')).then_some(uri)
 }
 
-/// Whether a reference begins with a scheme: a colon may also stand in a query.
+/// Whether a reference begins with a scheme. A colon may also be in a query.
 fn has_scheme(target: &str) -> bool {
     let scheme = target.split_once("://").map_or("", |(scheme, _)| scheme);
     scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -44,7 +44,7 @@ fn has_scheme(target: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
 }
 
-/// A path without steps to the same place and upwards.
+/// Removes the dot segments of a path (RFC 3986, section 5.2.4).
 fn without_dots(path: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let mut steps = path.split('/').skip(1).peekable();
@@ -65,7 +65,7 @@ fn without_dots(path: &str) -> String {
     format!("/{}", kept.join("/"))
 }
 
-/// Whether two addresses have the same scheme, host and port.
+/// Whether two URLs have the same scheme, host and port.
 pub(crate) fn is_same_origin(one: &Uri, other: &Uri) -> bool {
     let port = |uri: &Uri| {
         let usual = if uri.scheme_str() == Some("https") {

@@ -1,25 +1,26 @@
-//! The client's side of HTTP: reaching a server at its URL.
+//! The HTTP client: a transport to a server at a URL.
 //!
-//! Each message of ours is a POST of its own. The thread that makes a call sends its request and reads the answer itself, JSON or an event
-//! stream up to its response; calls of several threads go over connections of their own.
+//! Each message is a POST of its own. The thread that makes a call sends its request and reads the
+//! answer itself: JSON, or an event stream up to the response. Calls of several threads use
+//! separate HTTP connections.
 //!
 //! ```text
-//!  wire         what is sent with which header fields, and what the answer means
-//!  stream       event streams: up to the response of a call, beside all calls, the one of 2024-11-05
-//!  location     addresses that a server names, and where they lead
-//!  proxies      which proxy requests go through
-//!  cookies      what the server wants to be shown again
-//!  credentials  who gives them, and what happens when the server wants others
-//!  refusal      what went wrong, in words
-//!  tls          whom to trust over HTTPS
-//!  lane         one HTTP connection for one exchange at a time
+//!  wire         the transport: header fields of a request, meaning of the answer
+//!  stream       event streams: of a call, of no call, and the one of 2024-11-05
+//!  location     URLs that a server names, and their origin
+//!  proxies      the proxy of a request
+//!  cookies      the cookies of the server
+//!  credentials  calls of the authorizer
+//!  refusal      error texts
+//!  tls          trusted certificates, client certificates
+//!  lane         pooled connections: one exchange at a time on each
 //!  dial         making connections
-//!  exchange     one request and its response by a connection
-//!  watch        one thread that ends exchanges whose time has come
+//!  exchange     one request and its response on a connection
+//!  watch        the deadline thread, which ends exchanges in time
 //! ```
 //!
-//! **Threads.** One for deadlines, when a call has one; one of the connection's for each stream on which the server tells what belongs to no
-//! call. Closing ends them all.
+//! **Threads.** One deadline thread, once a call has a deadline. One thread for each stream of
+//! messages that belong to no call. Closing ends them all.
 //!
 //! Spec: Transports, "Streamable HTTP" (2025-03-26 and later), "HTTP with SSE" (2024-11-05).
 
@@ -59,8 +60,8 @@ use crate::transport::{Halves, Limits, Transport};
 /// The transport to a server that is reached over HTTP.
 ///
 /// Redirects to the same origin that keep the method are [followed](Self::follow_redirects), others
-/// never. Cookies are kept in memory for the connection, and sent to the origin that set them only:
-/// load balancers find the server of a session by them. No proxy is used unless one is set. The
+/// never. Cookies are kept in memory for the connection, and sent only to the origin that set them;
+/// load balancers use them to find the server of a session. No proxy is used unless one is set. The
 /// values of header fields, tokens and cookies appear in no error, log line or debug output.
 ///
 /// Spec: Transports, "Streamable HTTP" (2025-03-26 and later), "HTTP with SSE" (2024-11-05).
@@ -89,11 +90,11 @@ pub struct Http {
     follows: bool,
     #[cfg(feature = "tls")]
     tls: tls::Tls,
-    /// What is wrong with the settings.
+    /// The first invalid setting. It is reported when the transport is opened.
     fault: Option<Error>,
 }
 
-/// Fields that the library writes itself.
+/// Fields that only the library writes.
 const OURS: [&str; 10] = [
     "accept",
     "connection",
@@ -108,12 +109,13 @@ const OURS: [&str; 10] = [
 ];
 
 impl Http {
-    /// Names the server by its URL, `http` or `https`.
+    /// Creates the transport to the server at a URL, `http` or `https`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when it is no such URL, or has a user name or password in it: credentials belong into a header field.
-    /// [`ErrorKind::Unsupported`] for `https` in a build without the feature `tls`.
+    /// [`ErrorKind::Invalid`] when it is not such a URL, or has a user name or password in it:
+    /// credentials belong in a header field. [`ErrorKind::Unsupported`] for `https` in a build
+    /// without the feature `tls`.
     pub fn new(url: &str) -> Result<Self> {
         let invalid = |why: &str| Err(Error::new(ErrorKind::Invalid, format!("the URL {why}")));
         let Ok(uri) = url.parse::<Uri>() else {
@@ -155,10 +157,10 @@ impl Http {
         })
     }
 
-    /// Sends a header field with every request. Its value is kept to itself.
+    /// Sends a header field with every request. Its value is never shown.
     ///
-    /// A name or value that HTTP does not allow, or a field that the library writes itself, fails the connecting with
-    /// [`ErrorKind::Invalid`].
+    /// Connecting fails with [`ErrorKind::Invalid`] for a name or value that HTTP does not allow,
+    /// and for a field that only the library writes.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         let lower = name.to_ascii_lowercase();
         if OURS.contains(&&*lower) || lower.starts_with("mcp-param-") {
@@ -189,23 +191,27 @@ impl Http {
         self.bearer_with(move || Ok(token.clone()))
     }
 
-    /// The same, asking for the token each time: `token` runs on the thread that sends, and should not wait for the server. Its error fails
-    /// the request, which is not sent then.
+    /// Sends a token with every request, and gets it from `token` each time.
+    ///
+    /// `token` runs on the thread that sends, and should not wait for the server. If it fails, the
+    /// request is not sent and fails with its error.
     pub fn bearer_with(self, token: impl Fn() -> Result<String> + Send + Sync + 'static) -> Self {
         self.authorizer(Bearer(token))
     }
 
-    /// Gets the credentials of each request from `authorizer`, which is also told when the server wants others. It takes the place of an
-    /// earlier one, and of a token. A field `Authorization` of [`header`](Self::header)'s beside it fails the connecting with
-    /// [`ErrorKind::Invalid`].
+    /// Gets the credentials of each request from `authorizer`, which is also called when the server
+    /// refuses them. It replaces an earlier authorizer or token. Connecting fails with
+    /// [`ErrorKind::Invalid`] if [`header`](Self::header) sets `Authorization`, too.
     pub fn authorizer(mut self, authorizer: impl Authorizer + 'static) -> Self {
         self.authorizer = Some(Arc::new(authorizer));
         self
     }
 
-    /// Goes through a proxy: `http://`, `https://`, `socks4://`, `socks4a://`, `socks5://` or `socks5h://` with host and port. With `socks4`
-    /// and `socks5` the server's name is looked up here, with the others by the proxy. Defaults to none, whatever the environment says. One
-    /// that can't be read fails the connecting with [`ErrorKind::Invalid`].
+    /// Uses a proxy: `http://`, `https://`, `socks4://`, `socks4a://`, `socks5://` or `socks5h://`
+    /// with host and port. Defaults to none, whatever the environment says.
+    ///
+    /// With `socks4` and `socks5` this side resolves the server's name, with the others the proxy
+    /// does. Connecting fails with [`ErrorKind::Invalid`] if the URL can't be parsed.
     pub fn proxy(mut self, url: &str) -> Self {
         match Proxy::new(url) {
             Ok(proxy) => {
@@ -216,22 +222,22 @@ impl Http {
         }
     }
 
-    /// Goes through the proxy that the environment names for the URL, if it names one.
+    /// Uses the proxy that the environment names for the URL, if it names one.
     ///
-    /// For `http` that is `HTTP_PROXY`, for `https` it is `HTTPS_PROXY`, and `ALL_PROXY` stands for
-    /// either. `NO_PROXY` lists hosts, domains and networks (`10.0.0.0/8`) that are reached
-    /// without, or `*` for all. Each may be written in lower case, which goes first. They are read
-    /// when the transport is opened; one that can't be read fails the connecting with
-    /// [`ErrorKind::Invalid`].
+    /// `HTTP_PROXY` is for `http`, `HTTPS_PROXY` for `https`, and `ALL_PROXY` for both. `NO_PROXY`
+    /// lists hosts, domains and networks (`10.0.0.0/8`) that are reached directly, or `*` for all.
+    /// Each may be in lower case, which takes precedence. They are read when the transport is
+    /// opened. Connecting fails with [`ErrorKind::Invalid`] if one can't be parsed.
     pub fn proxy_from_environment(mut self) -> Self {
         self.proxy = Proxies::Environment;
         self
     }
 
-    /// Trusts the servers whose certificates these authorities issued, and no others: instead of Mozilla's list, which is what is trusted
-    /// otherwise. Called again, it adds to them. `pem` is PEM text with one or more certificates; other things in it are skipped.
+    /// Trusts only servers whose certificates these authorities issued. Defaults to Mozilla's list.
+    /// A second call adds to the first. `pem` is PEM text with one or more certificates; other
+    /// sections are skipped.
     ///
-    /// One without a certificate, or with one that can't be read, fails the connecting with [`ErrorKind::Invalid`].
+    /// Connecting fails with [`ErrorKind::Invalid`] if there is no certificate, or an invalid one.
     #[cfg(feature = "tls")]
     pub fn root_certificates(mut self, pem: impl AsRef<[u8]>) -> Self {
         match self.tls.roots.trust(pem.as_ref()) {
@@ -240,11 +246,13 @@ impl Http {
         }
     }
 
-    /// Shows a certificate of our own to servers that ask for one. `chain` is PEM text: the certificate, and behind it those that lead to
-    /// an authority that the server knows; `key` is its private key as PEM text, unencrypted (PKCS #8, PKCS #1 or SEC 1). Both may be the same
-    /// text. The key appears in no error, log line or debug output.
+    /// Sends a client certificate to servers that request one.
     ///
-    /// What can't be read or doesn't fit together fails the connecting with [`ErrorKind::Invalid`].
+    /// `chain` is PEM text: the certificate, then those that lead to an authority that the server
+    /// knows. `key` is its private key as PEM text, unencrypted (PKCS #8, PKCS #1 or SEC 1). Both
+    /// may be the same text. The key appears in no error, log line or debug output.
+    ///
+    /// Connecting fails with [`ErrorKind::Invalid`] if they are invalid or don't fit together.
     #[cfg(feature = "tls")]
     pub fn client_certificate(mut self, chain: impl AsRef<[u8]>, key: impl AsRef<[u8]>) -> Self {
         match self.tls.present(chain.as_ref(), key.as_ref()) {
@@ -253,28 +261,29 @@ impl Http {
         }
     }
 
-    /// How long reaching the server may take: looking up its name, connecting, and agreeing on encryption. Defaults to 10 s; the deadline
-    /// of a call holds too.
+    /// Sets how long reaching the server may take: name resolution, connecting and the TLS
+    /// handshake. Defaults to 10 s. The deadline of a call applies, too.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// After how much silence an event stream is given up whose server sent keep-alives before. Defaults to 60 s.
+    /// Sets after how much silence an event stream is given up, if its server has sent keep-alives
+    /// before. Defaults to 60 s.
     pub fn stall_timeout(mut self, timeout: Duration) -> Self {
         self.stall_timeout = timeout;
         self
     }
 
-    /// How long closing may take to tell the server that the session has ended. Defaults to 1 s.
+    /// Sets how long closing may take to end the session at the server. Defaults to 1 s.
     pub fn close_timeout(mut self, timeout: Duration) -> Self {
         self.close_timeout = timeout;
         self
     }
 
-    /// Whether redirects to the same origin that keep the method (307, 308) are followed, at most
-    /// five in a row. Defaults to yes. One to another origin is an error that names it, always:
-    /// credentials are not sent elsewhere.
+    /// Sets whether redirects to the same origin that keep the method (307, 308) are followed, at
+    /// most five in a row. Defaults to true. A redirect to another origin is always an error that
+    /// names it: credentials are never sent there.
     pub fn follow_redirects(mut self, follows: bool) -> Self {
         self.follows = follows;
         self
@@ -307,12 +316,12 @@ impl Transport for Http {
         Ok(Halves::carried(Arc::clone(&wire) as _, wire))
     }
 
-    /// The same server, by connections of its own.
+    /// A transport to the server at this URL, with connections of its own.
     fn again(&self) -> Option<Box<dyn Transport>> {
         Some(Box::new(self.clone()))
     }
 
-    /// The URL; a query, which may hold secrets, is told from others only.
+    /// The URL. A query, which may hold secrets, is only hashed to tell it from others.
     fn address(&self) -> Option<String> {
         let Some(query) = self.url.query() else {
             return Some(shown(&self.url));
@@ -344,7 +353,7 @@ fn origin(url: &Uri) -> String {
     }
 }
 
-/// A URL for messages: the query, which may hold secrets, is left out.
+/// Formats a URL for messages, without the query, which may hold secrets.
 fn shown(url: &Uri) -> String {
     format!("{}{}", origin(url), url.path())
 }

@@ -1,8 +1,8 @@
-//! Which proxy a request goes through: none, the one that is set, or that of the environment.
+//! The proxy of a request: none, the one that is set, or that of the environment.
 //!
-//! The environment's variables are those of curl: `http_proxy` and `https_proxy` by the scheme of
-//! the address, `all_proxy` for both, and `no_proxy` for the exceptions; each in lower or upper
-//! case, lower case first.
+//! The environment variables are those of curl. `http_proxy` and `https_proxy` are for their
+//! scheme, `all_proxy` is for both, and `no_proxy` lists exceptions. Each may be in lower or upper
+//! case; lower case takes precedence.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,23 +10,23 @@ use std::net::IpAddr;
 use ureq::Proxy;
 use ureq::http::Uri;
 
-/// Where requests go through.
+/// The proxy setting.
 #[derive(Clone, Default)]
 pub(crate) enum Proxies {
-    /// Straight to the server.
+    /// Directly to the server.
     #[default]
     None,
     One(Proxy),
-    /// What the environment says at the time.
+    /// The proxy that the environment names when a transport is opened.
     Environment,
 }
 
 impl Proxies {
-    /// The proxy for requests to an address.
+    /// Returns the proxy for requests to a URL.
     ///
     /// # Errors
     ///
-    /// The environment names one that can't be read: the name of the variable, and what is wrong.
+    /// A text that names the environment variable whose URL can't be parsed.
     pub(crate) fn of(&self, uri: &Uri) -> Result<Option<Proxy>, String> {
         match self {
             Self::None => Ok(None),
@@ -36,7 +36,7 @@ impl Proxies {
     }
 }
 
-/// Whether there may be one; its URL may have a password in it.
+/// Shows only the kind of setting, since a proxy's URL may have a password in it.
 impl fmt::Debug for Proxies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -59,8 +59,8 @@ fn from_environment(
         Some("https") => ["https_proxy", "HTTPS_PROXY"],
         _ => ["http_proxy", "HTTP_PROXY"],
     };
-    // Where a program serves a request by CGI, that variable is a header field `Proxy` of its
-    // client's.
+    // In a CGI program, `HTTP_PROXY` is the header field `Proxy` of its client, which can't be
+    // trusted (httpoxy).
     let is_trusted = |name: &str| name != "HTTP_PROXY" || variable("REQUEST_METHOD").is_none();
     let mut names = own.into_iter().chain(["all_proxy", "ALL_PROXY"]);
     let found = names.find_map(|name| {
@@ -72,7 +72,7 @@ fn from_environment(
     };
     let value = value.trim();
     let exceptions = ["no_proxy", "NO_PROXY"].into_iter().find_map(variable);
-    // An empty one says that there is none.
+    // An empty value means no proxy.
     if value.is_empty() || is_excepted(uri, &exceptions.unwrap_or_default()) {
         return Ok(None);
     }
@@ -82,7 +82,7 @@ fn from_environment(
     })
 }
 
-/// Whether an address is one of those that are reached without a proxy.
+/// Whether a URL is one of those that are reached without a proxy.
 fn is_excepted(uri: &Uri, exceptions: &str) -> bool {
     let host = uri.host().unwrap_or_default();
     let host = host.trim_matches(['[', ']']).trim_end_matches('.');
@@ -102,7 +102,7 @@ fn is_excepted(uri: &Uri, exceptions: &str) -> bool {
     })
 }
 
-/// An entry without its port, if it has one.
+/// Splits an entry into host and port, if it has one.
 fn split_port(entry: &str) -> (&str, Option<u16>) {
     let (place, port) = match entry.rsplit_once(':') {
         // An IPv6 address has several colons, and needs brackets to have a port.
@@ -117,7 +117,7 @@ fn split_port(entry: &str) -> (&str, Option<u16>) {
     }
 }
 
-/// Whether a host is the one of an entry, below it, or in its network.
+/// Whether a host is that of an entry, in its domain, or in its network.
 fn matches(entry: &str, host: &str) -> bool {
     if entry == "*" {
         return true;
@@ -183,7 +183,7 @@ mod tests {
         check("http://a.test/", &lower, Some("l:5"));
         check("http://a.test/", &[("http_proxy", ""), both[0]], None);
         check("http://a.test/", &[], None);
-        // A client's header field `Proxy`, in a program behind CGI.
+        // In a CGI program: the header field `Proxy` of a client.
         let cgi = [both[0], ("REQUEST_METHOD", "GET")];
         check("http://a.test/", &cgi, None);
     }
@@ -193,7 +193,7 @@ mod tests {
         let odd = [("https_proxy", "http://user:s3cret@[")];
         let error = found("https://a.test/", &odd).expect_err("refused");
         assert!(error.contains("https_proxy") && !error.contains("s3cret"));
-        // Where nothing goes through it, it does no harm.
+        // It does no harm if no request uses it.
         let odd = [odd[0], ("no_proxy", "a.test")];
         assert_eq!(found("https://a.test/", &odd), Ok(None));
         assert_eq!(found("http://a.test/", &odd), Ok(None));

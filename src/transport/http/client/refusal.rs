@@ -1,4 +1,4 @@
-//! What went wrong on the way, in words: never with a secret that was told to us.
+//! Error texts of failed requests. They never contain a secret of the client.
 
 use std::io::{self, Read as _};
 use std::ops::ControlFlow;
@@ -18,14 +18,14 @@ use crate::transport::http::authorizer::Credentials;
 use crate::transport::http::event_reader::{EventReader, Item};
 use crate::transport::{Control as _, lock};
 
-/// So much of an answer that is an error is read.
+/// How many bytes of an error response are read.
 const MAX_REFUSAL: u64 = 64 << 10;
 
-/// The codes by which servers of the official SDKs refuse a request for its session.
+/// The error codes with which servers of the official SDKs refuse a request for its session.
 const ABOUT_SESSION: [i64; 2] = [-32000, -32001];
 
 impl Wire {
-    /// What a response that is no success says, and its header fields.
+    /// Returns the error of a response without success, and its header fields.
     pub(super) fn refusal(
         &self,
         ask: &Ask<'_>,
@@ -62,7 +62,7 @@ impl Wire {
         let challenges: Vec<String> = challenges
             .map(|value| self.redact(value, credentials))
             .collect();
-        // Several fields mean the same as one list.
+        // Several fields have the meaning of one list.
         let challenge = (!challenges.is_empty()).then(|| challenges.join(", "));
         let kind = match (status, &rpc) {
             (401 | 403, _) => {
@@ -100,7 +100,7 @@ impl Wire {
         (error, head.headers)
     }
 
-    /// What stands in the body of a refusal: of an event stream its first response.
+    /// Returns the body of an error response; of an event stream, its first response.
     fn refusal_text(&self, mut lane: Box<Lane>, ticket: &Ticket, is_stream: bool) -> Vec<u8> {
         let mut text = Vec::new();
         let ended = if is_stream {
@@ -116,14 +116,14 @@ impl Wire {
         text
     }
 
-    /// What the server says, without the secrets that we told it.
+    /// Removes the client's secrets from a text of the server.
     fn redact(&self, text: &str, credentials: &Credentials) -> String {
         let mut text = self.cookies.redact(text);
         let session = lock(&self.state).session.clone();
         let fields = self.http.headers.iter().chain(&credentials.fields);
         let values = fields.map(|(_, value)| value).chain(session.as_ref());
         for secret in values.filter_map(|value| value.to_str().ok()) {
-            // A scheme, which is no secret, and its credentials may come apart.
+            // A scheme is not a secret. The server may repeat the credentials without it.
             let is_scheme = |part: &str| {
                 let names = ["basic", "bearer", "digest", "dpop", "negotiate"];
                 names.iter().any(|name| part.eq_ignore_ascii_case(name))
@@ -136,13 +136,13 @@ impl Wire {
         text
     }
 
-    /// Why a response has no end.
+    /// Returns the error of a response that is incomplete.
     pub(super) fn broken_off(&self, error: io::Error, ticket: &Ticket, watched: &Watched) -> Error {
         let error = error.into();
         self.failure(Failed { error, sent: true }, ticket, watched)
     }
 
-    /// Why a request has no response, or a response no end.
+    /// Returns the error of a request without a response, or of an incomplete response.
     pub(super) fn failure(&self, failed: Failed, ticket: &Ticket, watched: &Watched) -> Error {
         let peer = self.peer();
         let Failed { error, sent } = failed;
@@ -199,7 +199,7 @@ impl Wire {
     }
 }
 
-/// The first response on an event stream, whose end is not waited for.
+/// Returns the first response on an event stream, without waiting for the end of the stream.
 fn first_response(lane: &mut Lane) -> Vec<u8> {
     let mut reader = EventReader::new(MAX_REFUSAL as usize);
     let (mut found, mut left) = (Vec::new(), MAX_REFUSAL as usize);
@@ -229,8 +229,7 @@ fn first_response(lane: &mut Lane) -> Vec<u8> {
     found
 }
 
-/// Whether this code is one by which servers say that they don't know a session, whatever id they
-/// put beside it.
+/// Whether the code means that the server does not know the session, whatever id the error has.
 fn is_about_session(rpc: &RpcError) -> bool {
     ABOUT_SESSION.contains(&rpc.code.value())
 }

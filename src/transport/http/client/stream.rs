@@ -1,4 +1,5 @@
-//! Event streams: up to the response of a call, beside all calls, and the one stream of the first transport.
+//! Event streams: of a call, of messages that belong to no call, and the one of the oldest
+//! transport.
 
 use std::io::Read as _;
 use std::ops::ControlFlow;
@@ -17,34 +18,33 @@ use crate::transport::carrier::{Carried, Carrier as _, Deliver, Listening, Manne
 use crate::transport::http::event_reader::{EventReader, Item};
 use crate::transport::{Control as _, Received, SessionMessage, lock};
 
-/// How long to wait before asking again for a stream that broke off, when the server doesn't say;
-/// and how long at most, if the server doesn't say more.
+/// The first and the longest pause before a broken stream is requested again. The first applies
+/// unless the server sets one; a longer first pause of the server's also raises the maximum.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
-/// A server that wants to be asked again at once is asked after this.
+/// The shortest pause, for a server that sets a pause of 0.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// How long to wait before a stream is asked for again: longer each time that it was asked for in
-/// vain.
+/// The back-off before a stream is requested again: it doubles with each request that was in vain.
 #[derive(Debug, Default)]
 struct Pauses {
     in_vain: u32,
 }
 
 impl Pauses {
-    /// The next pause; `retry` is what the server said last.
+    /// Returns the next pause; `retry` is the server's last setting.
     fn next(&self, retry: Option<Duration>) -> Duration {
         let first = retry.unwrap_or(PAUSES.0).max(SHORTEST);
         let factor = 2u32.saturating_pow(self.in_vain.saturating_sub(1).min(16));
         first.saturating_mul(factor).min(PAUSES.1.max(first))
     }
 
-    /// A stream was refused, or could not be had.
+    /// Notes that a stream was refused or could not be opened.
     fn refused(&mut self) {
         self.in_vain = self.in_vain.saturating_add(1);
     }
 
-    /// A stream has ended. One that was of use, or lived as long as the last pause, was not asked
-    /// for in vain.
+    /// Notes that a stream has ended. If it was of use, or lived as long as the last pause, the
+    /// back-off is reset.
     fn ended(&mut self, lived: Duration, was_of_use: bool, retry: Option<Duration>) {
         if was_of_use || lived >= self.next(retry) {
             self.in_vain = 0;
@@ -54,30 +54,31 @@ impl Pauses {
     }
 }
 
-/// What the refusal of a stream means for asking again.
+/// The meaning of a refused stream for the next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refusal {
-    /// There is none to be had in this session.
+    /// The session offers no such stream.
     NoneSuch,
-    /// It may be had later.
+    /// It may be available later.
     ForNow,
     ForGood,
 }
 
 impl Refusal {
-    /// Of the stream beside all calls.
+    /// Classifies the refusal of the stream for messages that belong to no call.
     fn of(error: &Error) -> Self {
         match error.http_status() {
-            // It offers none, has nothing more to say, or knows the session no more.
+            // The server offers none, has nothing more to send, or does not know the session any
+            // more.
             Some(204 | 404 | 405 | 410 | 501) => Self::NoneSuch,
-            // Many servers say 400 when they have lost the session, and 409 while they take the
-            // former stream to be open.
+            // Many servers answer 400 when they have lost the session, and 409 while they take the
+            // previous stream to be open.
             Some(400 | 408 | 409 | 425 | 429 | 500..) | None => Self::ForNow,
             Some(_) => Self::ForGood,
         }
     }
 
-    /// Of the rest of a stream: whether it may be had later.
+    /// Whether the rest of a stream may be available later.
     fn passes(error: &Error) -> bool {
         match error.http_status() {
             Some(status) => matches!(status, 408 | 409 | 425 | 429 | 500..),
@@ -89,15 +90,15 @@ impl Refusal {
     }
 }
 
-/// How reading a stream ended.
+/// The end of reading a stream.
 enum End {
     Enough,
-    /// The server ended it, or it broke off for this reason.
+    /// The server ended it, or it failed with this error.
     Over(Option<Error>),
 }
 
 impl Wire {
-    /// Reads events until the stream ends or `take` has enough.
+    /// Reads events until the stream ends or `take` needs no more.
     fn read_events(
         &self,
         answer: &mut Answer,
@@ -128,7 +129,8 @@ impl Wire {
         }
     }
 
-    /// The stream that answers a request: up to its response.
+    /// Delivers the stream that answers a request, up to its response. Resumes the stream if it
+    /// breaks.
     pub(super) fn take_stream(
         &self,
         request: &SessionMessage,
@@ -165,7 +167,7 @@ impl Wire {
             });
             let mut last: Option<Error> = None;
             loop {
-                // Until the deadline of the call: the ticket ends with it.
+                // Until the deadline of the call, which ends the pause, too.
                 if !resumes
                     || reader.last_id().is_empty()
                     || !ticket.pause(Instant::now() + pauses.next(reader.retry()))
@@ -192,7 +194,7 @@ impl Wire {
         }
     }
 
-    /// Asks for a stream with GET.
+    /// Requests a stream with GET.
     fn open_stream(
         &self,
         uri: &Uri,
@@ -219,13 +221,13 @@ impl Wire {
             "'{}' answered a request for a stream with content type '{kind}'",
             self.peer()
         );
-        // As good as a refusal.
+        // Treated like a refusal.
         Err(Error::new(ErrorKind::Http, text)
             .sent(true)
             .with_http(answer.status.as_u16(), None))
     }
 
-    /// What belongs to no call: GET, and again when it ends.
+    /// Delivers messages that belong to no call, from a GET stream. Requests it again when it ends.
     pub(super) fn hear(
         &self,
         news: &mut dyn FnMut(Listening),
@@ -295,7 +297,7 @@ impl Wire {
         }
     }
 
-    /// The first transport: GET, whose first event says where messages go, and by which all comes.
+    /// Delivers the one stream of the oldest transport. Its first event names the URL for messages.
     pub(super) fn hear_everything(
         &self,
         ticket: &Arc<Ticket>,
@@ -348,7 +350,7 @@ impl Wire {
         }))
     }
 
-    /// Where messages go, as the server says it: nowhere but to itself.
+    /// Resolves the URL for messages that the server names. It must have the server's origin.
     fn endpoint(&self, url: &Uri, data: &[u8]) -> Result<Uri> {
         let text = String::from_utf8_lossy(data);
         let Some(endpoint) = location::resolve(url, text.trim()) else {
@@ -367,7 +369,8 @@ impl Wire {
     }
 }
 
-/// The end of a stream that could not be gone on with, and why not, if that was tried.
+/// Returns the error of a broken stream, with the reason why it could not be resumed, if that was
+/// tried.
 fn going_on_failed(unfinished: Error, last: Option<Error>) -> Error {
     match last {
         Some(error) => unfinished.remark(format_args!("going on failed: {error}")),

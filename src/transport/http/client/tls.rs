@@ -1,4 +1,4 @@
-//! Whom to trust over HTTPS, as whom to be trusted, and what went wrong with it.
+//! TLS: trusted certificates, the client certificate, and the reasons of failures.
 
 use std::fmt;
 use std::io;
@@ -10,15 +10,15 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{AlertDescription, CertificateError, InvalidMessage, RootCertStore};
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 
-/// The authorities that are trusted instead of the usual ones, if there are any.
+/// The certificate authorities that are trusted instead of the default ones, if there are any.
 #[derive(Clone, Default)]
 pub(crate) struct Roots(Vec<Certificate<'static>>);
 
 impl Roots {
-    /// Takes the certificates of more authorities; says what is wrong with them.
+    /// Adds the certificates of authorities. Returns what is wrong with them.
     pub(crate) fn trust(&mut self, pem: &[u8]) -> Result<(), String> {
         for certificate in certificates(pem)? {
-            // Those that can't be used would be left out without a word.
+            // Without this check unusable ones would be ignored silently.
             RootCertStore::empty()
                 .add(certificate.clone())
                 .map_err(|error| format!("hold one that can't be read: {error}"))?;
@@ -27,7 +27,7 @@ impl Roots {
         Ok(())
     }
 
-    /// For one that shows no certificate of its own.
+    /// Returns the TLS settings for a client without a certificate of its own.
     #[cfg(any(feature = "auth", feature = "jwt"))]
     pub(crate) fn config(&self) -> TlsConfig {
         self.config_with(None)
@@ -44,7 +44,7 @@ impl Roots {
     }
 }
 
-/// What is set for HTTPS.
+/// The TLS settings of a transport.
 #[derive(Clone, Default)]
 pub(super) struct Tls {
     pub(super) roots: Roots,
@@ -52,7 +52,7 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    /// Takes a certificate of our own, those that lead to its authority, and its key; says what is wrong with them.
+    /// Sets the client certificate, its chain and its key. Returns what is wrong with them.
     pub(super) fn present(&mut self, chain: &[u8], key: &[u8]) -> Result<(), String> {
         let certificates = certificates(chain)?;
         let own: Vec<_> = certificates
@@ -62,7 +62,7 @@ impl Tls {
         let no_key = |why: &dyn fmt::Display| format!("come with a key that can't be used: {why}");
         let shown = PrivateKey::from_pem(key).map_err(|error| no_key(&error))?;
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| no_key(&error))?;
-        // A pair that doesn't fit would be a panic later.
+        // A key that doesn't fit the certificate would cause a panic later.
         let provider = CryptoProvider::get_default().cloned();
         let provider = provider.unwrap_or_else(|| Arc::new(ring::default_provider()));
         rustls::ClientConfig::builder_with_provider(provider)
@@ -82,7 +82,7 @@ impl Tls {
     }
 }
 
-/// All certificates in a text, of which there has to be one at least.
+/// Parses all certificates of a PEM text. Fails if there is none.
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     match all {
@@ -94,16 +94,17 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     }
 }
 
-/// What TLS has to do with a failure.
+/// A failure that TLS caused.
 pub(super) enum Fault {
-    /// No connection came about that could be trusted.
+    /// No trusted connection was made.
     NoneSuch(String),
-    /// The server refused us when it saw our certificate, or that there was none. With TLS 1.3 it says so after the handshake, but before it
-    /// reads anything else.
+    /// The server refused the client's certificate, or that there was none. With TLS 1.3 it does so
+    /// after the handshake, but before it reads anything else.
     Refused(String),
 }
 
-/// What is to be said when a certificate was issued by nobody who is trusted; `setting` says who is.
+/// Returns the text for a certificate of an untrusted issuer; `setting` names the setting of
+/// trusted ones.
 pub(crate) fn untrusted(error: &io::Error, setting: &str) -> Option<String> {
     let is_unknown = matches!(
         of_tls(error)?,

@@ -1,7 +1,9 @@
-//! One thread that looks after the exchanges of a connection: it ends those whose time has come, and those whose stream has stalled.
+//! The deadline thread of a connection: ends exchanges whose deadline has passed or whose stream
+//! has stalled.
 //!
-//! **Threads.** Started when the first exchange has an end in time; ended and joined by [`Watch::stop`]. It sleeps until the first of these
-//! ends, so an exchange that is over in time costs an entry in a table and no change of threads.
+//! **Threads.** The thread is started when the first exchange has a deadline, and ended and joined
+//! by [`Watch::stop`]. It sleeps until the earliest deadline. So an exchange that ends in time
+//! costs an entry in a table, and no thread switch.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
@@ -13,15 +15,18 @@ use crate::schema::json::millis;
 use crate::transport::carrier::{Look, Ticket};
 use crate::transport::{Stack, Threads, lock};
 
+/// The handle to the deadline thread.
 #[derive(Debug)]
 pub(super) struct Watch(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
+    /// Guards all entries and the thread's next wakeup; never held while a cancel handle is called,
+    /// which may run code that uses this table (deadlock).
     table: Mutex<Table>,
     changed: Condvar,
     started: Instant,
-    /// A stream that sent keep-alives and then nothing for so long has stalled.
+    /// How long a stream may be silent after a keep-alive. Then it has stalled.
     stall_after: Duration,
     threads: Threads,
 }
@@ -30,24 +35,31 @@ struct Shared {
 struct Table {
     entries: Vec<Option<Arc<Entry>>>,
     free: Vec<usize>,
-    /// When the thread looks next, if it is not asleep without end.
+    /// The thread's next wakeup, `None` if it sleeps without limit or scans the entries.
+    ///
+    /// Invariant: the thread sets it to `None` before it copies the entries, and merges the next
+    /// deadline in after its scan. An exchange that is added meanwhile sets its own time. So no
+    /// deadline is missed.
     wakes_at: Option<Instant>,
     thread: Option<JoinHandle<()>>,
     stopped: bool,
 }
 
-/// One exchange that is looked after.
+/// One exchange with its deadline.
 #[derive(Debug)]
 struct Entry {
     ticket: Arc<Ticket>,
-    /// Whether it ends when all calls do.
+    /// Whether [`Watch::end_calls`] ends it.
     is_call: bool,
-    /// When its stream has stalled, in milliseconds since the start; 0 while that is not known.
+    /// When its stream has stalled, in milliseconds since `started`; 0 while no keep-alive was
+    /// seen. A later value needs no wakeup: the thread wakes at the earlier time and reads the new
+    /// value.
     stalls_at: AtomicU64,
+    /// Set before the exchange is interrupted, so that its reader finds the reason.
     has_stalled: AtomicBool,
 }
 
-/// An exchange is looked after until this is dropped.
+/// The registration of an exchange. Dropping it removes the exchange.
 #[derive(Debug)]
 pub(super) struct Watched {
     shared: Arc<Shared>,
@@ -66,11 +78,11 @@ impl Watch {
         }))
     }
 
-    /// Looks after an exchange.
+    /// Registers an exchange, so that it ends in time.
     ///
     /// # Errors
     ///
-    /// When the thread can't be started.
+    /// An error when the thread can't be started.
     pub(super) fn add(&self, ticket: &Arc<Ticket>, is_call: bool) -> Result<Watched> {
         let entry = Arc::new(Entry {
             ticket: Arc::clone(ticket),
@@ -103,7 +115,7 @@ impl Watch {
         Ok(watched)
     }
 
-    /// Ends all calls, now and from now on.
+    /// Ends all calls that are registered.
     pub(super) fn end_calls(&self) {
         let entries = lock(&self.0.table).entries.clone();
         for entry in entries.into_iter().flatten().filter(|entry| entry.is_call) {
@@ -111,7 +123,7 @@ impl Watch {
         }
     }
 
-    /// Ends everything, now and from now on, and the thread.
+    /// Ends all exchanges, those added later too, and the thread. Joins the thread.
     pub(super) fn stop(&self) {
         let mut table = lock(&self.0.table);
         table.stopped = true;
@@ -124,14 +136,15 @@ impl Watch {
         if let Some(thread) = thread
             && thread.thread().id() != std::thread::current().id()
         {
-            // It runs nothing that panics.
+            // The thread runs nothing that panics.
             _ = thread.join();
         }
     }
 }
 
 impl Watched {
-    /// The stream showed that it sends keep-alives, or anything else after that: it stalls when nothing more comes.
+    /// Notes a keep-alive of the stream, or other input after one. From then on the stream has
+    /// stalled if it is silent for too long.
     pub(super) fn is_alive(&self) -> Result<()> {
         let at = self.shared.started.elapsed();
         let millis = millis(at.saturating_add(self.shared.stall_after)).max(1);
@@ -143,18 +156,18 @@ impl Watched {
         }
     }
 
-    /// Another stream begins in the place of one that ended.
+    /// Prepares for another stream that replaces one that has ended.
     pub(super) fn begin_anew(&self) {
         self.entry.stalls_at.store(0, Ordering::Release);
         self.entry.has_stalled.store(false, Ordering::Release);
     }
 
-    /// Whether keep-alives came.
+    /// Whether keep-alives were seen.
     pub(super) fn expects_life(&self) -> bool {
         self.entry.stalls_at.load(Ordering::Acquire) > 0
     }
 
-    /// Whether the exchange was ended because its stream had stalled.
+    /// Whether the exchange was interrupted because its stream had stalled.
     pub(super) fn has_stalled(&self) -> bool {
         self.entry.has_stalled.load(Ordering::Acquire)
     }
@@ -169,7 +182,7 @@ impl Drop for Watched {
 }
 
 impl Shared {
-    /// Makes sure that the thread looks at this time.
+    /// Makes sure that the thread wakes at this time, or earlier.
     fn wake_at(self: &Arc<Self>, at: Instant) -> Result<()> {
         let mut table = lock(&self.table);
         if table.stopped || table.wakes_at.is_some_and(|wakes_at| wakes_at <= at) {
@@ -186,7 +199,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Looks at an entry; returns when to look again.
+    /// Checks an entry. Returns when to check it again.
     fn look(&self, entry: &Entry, now: Instant) -> Option<Instant> {
         let stalls_at = match entry.stalls_at.load(Ordering::Acquire) {
             0 => None,
@@ -224,7 +237,7 @@ fn run(weak: &Weak<Shared>) {
                 drop(waited.unwrap_or_else(PoisonError::into_inner));
             }
             Some(_) => {
-                // Whoever comes while the table is looked through finds nobody on the way, and says when to wake.
+                // An exchange that is added during the scan finds no wakeup, and sets its own.
                 table.wakes_at = None;
                 let entries = table.entries.clone();
                 drop(table);

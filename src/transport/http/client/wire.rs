@@ -1,4 +1,4 @@
-//! What is sent with which header fields, and what the answer means.
+//! The HTTP client transport: the header fields of requests, and the meaning of the answers.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -28,13 +28,14 @@ static SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 static VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 static METHOD: HeaderName = HeaderName::from_static("mcp-method");
 static NAME: HeaderName = HeaderName::from_static("mcp-name");
-/// What may come after the response of a stream, and how long that may take, for the connection to be used again.
+/// How many bytes may follow the response on a stream, and how long they may take, for the
+/// connection to be reused.
 const REST: (usize, Duration) = (64 << 10, Duration::from_millis(50));
 const MAX_REDIRECTS: usize = 5;
-/// There is room for so many header fields: those of the library, and a few more.
+/// The capacity for header fields: those of the library, and a few more.
 const FIELDS: usize = 12;
 
-/// Whether the body of a response ends after so many bytes, which nobody wants.
+/// Reads and discards the rest of a body. Returns whether it ended within `most` bytes.
 fn ends_within(most: usize, lane: &mut Lane) -> bool {
     let mut len = 0;
     while len < most {
@@ -48,7 +49,7 @@ fn ends_within(most: usize, lane: &mut Lane) -> bool {
     false
 }
 
-/// The encodings of a body that is not sent as it is.
+/// Returns the content encodings of a body other than `identity`, if it has any.
 pub(crate) fn foreign_encoding(fields: &HeaderMap) -> Option<String> {
     let values = fields.get_all(header::CONTENT_ENCODING).into_iter();
     let all: Vec<_> = values
@@ -72,7 +73,7 @@ fn value_of(text: &str) -> Result<HeaderValue> {
 }
 
 fn add_field(fields: &mut HeaderMap, name: &str, value: HeaderValue) -> Result<()> {
-    // What every request has need not be read each time.
+    // Fields of every request need not be parsed each time.
     let known = [&VERSION, &METHOD, &NAME];
     let name = match known.into_iter().find(|known| *known == name) {
         Some(known) => known.clone(),
@@ -82,33 +83,36 @@ fn add_field(fields: &mut HeaderMap, name: &str, value: HeaderValue) -> Result<(
     Ok(())
 }
 
-/// An open way to a server.
+/// The HTTP client transport to one server.
 pub(super) struct Wire {
     pub(super) http: Http,
     pub(super) lanes: Lanes,
     pub(super) watch: Watch,
+    /// Held briefly only, never during I/O.
     pub(super) state: Mutex<State>,
     pub(super) cookies: Cookies,
     pub(super) max_message_bytes: usize,
     pub(super) threads: Threads,
-    /// The server keeps its streams open behind the response: nothing is waited for.
+    /// Whether the server keeps its streams open after the response. Then the client does not wait
+    /// for their end. A hint: a stale value costs only time.
     ends_late: AtomicBool,
-    /// How long people were asked while requests waited, in milliseconds.
+    /// For how long users were asked while requests waited, in milliseconds.
     people: AtomicU64,
+    /// Set before the calls are ended, so that a call that fails because of it finds it set.
     stopped: AtomicBool,
 }
 
-/// What the server keeps between messages, as far as we have to say it.
+/// The server's state that later requests refer to.
 #[derive(Default)]
 pub(super) struct State {
     pub(super) session: Option<HeaderValue>,
-    /// How many sessions there were.
+    /// The number of sessions so far.
     sessions: u64,
-    /// The revision that was agreed on, if its header field is to be sent.
+    /// The agreed protocol revision, if its header field is to be sent.
     version: Option<HeaderValue>,
-    /// Where messages go, with a server of the first transport.
+    /// The URL for messages, with a server of the oldest HTTP transport.
     pub(super) endpoint: Option<Uri>,
-    /// What ends the stream of this session that belongs to no call.
+    /// The cancel handle of this session's stream for messages that belong to no call.
     pub(super) listening: Option<Arc<Ticket>>,
     pub(super) closed: bool,
 }
@@ -120,14 +124,14 @@ pub(super) struct Ask<'a> {
     pub(super) body: &'a [u8],
     pub(super) manner: &'a Manner,
     pub(super) last_event_id: Option<&'a str>,
-    /// Of the JSON-RPC request in the body, if there is one.
+    /// The id of the JSON-RPC request in the body, if there is one.
     pub(super) id: Option<&'a RequestId>,
 }
 
-/// A response that says success, and the lane by which its body comes.
+/// A successful response, and the connection with its body.
 pub(super) struct Answer {
     pub(super) lane: Box<Lane>,
-    /// Where it came from: another address than was asked after a redirect.
+    /// The URL that answered, which differs from the request's after a redirect.
     pub(super) uri: Uri,
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
@@ -138,7 +142,7 @@ impl Answer {
         content_type(&self.headers)
     }
 
-    /// Whether the body is of this media type, whatever parameters follow it.
+    /// Whether the body has this media type, with any parameters.
     pub(super) fn is_of(&self, media_type: &str) -> bool {
         is_of(&self.headers, media_type)
     }
@@ -150,7 +154,7 @@ fn content_type(fields: &HeaderMap) -> &str {
     text.unwrap_or_default()
 }
 
-/// Whether a body with these fields is of this media type.
+/// Whether a body with these fields has this media type.
 pub(super) fn is_of(fields: &HeaderMap, media_type: &str) -> bool {
     let own = content_type(fields).split(';').next().unwrap_or_default();
     own.trim().eq_ignore_ascii_case(media_type)
@@ -172,7 +176,8 @@ impl Wire {
         }
     }
 
-    /// Sends a request and waits for the head of the response; anything but success is an error. `ticket` can end the lane from then on.
+    /// Sends a request and waits for the head of the response. Anything but success is an error.
+    /// `ticket` can end the exchange from then on.
     pub(super) fn ask(
         &self,
         ask: &Ask<'_>,
@@ -277,7 +282,7 @@ impl Wire {
             Manner::Stateless(own) => {
                 for (name, value) in own {
                     let value = match value {
-                        // One of the library's own texts.
+                        // A text of the library itself.
                         Cow::Borrowed(text) => HeaderValue::from_static(text),
                         Cow::Owned(text) => value_of(text)?,
                     };
@@ -294,7 +299,7 @@ impl Wire {
         Ok(request)
     }
 
-    /// Where a redirect from an address leads, if it may be followed.
+    /// Returns the target of a redirect, if it may be followed.
     fn redirect(&self, from: &Uri, response: &Response<()>) -> Option<Uri> {
         let keeps_method = matches!(response.status().as_u16(), 307 | 308);
         if !(self.http.follows && keeps_method) {
@@ -305,7 +310,7 @@ impl Wire {
         is_same_origin(from, &target).then_some(target)
     }
 
-    /// Checks that a body can be read as it is.
+    /// Fails if the body has a content encoding.
     pub(super) fn check_encoding(&self, answer: &Answer) -> Result<()> {
         let Some(encoding) = foreign_encoding(&answer.headers) else {
             return Ok(());
@@ -320,7 +325,7 @@ impl Wire {
             .with_http(answer.status.as_u16(), None))
     }
 
-    /// Reads what follows a response, so that the connection can be used again.
+    /// Reads the rest after a response, so that the connection can be reused.
     pub(super) fn finish(&self, mut lane: Box<Lane>, ticket: &Ticket) {
         if !ticket.release() || self.ends_late.load(Ordering::Relaxed) {
             return;
@@ -341,7 +346,7 @@ impl Wire {
         }
     }
 
-    /// A whole body in memory; `None` when it is longer than a message may be.
+    /// Reads a whole body. Returns `None` when it is longer than a message may be.
     fn read_body(
         &self,
         answer: Answer,
@@ -368,7 +373,7 @@ impl Wire {
         Ok(Some(text))
     }
 
-    /// Takes the session that the server opened with its answer.
+    /// Stores the session that the server opened with its answer.
     fn enter_session(&self, headers: &HeaderMap) -> Result<()> {
         let session = headers.get(&SESSION).cloned();
         if let Some(session) = &session
@@ -394,7 +399,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Sends what has no answer to an address.
+    /// Sends a message without an answer.
     pub(super) fn deposit(
         &self,
         message: &SessionMessage,
@@ -423,7 +428,7 @@ impl Wire {
         })
     }
 
-    /// An answer in JSON: all of it in one piece.
+    /// Delivers an answer in JSON.
     fn take_json(
         &self,
         request: &SessionMessage,
@@ -436,7 +441,7 @@ impl Wire {
             _ = deliver(self.too_long(request));
             return Ok(Carried::Answered);
         };
-        // An error that names no request can only be about this one.
+        // An error without an id can only be about this request.
         if let Ok(text) = std::str::from_utf8(&text)
             && text.contains("\"error\"")
             && let Ok(Message::Response(response)) = Message::read(text.to_owned())
@@ -458,7 +463,7 @@ impl Wire {
         }
     }
 
-    /// Sends a request and delivers what comes for it.
+    /// Sends a request and delivers the messages for it.
     fn carry(
         &self,
         request: &SessionMessage,
@@ -537,7 +542,7 @@ impl Carrier for Wire {
 
     fn listen(&self, news: &mut dyn FnMut(Listening), deliver: &mut Deliver<'_>) -> Result<()> {
         if lock(&self.state).endpoint.is_some() {
-            // Everything comes by one stream already.
+            // All messages arrive on one stream already.
             news(Listening::Settled);
             return Ok(());
         }
@@ -559,6 +564,7 @@ impl Carrier for Wire {
     }
 
     fn stop(&self) {
+        // Before the calls end: a call that fails because of it finds the flag set.
         self.stopped.store(true, Ordering::Release);
         self.watch.end_calls();
     }
@@ -579,7 +585,7 @@ impl Carrier for Wire {
     }
 }
 
-/// A ticket no longer holds a brake when this is dropped.
+/// A guard that removes a cancel handle's shutdown handle when dropped.
 pub(super) struct Released<'a>(pub(super) &'a Ticket);
 
 impl Drop for Released<'_> {
@@ -589,7 +595,7 @@ impl Drop for Released<'_> {
 }
 
 impl Wire {
-    /// Tells the server that the session has ended, and ends everything.
+    /// Ends the session at the server, then ends all exchanges.
     fn leave(&self, patience: Duration) {
         let mut state = lock(&self.state);
         if std::mem::replace(&mut state.closed, true) {
@@ -609,7 +615,7 @@ impl Wire {
                 id: None,
             };
             if let Ok(watched) = self.watch.add(&ticket, false) {
-                // A server may refuse it (405), and one that has gone needs no telling.
+                // A server may refuse it (405). One that has gone needs no notice.
                 drop(self.ask(&ask, &ticket, &watched));
             }
         }

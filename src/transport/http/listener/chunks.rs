@@ -1,18 +1,18 @@
 //! The chunked transfer coding of a request (RFC 9112, section 7.1).
 //!
-//! Chunk extensions are ignored, and so are trailer fields once they are known to be well formed.
-//! Both together are bounded: a sender must not be able to have much read for nothing.
+//! Chunk extensions are ignored. Trailer fields are checked to be well-formed, then ignored. Both
+//! together are limited, so that a sender can't have much input read for nothing.
 
 use memchr::memchr;
 
 use super::head::Refusal;
 
-/// Longest line with the size of a chunk, in bytes.
+/// The longest chunk-size line, in bytes.
 const MAX_LINE: usize = 256;
 /// The most bytes of all chunk extensions and trailers of a request.
 const MAX_EXTRA: usize = 16 << 10;
 
-/// How far the body was read.
+/// The decoder of a chunked body.
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
     place: Place,
@@ -28,19 +28,19 @@ enum Place {
     Trailer,
 }
 
-/// What a step came to.
+/// The result of a step.
 enum Step {
-    /// So many bytes were used.
+    /// The step has used this many bytes.
     Used(usize),
-    /// More is needed first.
+    /// The step needs more input.
     More,
-    /// So many bytes were used, and they were the last.
+    /// The body has ended after this many bytes.
     Last(usize),
 }
 
 impl Chunks {
-    /// Appends what `input` holds of the body, which may grow up to `max` bytes. Returns how much of the input was used, and whether the
-    /// body has ended.
+    /// Appends the data of `input` to `body`, which may grow to `max` bytes. Returns how many bytes
+    /// of the input were used, and whether the body has ended.
     pub(super) fn push(
         &mut self,
         input: &[u8],
@@ -85,13 +85,13 @@ impl Chunks {
         let line = memchr(b'\n', input);
         let Some(line) = line.filter(|at| *at < MAX_LINE) else {
             return match input.len() {
-                // Whatever can't become a size is refused before its line ends.
+                // Input that can't become a size is refused before its line ends.
                 0..MAX_LINE if may_become_size(input) => Ok(Step::More),
                 _ => Err(bad_size()),
             };
         };
         let input = &input[..=line];
-        // Without a digit it would pass for zero; a line end within the line was found above.
+        // Without a digit the line would count as size zero. A line end within it was found above.
         if !input[0].is_ascii_hexdigit() {
             return Err(bad_size());
         }
@@ -99,7 +99,7 @@ impl Chunks {
         else {
             return Err(bad_size());
         };
-        // Up to 16 digits are part of any size.
+        // Up to 16 digits and the line end belong to any size; the rest is extension.
         self.count(length.saturating_sub(18))?;
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         if size > max.saturating_sub(had) {
@@ -139,8 +139,8 @@ impl Chunks {
     }
 }
 
-/// Fields that a message can't have behind its body: they say how it is framed, or for whom it is
-/// (RFC 9110, section 6.5.1). Another server might believe them.
+/// Fields that are not allowed after a body: they define the framing or the target of the message
+/// (RFC 9110, section 6.5.1). Another server might trust them there.
 const NEVER_TRAILERS: [&str; 3] = ["content-length", "transfer-encoding", "host"];
 
 /// Checks one trailer field, which is ignored (RFC 9110, section 6.5).
@@ -159,7 +159,7 @@ fn check_trailer(field: &[u8]) -> Result<(), Refusal> {
     }
 }
 
-/// Whether the beginning of a line is one of a size: a digit first, and no line end but at the end.
+/// Whether the input can be the beginning of a size line: a digit first, and CR only at its end.
 fn may_become_size(input: &[u8]) -> bool {
     let starts = input.first().is_none_or(u8::is_ascii_hexdigit);
     starts && memchr(b'\r', input).is_none_or(|at| at + 1 == input.len())
@@ -181,7 +181,7 @@ fn too_much_extra() -> Refusal {
 mod tests {
     use super::*;
 
-    /// Decodes `input` cut in two at every place, and byte by byte.
+    /// Decodes `input` split in two at every offset, and byte by byte.
     fn check(input: &[u8], expected: Result<&[u8], u16>) {
         let bytewise: Vec<usize> = (1..input.len()).collect();
         let cuts = (0..=input.len()).map(|at| vec![at]).chain([bytewise]);

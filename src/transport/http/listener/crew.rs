@@ -1,19 +1,21 @@
-//! The threads that serve requests: called on demand, up to a limit, and gone again after a while.
+//! The worker pool of a listener: threads are started on demand, up to a limit, and end when idle.
 //!
-//! A thread takes a connection with something to read, in turn over the addresses. When a request
-//! is whole it needs a [permit](super::permits) to run its handler. A request that gets none waits,
-//! and is taken when its client may have one; the permits that are given back go to the clients
-//! that hold least. Requests that take no time need none. So one thread more than there are permits
-//! is enough: it reads while all others run handlers, and what must not wait for handlers, such as
-//! their cancellation, does not.
+//! A worker takes a connection that has input, round robin over the addresses. To run the handler
+//! of a complete request it needs a [permit](super::permits). A request that gets no permit is
+//! queued until its client may have one. A permit that is released goes to the client that holds
+//! fewest. Quick requests need no permit.
 //!
-//! **Invariant:** while jobs can be taken, an idle thread was woken for each of them, or a thread
-//! is on its way that looks for them, or as many threads as allowed are busy, one of which at least
-//! runs no handler. A thread that takes a job looks whether more can be taken, and calls another
-//! one.
+//! So one worker more than there are permits is enough, the *priority worker*: it reads while all
+//! others run handlers, and serves the quick requests, such as cancellations.
 //!
-//! **Invariant:** a request waits only while its client may not have a permit: that is looked at,
-//! under the lock, when the request begins to wait and when a permit is given back.
+//! **Invariant:** while a job is ready, at least one of three holds. An idle worker has been woken
+//! for it; or a worker is being started; or the pool is full, and at least one of its workers runs
+//! no handler. A worker that takes a job checks, under the same lock, whether more jobs are ready,
+//! and has another worker started if so. So no ready job is left behind (no lost wakeup).
+//!
+//! **Invariant:** a request waits for a permit only while its client may not have one. Both ends
+//! are checked under the lock: when the request begins to wait, and when a permit is released. So a
+//! permit that is released in between is not missed.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -27,10 +29,10 @@ use crate::shares::Client;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::ClientKey;
 
-/// How long an idle thread stays.
+/// How long an idle worker stays.
 const IDLE: Duration = Duration::from_secs(3);
 
-/// Whether the caller has to start a thread, which is counted already.
+/// Whether the caller has to start a worker thread. The pool has counted it already.
 #[must_use = "a thread that is counted has to be started"]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Hands {
@@ -39,67 +41,74 @@ pub(super) enum Hands {
     StartOne,
 }
 
-/// How many threads there are, and how they are divided.
+/// The limits of the pool.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
-    /// How many handlers run at once, of one client too.
+    /// How many handlers may run at once. One client may use all of them.
     pub(super) max_workers: usize,
-    /// How many more may run of clients that hold few threads.
+    /// How many more handlers may run for clients that hold few permits.
     pub(super) reserve: usize,
-    /// The most threads that a client holds while it uses the reserve.
+    /// The most permits that a client holds while it uses the reserve.
     pub(super) part: usize,
     /// How many requests may wait for a permit.
     pub(super) max_waiting: usize,
 }
 
-/// Connections with something to read, requests that wait, and the threads that take them.
+/// The worker pool: connections that have input, requests that wait, and the idle workers.
 #[derive(Debug)]
 pub(super) struct Crew<J> {
     state: Mutex<State<J>>,
-    /// How many jobs a thread could take now, to be looked at without the lock.
+    /// How many jobs are ready. A hint that is read without the lock and may be stale; it is stored
+    /// under the lock after each change. A decision that must be right is made under the lock.
     ready: AtomicUsize,
-    /// How many permits are held, likewise.
+    /// How many permits are in use; a hint like `ready`.
     held: AtomicUsize,
-    /// A thread has left.
+    /// Notified when a worker has ended.
     fewer: Condvar,
     sizes: Sizes,
 }
 
-/// Guarded by [`Crew::state`], which is held for moments only and inside of which no other lock is taken.
+/// Guarded by [`Crew::state`], which is held briefly only. It is an innermost lock.
 #[derive(Debug)]
 struct State<J> {
-    /// Connections with something to read, by their addresses.
+    /// Connections that have input, by their addresses.
     jobs: FairQueue<Client, J>,
-    /// Requests without a permit.
+    /// Requests that wait for a permit.
     ///
-    /// Invariant: none of their clients may have one more.
+    /// Invariant: none of their clients may have another permit. Otherwise [`grant`](Self::grant)
+    /// would have taken the request out under this lock.
     waiting: FairQueue<ClientKey, J>,
-    /// Requests that waited and have a permit.
+    /// Requests that waited and have a permit now.
     granted: VecDeque<(J, ClientKey)>,
     permits: Permits,
-    /// Idle threads that nobody has woken yet. The last one is woken first, so that those which are not needed leave.
+    /// Idle workers that have not been woken.
+    ///
+    /// Invariant: a waker removes a slot under the lock before it wakes the worker. A worker that
+    /// finds its slot removed looks for a job before it sleeps or ends. So each wakeup is used. The
+    /// newest slot is woken first, so that surplus workers time out.
     idle: Vec<Arc<Seat>>,
     threads: usize,
-    /// A thread was called that has not come yet.
+    /// A worker was requested and has not arrived. Set with [`Hands::StartOne`], cleared by
+    /// [`Crew::arrived`] or [`Crew::failed`].
     starting: bool,
     stopped: bool,
 }
 
-/// What a thread takes.
+/// A job that a worker has taken.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Taken<J> {
     pub(super) job: J,
-    /// The client whose permit it has, to be given back with [`Crew::release`].
+    /// The client whose permit the job has. It is given back with [`Crew::release`].
     pub(super) permit: Option<ClientKey>,
     pub(super) hands: Hands,
 }
 
-/// Where an idle thread waits.
+/// The slot of an idle worker, by which it is woken.
 #[derive(Debug)]
 pub(super) enum Seat {
-    /// For jobs only.
+    /// The worker waits for jobs only.
     Idle(Condvar),
-    /// For other things too, with this to be woken by.
+    /// The worker also waits for connections of its ready set, whose wake handle ends that wait.
     Busy(Arc<Round>),
 }
 
@@ -131,7 +140,8 @@ impl<J> State<J> {
         self.idle.iter().any(|other| Arc::ptr_eq(other, seat))
     }
 
-    /// The last one who sat down, but first of all one who stays with connections: they come together there.
+    /// Takes the slot to wake: the newest one that waits with connections, else the newest. So
+    /// connections gather at few workers.
     fn pop_idle(&mut self) -> Option<Arc<Seat>> {
         let busy = |seat: &Arc<Seat>| matches!(**seat, Seat::Busy(_));
         match self.idle.iter().rposition(busy) {
@@ -140,20 +150,21 @@ impl<J> State<J> {
         }
     }
 
-    /// Returns whether nobody had woken the one who sat there.
+    /// Removes a slot. Returns true if the worker had not been woken.
     fn leave(&mut self, seat: &Arc<Seat>) -> bool {
         let place = self.idle.iter().position(|other| Arc::ptr_eq(other, seat));
         place.map(|place| self.idle.remove(place)).is_some()
     }
 
-    /// Gives permits to those that wait: of the clients that may have one more, always to one that
-    /// holds least. Returns whether it gave any.
+    /// Gives free permits to waiting requests, each to the client that holds fewest. Returns
+    /// whether it gave any.
     fn grant(&mut self) -> bool {
         let mut has_granted = false;
         loop {
             let may_take = |(key, _): &(&ClientKey, usize)| self.permits.may_take(key);
             let next = self.waiting.clients().filter(may_take);
-            // Of several that hold as little it is the first, whose turn it is.
+            // `min_by_key` returns the first of several that hold as few, and that client's turn is
+            // next.
             let Some((key, _)) = next.min_by_key(|(key, _)| self.permits.held_by(key)) else {
                 return has_granted;
             };
@@ -166,7 +177,7 @@ impl<J> State<J> {
         }
     }
 
-    /// The client whose last request gives way to another client's, which has fewer waiting.
+    /// Returns the client whose newest request is displaced by a request of `key`, which has fewer.
     fn gives_way_to(&self, key: &ClientKey) -> Option<ClientKey> {
         let mut groups: HashMap<&Client, usize> = HashMap::new();
         for (other, queued) in self.waiting.clients() {
@@ -210,7 +221,7 @@ impl<J> Crew<J> {
         }
     }
 
-    /// Has a thread take a connection. Gives it back when the threads were stopped.
+    /// Queues a connection that has input. Returns the connection when the pool was stopped.
     pub(super) fn push(&self, job: J, client: &Client) -> Result<Hands, J> {
         let mut state = self.state.lock();
         if state.stopped {
@@ -220,8 +231,8 @@ impl<J> Crew<J> {
         Ok(self.provide(&mut state))
     }
 
-    /// Takes a permit for a client, if it may have one at once. The calling thread runs a handler
-    /// then, and somebody else has to read.
+    /// Takes a permit for a client, or returns `None` if it may not have one now. The calling
+    /// worker runs a handler next, so another worker may be needed to read.
     pub(super) fn permit(&self, key: &ClientKey) -> Option<Hands> {
         let mut state = self.state.lock();
         if !state.permits.take(key) {
@@ -231,15 +242,16 @@ impl<J> Crew<J> {
         Some(self.call_for_rest(&mut state))
     }
 
-    /// Has a request wait for a permit. Returns, beside the hands, the request of another client
-    /// that gave way to it. Gives the request back when too many wait, and none gives way.
+    /// Queues a request until its client may have a permit. Also returns the request of another
+    /// client that it displaced, if any. Returns the request when the queue is full and none can be
+    /// displaced, or when the pool was stopped.
     pub(super) fn wait(&self, job: J, key: ClientKey) -> Result<(Hands, Option<J>), J> {
         let mut state = self.state.lock();
         if state.stopped {
             return Err(job);
         }
         let mut displaced = None;
-        // It may have been given back since it was asked for.
+        // A permit may have been released since the caller tried to take one.
         if state.permits.take(&key) {
             state.granted.push_back((job, key));
         } else {
@@ -254,7 +266,7 @@ impl<J> Crew<J> {
         Ok((self.provide(&mut state), displaced))
     }
 
-    /// Gives a permit back.
+    /// Gives a permit back, and passes free permits on to waiting requests.
     pub(super) fn release(&self, key: &ClientKey) -> Hands {
         let mut state = self.state.lock();
         state.permits.give_back(key);
@@ -267,13 +279,13 @@ impl<J> Crew<J> {
         }
     }
 
-    /// Says what can be known without the lock.
+    /// Updates the hints that are read without the lock.
     fn publish(&self, state: &State<J>) {
         self.ready.store(state.ready(), Ordering::Relaxed);
         self.held.store(state.permits.held(), Ordering::Relaxed);
     }
 
-    /// There may be something more to take.
+    /// Wakes or requests a worker if a job is ready.
     fn provide(&self, state: &mut State<J>) -> Hands {
         self.publish(state);
         if state.ready() == 0 {
@@ -286,8 +298,10 @@ impl<J> Crew<J> {
         self.call(state)
     }
 
-    /// One thread is called at a time: quick jobs need no more. While all threads may be running
-    /// handlers, one more is called.
+    /// Requests a worker if a job is ready and the pool may grow.
+    ///
+    /// At most one worker is starting at a time, since quick jobs need no more. When all workers
+    /// may be running handlers, one worker beyond the limit is allowed: the priority worker.
     fn call(&self, state: &mut State<J>) -> Hands {
         if state.ready() == 0 || state.starting {
             return Hands::Enough;
@@ -300,7 +314,7 @@ impl<J> Crew<J> {
         Hands::Enough
     }
 
-    /// Has the rest taken that is ready. Threads that were woken for it are on their way.
+    /// Requests a worker for the jobs that are still ready, unless one is idle.
     fn call_for_rest(&self, state: &mut State<J>) -> Hands {
         match state.idle.is_empty() {
             true => self.call(state),
@@ -308,8 +322,8 @@ impl<J> Crew<J> {
         }
     }
 
-    /// Requests that wait for a permit may need none any more, since their session has ended: all of
-    /// them are looked at again, and wait anew where they still need one.
+    /// Moves all waiting requests back to the ready queue, for a worker to check again. A session
+    /// may have ended, and its requests then need no permit. The others wait again.
     pub(super) fn look_again(&self) -> Hands {
         let mut state = self.state.lock();
         let keys: Vec<ClientKey> = state
@@ -325,12 +339,12 @@ impl<J> Crew<J> {
         self.provide(&mut state)
     }
 
-    /// A thread that was called has come.
+    /// Marks the requested worker as arrived. The worker calls it first.
     pub(super) fn arrived(&self) {
         self.state.lock().starting = false;
     }
 
-    /// A thread that was called could not be started. Returns the jobs that nobody is there to take.
+    /// Marks the requested worker as failed to start. Returns all queued jobs if no worker is left.
     pub(super) fn failed(&self) -> Vec<J> {
         let mut state = self.state.lock();
         state.starting = false;
@@ -344,7 +358,8 @@ impl<J> Crew<J> {
         left
     }
 
-    /// Waits for a job. `None` tells the calling thread to leave; it is no longer counted then.
+    /// Takes a job; blocks until there is one. `None` means that the worker has to end; it is not
+    /// counted any more.
     pub(super) fn next(&self) -> Option<Taken<J>> {
         let mut state = self.state.lock();
         let mut seat = None;
@@ -376,8 +391,10 @@ impl<J> Crew<J> {
         None
     }
 
-    /// Takes a job if there is one. Otherwise the thread may be woken for one from now on, in its
-    /// own seat.
+    /// Takes a job, or registers the slot as idle.
+    ///
+    /// Both happen under one lock: a job that is queued later finds the slot and wakes it. The
+    /// caller waits after this returns; a wakeup in between stays set in the slot's wake handle.
     pub(super) fn sit(&self, seat: &Arc<Seat>) -> Option<Taken<J>> {
         let mut state = self.state.lock();
         let taken = self.take(&mut state);
@@ -387,7 +404,8 @@ impl<J> Crew<J> {
         taken
     }
 
-    /// The thread waits no longer, and takes a job if there is one.
+    /// Removes the slot from the idle list, and takes a job if there is one. The slot may have been
+    /// woken for that job.
     pub(super) fn rise(&self, seat: &Arc<Seat>) -> Option<Taken<J>> {
         let mut state = self.state.lock();
         state.leave(seat);
@@ -404,31 +422,32 @@ impl<J> Crew<J> {
         Some(Taken { job, permit, hands })
     }
 
-    /// Whether there are jobs that a thread could take. May be a moment behind.
+    /// Whether jobs are ready. The answer may be stale.
     pub(super) fn has_ready(&self) -> bool {
         self.ready.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether as many handlers run as one client may have. A thread that runs none stays with no
-    /// connection then: it may be the only one that reads. May be a moment behind.
+    /// Whether as many handlers run as `max_workers` allows. A worker that runs none then may be
+    /// the only one that reads, so it keeps no connection. The answer may be stale.
     pub(super) fn is_saturated(&self) -> bool {
         self.held.load(Ordering::Relaxed) >= self.sizes.max_workers
     }
 
-    /// How many jobs wait, with a permit or without.
+    /// Returns the number of jobs that wait, with a permit or without.
     pub(super) fn waiting(&self) -> usize {
         let state = self.state.lock();
         state.ready() + state.waiting.len()
     }
 
-    /// How many threads run handlers, or would. One that only reads beside them does not count.
+    /// Returns the number of workers, without the priority worker.
     pub(super) fn threads(&self) -> usize {
         let state = self.state.lock();
         let most = self.sizes.max_workers.max(state.permits.held());
         state.threads.min(most)
     }
 
-    /// Has all threads leave when they are done with what they do. Returns the jobs that are left.
+    /// Stops the pool: idle workers are woken and end, busy ones end after their job. Returns the
+    /// queued jobs.
     pub(super) fn stop(&self) -> Vec<J> {
         let mut state = self.state.lock();
         state.stopped = true;
@@ -440,7 +459,8 @@ impl<J> Crew<J> {
         left
     }
 
-    /// Waits until no more than `own` threads are left, or until the deadline. Returns whether it is so.
+    /// Waits until at most `own` workers are left, or until the deadline. Returns whether that is
+    /// so.
     pub(super) fn wait_for_threads(&self, own: usize, deadline: Instant) -> bool {
         let mut state = self.state.lock();
         while state.threads > own && Instant::now() < deadline {
@@ -525,7 +545,7 @@ mod tests {
         assert_eq!(gave_way.1, Some(2), "the last one of whom most wait");
         assert_eq!(crew.wait(5, keys[2].clone()), Err(5), "all have as many");
         assert_eq!((crew.waiting(), crew.has_ready()), (2, false));
-        // Two of four permits are given back: the reserve stays free.
+        // Two of four permits are given back, but the reserve stays free.
         assert_eq!(crew.release(&keys[2]), Hands::Enough);
         assert_eq!(crew.release(&keys[0]), Hands::Enough);
         assert!(!crew.has_ready());
@@ -550,7 +570,7 @@ mod tests {
         assert!(!crew.has_ready(), "it was of the reserve");
         assert!(permit(&crew, 2) && !permit(&crew, 2));
         assert!(crew.wait(3, quick.clone()).is_ok());
-        // Though the other waited first.
+        // Although the other client's requests have waited longer.
         _ = crew.release(&busy);
         let crew_next = crew.next().expect("a job");
         assert_eq!((crew_next.job, crew_next.permit), (3, Some(quick)));
@@ -588,7 +608,7 @@ mod loom_tests {
         crew
     }
 
-    /// Two jobs are pushed while the only thread goes idle: it is woken, and both are taken.
+    /// Two jobs are queued while the only worker goes idle: it is woken, and takes both.
     #[test]
     fn loom_a_job_is_never_left_lying() {
         loom::model(|| {
@@ -607,7 +627,8 @@ mod loom_tests {
         });
     }
 
-    /// A job is pushed while a thread that has other things to wait for sits down and rises again: it is taken once, and the seat is left.
+    /// A job is queued while a worker registers its slot as idle and removes it again. The job is
+    /// taken once, and the slot is gone.
     #[test]
     fn loom_who_sits_down_and_rises_misses_no_job() {
         loom::model(|| {
@@ -633,8 +654,7 @@ mod loom_tests {
         });
     }
 
-    /// A request begins to wait while the only permit of its client is given back: it is taken
-    /// once, with a permit.
+    /// A request begins to wait while its client's only permit is released: it is granted once.
     #[test]
     fn loom_a_request_that_waits_gets_the_permit_that_is_given_back() {
         loom::model(|| {
@@ -660,7 +680,7 @@ mod loom_tests {
         });
     }
 
-    /// Stopping while a thread goes idle: it leaves.
+    /// The pool is stopped while a worker goes idle: the worker ends.
     #[test]
     fn loom_stopping_reaches_every_thread() {
         loom::model(|| {

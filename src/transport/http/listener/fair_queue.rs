@@ -1,15 +1,15 @@
-//! A queue of the jobs of many clients, which are taken in turn over the clients (round robin).
+//! A fair queue: takes jobs round robin over the clients that queued them.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
-/// Each client has a queue of its own, first in, first out.
+/// A round-robin queue with one FIFO queue for each client.
 ///
-/// **Invariant:** a client stands in `turns` exactly once if it has jobs, and not at all otherwise.
+/// **Invariant:** a client that has jobs is in `turns` exactly once; any other client is not there.
 #[derive(Debug)]
 pub(super) struct FairQueue<K, J> {
     queues: HashMap<K, VecDeque<J>>,
-    /// The clients with jobs, the next one first.
+    /// The clients that have jobs, in the order of their turns.
     turns: VecDeque<K>,
     len: usize,
 }
@@ -38,7 +38,8 @@ impl<K: Clone + Eq + Hash, J> FairQueue<K, J> {
         }
     }
 
-    /// The clients with jobs and how many each has, in the order of their turns.
+    /// Iterates over the clients that have jobs, with their job counts, in the order of their
+    /// turns.
     pub(super) fn clients(&self) -> impl Iterator<Item = (&K, usize)> {
         let queued = |client| self.queues.get(client).map_or(0, VecDeque::len);
         self.turns
@@ -46,25 +47,25 @@ impl<K: Clone + Eq + Hash, J> FairQueue<K, J> {
             .map(move |client| (client, queued(client)))
     }
 
-    /// How many jobs a client has.
+    /// Returns the number of jobs of a client.
     pub(super) fn queued(&self, client: &K) -> usize {
         self.queues.get(client).map_or(0, VecDeque::len)
     }
 
-    /// The first job of the client whose turn it is.
+    /// Takes the oldest job of the client whose turn it is.
     pub(super) fn pop(&mut self) -> Option<J> {
         let client = self.turns.front()?.clone();
         self.pop_of(&client)
     }
 
-    /// The first job of a client, which is the last one to have its turn again.
+    /// Takes the oldest job of a client, and moves the client to the end of the order.
     pub(super) fn pop_of(&mut self, client: &K) -> Option<J> {
         let job = self.queues.get_mut(client)?.pop_front()?;
         self.took_from(client, true);
         Some(job)
     }
 
-    /// The last job of a client.
+    /// Takes the newest job of a client, which keeps its turn.
     pub(super) fn pop_last_of(&mut self, client: &K) -> Option<J> {
         let job = self.queues.get_mut(client)?.pop_back()?;
         self.took_from(client, false);

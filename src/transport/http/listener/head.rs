@@ -1,7 +1,9 @@
-//! The head of a request: where it ends, what it says, and whether it can be trusted.
+//! The head of a request: finds its end, parses it, and validates it.
 //!
-//! What two servers could understand differently is refused (RFC 9112, sections 3.2, 5 and 6): line ends without CR, white space before a
-//! colon, folded lines, a repeated or odd `Content-Length`, one beside a transfer coding, a missing or repeated `Host`.
+//! A head that two servers could understand differently is refused, against request smuggling (RFC
+//! 9112, sections 3.2, 5 and 6). Such heads have: line ends without CR; white space before a colon;
+//! folded lines; a repeated or malformed `Content-Length`, or one beside a transfer coding; a
+//! missing or repeated `Host`.
 
 use std::borrow::Cow;
 use std::mem::MaybeUninit;
@@ -10,10 +12,10 @@ use memchr::memchr;
 
 use super::HttpLimits;
 
-/// The most header fields that are ever taken.
+/// The upper limit of [`HttpLimits::max_fields`].
 const MAX_FIELDS: usize = 256;
 
-/// A request that is not served: the status, and a sentence for whoever reads the body.
+/// A request that is not served: the status, and the text of the response body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: u16,
@@ -26,7 +28,7 @@ impl Refusal {
         Self { status, text }
     }
 
-    /// The memory that the request needs is not to be had.
+    /// The refusal when there is not enough memory for the request.
     pub(super) fn no_memory() -> Self {
         Self::new(503, "there is no memory for the request: try again later")
     }
@@ -43,7 +45,7 @@ pub(super) enum Framing {
     Chunked,
 }
 
-/// A part of the bytes that a head was read from.
+/// A part of the bytes that a head was parsed from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Span {
     start: usize,
@@ -63,13 +65,14 @@ impl Span {
         bytes.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Methods, targets and names were checked to be text when they were parsed.
+    /// Returns the text of a method, target or name; the parser has checked that it is UTF-8.
     fn of_text(self, bytes: &[u8]) -> &str {
         std::str::from_utf8(self.of_bytes(bytes)).unwrap_or_default()
     }
 }
 
-/// What a head says, without the bytes themselves, so that it can wait for its body.
+/// A parsed head. It refers to its bytes by offsets, so that it can be stored while its body
+/// arrives.
 #[derive(Debug)]
 pub(super) struct Head {
     method: Span,
@@ -82,7 +85,7 @@ pub(super) struct Head {
     pub(super) expects_continue: bool,
 }
 
-/// Finds the end of the head. `scanned` says how far that was looked for already, and is moved on.
+/// Finds the end of the head. `scanned` is the number of bytes already searched; it is updated.
 pub(super) fn end(bytes: &[u8], scanned: &mut usize) -> Result<Option<usize>, Refusal> {
     while let Some(found) = memchr(b'\n', &bytes[*scanned..]) {
         let at = *scanned + found;
@@ -98,7 +101,7 @@ pub(super) fn end(bytes: &[u8], scanned: &mut usize) -> Result<Option<usize>, Re
     Ok(None)
 }
 
-/// What a head that exceeds its limit is refused with.
+/// Returns the refusal of a head that exceeds its limit.
 pub(super) fn too_long(bytes: &[u8], limits: &HttpLimits) -> Refusal {
     let limit = limits.max_head_bytes;
     let line = memchr(b'\n', bytes).unwrap_or(bytes.len());
@@ -109,7 +112,7 @@ pub(super) fn too_long(bytes: &[u8], limits: &HttpLimits) -> Refusal {
 }
 
 impl Head {
-    /// Parses a whole head.
+    /// Parses a complete head.
     pub(super) fn parse(bytes: &[u8], limits: &HttpLimits) -> Result<Self, Refusal> {
         let mut room = [const { MaybeUninit::uninit() }; MAX_FIELDS];
         let max_fields = limits.max_fields.min(MAX_FIELDS);
@@ -170,7 +173,7 @@ impl Head {
         Ok(known)
     }
 
-    /// RFC 9110, section 10.1.1; one in HTTP/1.0 is ignored.
+    /// Checks the field `Expect` (RFC 9110, section 10.1.1). One in HTTP/1.0 is ignored.
     fn take_expectation(&mut self, value: &[u8]) -> Result<(), Refusal> {
         if !value.eq_ignore_ascii_case(b"100-continue") {
             let value = value.escape_ascii();
@@ -187,7 +190,8 @@ impl Head {
         Ok(())
     }
 
-    /// RFC 9112, section 3.2. The authority of an absolute target counts in place of the `Host` field.
+    /// Reads the request target (RFC 9112, section 3.2). The authority of an absolute target
+    /// replaces the `Host` field.
     fn read_target(
         &mut self,
         method: &str,
@@ -233,10 +237,10 @@ impl Head {
     }
 }
 
-/// The fields that decide where the request ends and for whom it is.
+/// The fields that define where the request ends and which host it is for.
 #[derive(Debug, Default)]
 struct Known {
-    /// Its place among the fields.
+    /// The index of the `Host` field.
     host: Option<usize>,
     length: Option<u64>,
     codings: Vec<Coding>,
@@ -257,7 +261,7 @@ impl Known {
     }
 
     fn take_length(&mut self, value: &[u8]) -> Result<(), Refusal> {
-        // Nineteen digits always fit, and no sign is a digit.
+        // Nineteen digits always fit, and a sign is not a digit.
         let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
         let text = std::str::from_utf8(value).unwrap_or_default();
         match text.parse() {
@@ -271,7 +275,7 @@ impl Known {
         }
     }
 
-    /// RFC 9112, section 6.3.
+    /// Returns how the body is delimited (RFC 9112, section 6.3).
     fn framing(&self, is_http10: bool) -> Result<Framing, Refusal> {
         match (self.codings.as_slice(), self.length) {
             ([], length) => Ok(Framing::Length(length.unwrap_or(0))),
@@ -300,7 +304,8 @@ fn coding(token: &[u8]) -> Coding {
     }
 }
 
-/// A host, or an address, and perhaps a port. Empty is allowed: there are URLs without a host.
+/// Checks a host name or address with an optional port. Empty is allowed: there are URLs without a
+/// host.
 fn check_authority(value: &[u8]) -> Result<(), Refusal> {
     let is_fine = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=:[]".contains(byte);
     if value.iter().all(is_fine) {

@@ -1,4 +1,4 @@
-//! What has come of a request so far.
+//! The request parser of a connection.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,42 +10,46 @@ use crate::shares::{Admission, Client, Shares};
 use crate::spare;
 use crate::sync::Mutex;
 
-/// How much is read at once.
+/// How many bytes are read at once.
 const ROOM: usize = 16 << 10;
 
-/// So much of an unfinished body counts for nothing: small requests are served whatever large ones there are.
+/// Unfinished bodies up to this size count for nothing, so that small requests are served however
+/// many large ones there are.
 const SMALL: usize = 64 << 10;
 
-/// Collects the bytes of a connection until a request is whole. Bytes behind it, of the next one, stay.
+/// Collects the bytes of a connection until a request is complete. Keeps the bytes that follow it,
+/// which belong to the next request.
 ///
-/// A thread has one for the connections that it serves; what has come of an unfinished request is left with its connection.
+/// A worker has one for the connections that it serves. The part of an unfinished request that has
+/// arrived is stored with its connection.
 #[derive(Debug, Default)]
 pub(super) struct Intake {
-    /// From the first byte of the request.
+    /// The input, from the first byte of the request.
     bytes: Vec<u8>,
     /// An empty line before the request line was skipped.
     has_skipped: bool,
-    /// How far the end of the head was looked for.
+    /// How many bytes were searched for the end of the head.
     scanned: usize,
     head: Option<Head>,
-    /// Where the bytes that are not yet used begin.
+    /// The offset of the first unused byte.
     used: usize,
     chunks: Chunks,
     body: Vec<u8>,
-    /// Until when what is missing has to be there, of the head or of the body, from when that was first noticed.
+    /// The deadline for the missing part of the head or the body. It is set when the part is first
+    /// missed.
     until: Option<Instant>,
-    /// How much of the body has earned time already.
+    /// How many bytes of the body have already extended the deadline.
     counted: usize,
     held: Option<Held>,
-    /// The request is whole, though nobody has taken it yet.
+    /// The request is complete, and not taken yet.
     is_whole: bool,
 }
 
-/// The memory that the unfinished bodies of all clients take. No other lock is taken inside.
+/// The memory budget for the unfinished bodies of all clients. It is an innermost lock.
 pub(super) type Unfinished = Mutex<Shares<()>>;
 
-/// What there may be of it: as much as all workers could have in hand, and a reserve for clients
-/// that hold little. Of a reserve one client takes half, and that is a whole body at least.
+/// Creates the budget: a body of the largest size for each worker, and a reserve for clients that
+/// hold little. One client takes at most half of a reserve, which is at least one whole body.
 pub(super) fn unfinished(limits: &HttpLimits) -> Unfinished {
     let body = limits.max_body_bytes;
     let max = limits.max_workers.saturating_mul(body);
@@ -57,7 +61,7 @@ pub(super) fn unfinished(limits: &HttpLimits) -> Unfinished {
     Mutex::new(Shares::new(max.saturating_add(reserve), part, reserve))
 }
 
-/// A share of the memory that all unfinished bodies may take.
+/// A reservation of the budget for unfinished bodies. Dropping it gives it back.
 #[derive(Debug)]
 struct Held {
     bytes: usize,
@@ -71,36 +75,36 @@ impl Drop for Held {
     }
 }
 
-/// A body, and its share of the memory that all unfinished ones may take.
+/// A body and its reservation of the budget for unfinished bodies.
 #[derive(Debug, Default)]
 pub(super) struct Body {
     pub(super) bytes: Vec<u8>,
     held: Option<Held>,
 }
 
-/// What comes next.
+/// What the parser needs next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// The request is whole.
+    /// The request is complete.
     Request,
-    /// More has to be read.
+    /// More input is needed.
     More,
-    /// More has to be read, and the client waits to be told so.
+    /// More input is needed, and the client waits for the interim response 100.
     Continue,
 }
 
 impl Intake {
-    /// Whether there is neither an unfinished request nor the beginning of one.
+    /// Whether no input of a request has arrived.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Whether the request is whole.
+    /// Whether the request is complete.
     pub(super) fn is_whole(&self) -> bool {
         self.is_whole
     }
 
-    /// Looks what has become of the bytes.
+    /// Parses the input that has arrived.
     pub(super) fn next(&mut self, limits: &HttpLimits) -> Result<Next, Refusal> {
         if self.is_whole {
             return Ok(Next::Request);
@@ -119,7 +123,7 @@ impl Intake {
                 return Ok(Next::Request);
             }
             self.until = None;
-            // Who has sent some of the body does not wait (RFC 9110, section 10.1.1).
+            // A client that has sent a part of the body does not wait (RFC 9110, section 10.1.1).
             let waits = self.body.is_empty() && self.used == self.bytes.len();
             let asks = self.head.as_ref().is_some_and(|head| head.expects_continue);
             return Ok(if asks && waits {
@@ -135,8 +139,8 @@ impl Intake {
         })
     }
 
-    /// Skips one empty line before the request line (RFC 9112, section 2.2): some clients end the
-    /// body of the request before with it. A connection with nothing else on it is idle.
+    /// Skips one empty line before the request line (RFC 9112, section 2.2): some clients send one
+    /// after the previous body. A connection with nothing else in its input is idle.
     fn skip_empty_line(&mut self) -> Result<(), Refusal> {
         if !self.bytes.starts_with(b"\r\n") {
             return Ok(());
@@ -167,7 +171,7 @@ impl Intake {
         Ok(true)
     }
 
-    /// Moves what has come of the body to where it belongs; returns whether it is whole.
+    /// Moves the body's bytes to the body buffer. Returns whether the body is complete.
     fn take_body(&mut self, limits: &HttpLimits) -> Result<bool, Refusal> {
         let input = &self.bytes[self.used..];
         match self.head.as_ref().map(|head| head.framing) {
@@ -203,7 +207,7 @@ impl Intake {
         }
     }
 
-    /// How much is missing of a body whose length is known.
+    /// Returns how many bytes are missing of a body of known length.
     fn missing(&self) -> usize {
         match self.head.as_ref().map(|head| head.framing) {
             Some(Framing::Length(length)) => {
@@ -213,11 +217,11 @@ impl Intake {
         }
     }
 
-    /// Where to put what comes next, and how much of it.
+    /// Returns the buffer for the next read, and how many bytes to read.
     pub(super) fn room(&mut self) -> (&mut Vec<u8>, usize) {
         match self.missing() {
             0 => (&mut self.bytes, ROOM),
-            // Room is made as the body comes: a length that was only claimed costs nothing.
+            // The buffer grows as the body arrives: a length that is only claimed costs no memory.
             missing => {
                 let spare = self.body.capacity() - self.body.len();
                 let room = missing.min(self.body.len().max(spare).max(4 * ROOM));
@@ -226,19 +230,21 @@ impl Intake {
         }
     }
 
-    /// Whether the body is one that is read with a permit only: while nobody has time for them,
-    /// large ones stay with the system.
+    /// Whether the body is so large that it is read with a permit only. While all permits are in
+    /// use, large bodies stay in the system's socket buffers.
     pub(super) fn is_large(&self) -> bool {
         self.body.len().saturating_add(self.missing()) > SMALL
     }
 
-    /// Until when the rest of the request has to be there, `None` for never; `now` is when something of it came last.
+    /// Returns the deadline for the rest of the request, `None` for never. `now` is when input last
+    /// arrived.
     pub(super) fn deadline(&mut self, now: Instant, limits: &HttpLimits) -> Option<Instant> {
         if self.head.is_none() {
             self.until = self.until.or_else(|| now.checked_add(limits.head_timeout));
             return self.until;
         }
-        // However much comes at once, it earns no more than that: who was quick may not be silent for hours.
+        // The time earned by a fast client is capped, so that it can't be silent for hours after
+        // it.
         let most = now.checked_add(limits.body_timeout)?;
         let came = self.body.len() - std::mem::replace(&mut self.counted, self.body.len());
         let earned = Duration::from_secs_f64(came as f64 / limits.min_body_rate.max(1) as f64);
@@ -247,9 +253,8 @@ impl Intake {
         self.until
     }
 
-    /// Counts what has come of the body to `all` that have come of unfinished ones. Refused when
-    /// the client may not have so much: there may be many more connections than all workers could
-    /// have in hand.
+    /// Reserves memory for the part of the body that has arrived. Refused when the client may not
+    /// have so much: there may be many more connections than workers.
     pub(super) fn hold(&mut self, all: &Arc<Unfinished>, client: &Client) -> Result<(), Refusal> {
         if self.body.len() <= SMALL {
             return Ok(());
@@ -271,7 +276,7 @@ impl Intake {
         Ok(())
     }
 
-    /// What a request that took too long is refused with.
+    /// Returns the refusal of a request that took too long.
     pub(super) fn lateness(&self) -> Refusal {
         let what = if self.head.is_some() { "body" } else { "head" };
         Refusal::new(
@@ -280,7 +285,7 @@ impl Intake {
         )
     }
 
-    /// The head of a request, the bytes that it refers to, and what has come of the body.
+    /// Returns the head, the bytes that it refers to, and the body, which moves out.
     pub(super) fn request(&mut self) -> Option<(&Head, &[u8], Body)> {
         let body = Body {
             bytes: std::mem::take(&mut self.body),
@@ -291,12 +296,12 @@ impl Intake {
             .map(|head| (head, self.bytes.as_slice(), body))
     }
 
-    /// Gives back the body of a request that was looked at only.
+    /// Puts the body of a request back that was only inspected.
     pub(super) fn give_back(&mut self, body: Body) {
         (self.body, self.held) = (body.bytes, body.held);
     }
 
-    /// Forgets the request, which was served, and keeps what came behind it.
+    /// Removes the request that was served, and keeps the input after it.
     pub(super) fn forget(&mut self) {
         self.bytes.drain(..self.used);
         (self.scanned, self.used, self.counted) = (0, 0, 0);
@@ -306,14 +311,14 @@ impl Intake {
         self.chunks = Chunks::default();
     }
 
-    /// Forgets everything.
+    /// Removes everything.
     pub(super) fn clear(&mut self) {
         self.used = self.bytes.len();
         self.body = Vec::new();
         self.forget();
     }
 
-    /// Takes everything out, to be kept for a while.
+    /// Moves everything out, to be stored with the connection.
     pub(super) fn take(&mut self) -> Self {
         let mut taken = std::mem::take(self);
         spare::shrink(&mut taken.bytes);

@@ -1,35 +1,39 @@
-//! Reads HTTP/1.1 requests from sockets, and hands them to a [`Service`].
+//! An HTTP/1.1 server: reads requests from sockets and passes them to a [`Service`].
 //!
 //! A connection has one owner at each moment:
 //!
 //! ```text
-//!             readable                  taken                request whole
-//!   ╭─ poller ────────▶ queue ────────────▶ worker ─────────────────▶ worker, in the service
-//!   │    ▲                ▲   others wait,╱   │  ▲        permit         │            │
-//!   │    │                ╰──  no permit ╯    │  ╰───────────────────────╯            │ the service returns,
-//!   │    ╰────────────────────────────────────╯    response out, it returns           ▼ its response is kept
-//!   │    ▲     nothing comes for a moment, or                                      exchange
-//!   │    │     the worker is slow with another one
-//!   │    ╰─────────────────────────────────────────────────────────────────────────╯  │
-//!   │                     response out; to the queue if the next request is here      │
-//!   ▼                                                                                 ▼
-//!   nobody ◀── parting ◀── refused, or told to close              nobody: the client has gone
+//!             readable              taken             request complete
+//!   ╭─ poller ───────▶ queue ─────────▶ worker ───────────────▶ worker, in the service
+//!   │    ▲               ▲               │   ▲      permit         │           │
+//!   │    │               ╰─ no permit ───┤   ╰─────────────────────╯           │ the service
+//!   │    ╰───────────────────────────────╯        response sent                │ returns; its
+//!   │    ▲    no request for a moment, or                                      ▼ response is open
+//!   │    │    the worker is busy with another one                           exchange
+//!   │    ╰─────────────────────────────────────────────────────────────────────╯ │
+//!   │              response sent; to the queue if the next request is here       │
+//!   ▼                                                                            ▼
+//!   closed ◀── lingering close ◀── refused, or response closes    closed: the client has gone
 //! ```
 //!
-//! **Invariant:** only the owner reads, so requests are answered in order. Who is last of the worker that comes back from the service and
-//! the thread that ends the response, goes on with the connection; the lock of the connection decides.
+//! **Invariant:** only the owner reads from the socket, so requests are answered in order. The
+//! connection continues on whichever finishes last: the worker that returns from
+//! [`Service::serve`], or the thread that ends the response. The connection's lock decides.
 //!
-//! Sockets stay blocking. A worker reads with a time-out of a moment; nobody else reads before
-//! there is something, and no write waits: what a client does not read is kept, and the poller
-//! sends it when there is room. A quick request costs one read and one write, and shares the wait
-//! before it with those that come at the same time. A request that is still in hand after a tick
-//! has its client watched: one that resets its connection has gone. One that ends its side may only
-//! have said all it had to say, and gets its response. Whether it has gone shows when something is
-//! sent to it, so something is: see [`conn`].
+//! Sockets stay in blocking mode. A worker reads with a short timeout; no other thread reads unless
+//! the socket is readable. No write blocks: unread output is kept, and the poller sends it when the
+//! socket is writable. A quick request costs one read and one write, and shares one wait with the
+//! requests that arrive at the same time.
 //!
-//! **Threads.** The poller's, started by [`HttpListener::bind`], ended and joined by [`HttpListener::shutdown`]; workers, called when there
-//! is something to read that no idle one can take, which leave when there was nothing to do for a while, and which a shutdown waits for.
-//! A connection that is idle, or whose stream is open, has none.
+//! When a request is still in flight after a tick, the poller watches its client. A reset means
+//! that the client has gone. A half-close (`shutdown(SHUT_WR)`) does not: the client may still read
+//! its response. Only a send shows whether that client has gone, so the listener probes it: see
+//! [`conn`].
+//!
+//! **Threads.** [`HttpListener::bind`] starts the poller thread; [`HttpListener::shutdown`] ends
+//! and joins it. Workers are started on demand, when input is ready and no worker is idle. They end
+//! after some idle time, and a shutdown waits for them. An idle connection or an open stream needs
+//! no thread.
 
 mod chunks;
 mod conn;
@@ -66,16 +70,18 @@ use crate::transport::Stack;
 use crate::transport::sys::origin::Origin;
 use crate::transport::sys::tcp::{self, Registered};
 
-/// How long a shutdown waits for threads that are still in the service after the deadline.
+/// How long a shutdown waits after its deadline for workers that are still in the service.
 const LAST: Duration = Duration::from_secs(1);
 
-/// What a longer time to drain is taken for.
+/// The longest drain time. A longer one is shortened to this.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
-/// A listening socket, the connections that were made to it, and the threads that serve them. Dropping it closes it.
+/// An HTTP server: a listening socket, its connections, and the threads that serve them. Dropping
+/// it closes it.
 pub struct HttpListener {
     shared: Arc<Shared>,
-    /// Taken by whoever joins it, and held meanwhile: others that shut down wait for that.
+    /// The poller thread, until it is joined. A shutdown holds the lock while it joins, so a
+    /// concurrent shutdown does not return before the thread has ended.
     poller: Mutex<Option<JoinHandle<()>>>,
     poller_id: ThreadId,
     origin: Origin,
@@ -90,13 +96,15 @@ impl fmt::Debug for HttpListener {
 }
 
 impl HttpListener {
-    /// Listens on `address`, and has `service` answer what comes.
+    /// Listens on `address` and serves requests with `service`.
     ///
-    /// Whoever can reach the address can send requests: use a loopback one, such as `127.0.0.1:0`, unless others are meant to.
+    /// Every host that can reach the address can send requests. Use a loopback address, such as
+    /// `127.0.0.1:0`, unless other hosts are meant to connect.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io) when the address can't be had, or when the system has no descriptor or thread to spare.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) when the address is not available, or when the
+    /// system has no descriptor or thread left.
     pub fn bind(
         address: impl ToSocketAddrs + fmt::Debug,
         service: Arc<dyn Service>,
@@ -108,12 +116,13 @@ impl HttpListener {
         Self::on(listener, service, limits)
     }
 
-    /// The same with a socket that listens already, for example one that systemd has passed on. It is made non-blocking, also for others
-    /// that share it.
+    /// Serves requests on a socket that already listens, for example one passed by systemd.
+    ///
+    /// The socket becomes non-blocking, also for other processes that share it.
     ///
     /// # Errors
     ///
-    /// As [`bind`](Self::bind).
+    /// As for [`bind`](Self::bind).
     pub fn on(
         listener: TcpListener,
         service: Arc<dyn Service>,
@@ -141,26 +150,28 @@ impl HttpListener {
         })
     }
 
-    /// Where it listens, with the port that the system has chosen if none was asked for.
+    /// Returns the listening address, with the port that the system chose if it was 0.
     pub fn local_addr(&self) -> SocketAddr {
         self.shared.local
     }
 
-    /// What it has to do at the moment, and what it has refused.
+    /// Returns the current counts of connections, requests and refusals.
     pub fn stats(&self) -> HttpStats {
         self.shared.stats()
     }
 
-    /// Closes it at once: [`shutdown`](Self::shutdown) without time for requests in hand.
+    /// Closes the listener at once: [`shutdown`](Self::shutdown) with no time for requests in
+    /// flight.
     pub fn close(&self) {
         self.shutdown(Duration::ZERO);
     }
 
-    /// Begins to close it: nothing more is accepted, and idle connections are closed at once. Waits
-    /// until no request is in hand any more, or `drain` has passed, and breaks nothing off: what is
-    /// in hand then is to be ended before [`shutdown`](Self::shutdown).
+    /// Begins to close: accepts no more connections and closes idle ones at once.
     ///
-    /// Returns at once on the listener's own poller thread.
+    /// Blocks until no request is in flight or `drain` has passed. It aborts nothing: requests that
+    /// are still in flight are to be ended before [`shutdown`](Self::shutdown).
+    ///
+    /// On the listener's own poller thread it returns at once.
     pub(crate) fn drain(&self, drain: Duration) {
         let now = Instant::now();
         let until = now.checked_add(drain.min(LONGEST)).unwrap_or(now);
@@ -171,12 +182,15 @@ impl HttpListener {
         self.shared.wait_for_end(until);
     }
 
-    /// Closes it. Nothing more is accepted, and idle connections are closed at once; requests in hand may take up to `drain`, then their
-    /// connections are broken off, and who asked for it is told that the client has gone. Responses that are kept count as in hand, so
-    /// end streams first.
+    /// Closes the listener. It accepts no more connections and closes idle ones at once.
     ///
-    /// When it returns, the threads have ended and let go of the service, except for those that are still in the service one second after
-    /// `drain`: they end when the service returns. May be called again, also from several threads and from within the service, whose own thread is not waited for.
+    /// Requests in flight may take up to `drain`. Then their connections are reset, and their
+    /// gone-callbacks run. An open response counts as a request in flight, so end streams first.
+    ///
+    /// Blocks until the threads have ended and have released the service. It stops waiting for
+    /// workers that are still in the service one second after `drain`; they end when the service
+    /// returns. Idempotent and thread-safe. It may be called from within the service: then it does
+    /// not wait for the calling thread.
     pub fn shutdown(&self, drain: Duration) {
         let now = Instant::now();
         let deadline = now.checked_add(drain.min(LONGEST)).unwrap_or(now);
@@ -187,7 +201,7 @@ impl HttpListener {
         }
         let mut poller = self.poller.lock();
         if let Some(thread) = poller.take() {
-            // It has no way to panic; if it did, nothing is left to be done.
+            // The poller does not panic; if it did, nothing would be left to do.
             _ = thread.join();
         }
         drop(poller);
@@ -200,7 +214,7 @@ impl HttpListener {
 
 impl Drop for HttpListener {
     fn drop(&mut self) {
-        // In a fork, the threads and connections are the other process's.
+        // In a forked child, the threads and connections belong to the parent process.
         if self.origin.is_here() {
             self.close();
         }

@@ -1,17 +1,18 @@
-//! Permits: which client may have a thread run its handler now.
+//! Permits: how many handlers each client may run at once.
 //!
-//! There are as many as `max_workers`, which a client may hold all alone, and a reserve beyond them
-//! for clients that hold few. Of the reserve, half is for sessions that hold few at an address that
-//! holds many; the rest is for addresses and principals that hold few.
+//! There are `max_workers` permits, which one client may hold alone, and a reserve for clients that
+//! hold few. Half of the reserve is for sessions that hold few permits at an address that holds
+//! many. The rest is for addresses and principals that hold few.
 
 use crate::shares::{Admission, Client, Shares};
 use crate::transport::http::ClientKey;
 
+/// The permits in use.
 #[derive(Debug)]
 pub(super) struct Permits {
-    /// What principals and addresses hold.
+    /// Permits by principal or address.
     groups: Shares<()>,
-    /// What principals, addresses and sessions hold.
+    /// Permits by principal, address or session.
     own: Shares<()>,
 }
 
@@ -24,12 +25,12 @@ impl Permits {
         }
     }
 
-    /// How many are held.
+    /// Returns the number of permits in use.
     pub(super) fn held(&self) -> usize {
         self.groups.total()
     }
 
-    /// Takes one for a client, if it may have one more.
+    /// Takes a permit for a client. Returns false if the client may not have one more.
     pub(super) fn take(&mut self, key: &ClientKey) -> bool {
         let may_take = self.may_take(key);
         if may_take {
@@ -51,8 +52,8 @@ impl Permits {
         self.own.give_back(key.own(), 1);
     }
 
-    /// What a client holds, to be compared with what others hold: first as a principal or address,
-    /// then as a session.
+    /// Returns the number of permits of a client, for comparison: first those of its principal or
+    /// address, then those of its session.
     pub(super) fn held_by(&self, key: &ClientKey) -> (usize, usize) {
         (self.groups.of(key.group()), self.own.of(key.own()))
     }
@@ -71,7 +72,7 @@ mod tests {
         }
         assert!(!permits.take(&at(1).session("greedy")));
         assert!(permits.take(&at(1).session("1")));
-        // However many sessions an address opens, others have their places.
+        // However many sessions an address opens, the reserve for other addresses stays.
         assert!(permits.take(&at(1).session("2")));
         assert!(!permits.take(&at(1).session("3")));
         assert!(permits.take(&at(2)));

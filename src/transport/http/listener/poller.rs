@@ -1,8 +1,10 @@
-//! The thread that waits for all connections that nobody else has: it accepts them, queues those with something to read, drains what
-//! clients did not read in time, notices who goes away, and keeps the time.
+//! The poller thread, which waits on all connections that no worker owns.
 //!
-//! It never blocks but in its wait. Connections that a worker has, or whose request is new, are looked at in every tick; all others when
-//! something happens to them, or at a time that they have asked for.
+//! It accepts connections and queues those that have input. It sends the output that clients did
+//! not read in time. It also notices clients that go away, and runs all timers.
+//!
+//! It blocks in its wait only. A connection that a worker owns, or whose request is new, is checked
+//! in every tick. Any other connection is checked after an event, or at a time that it requested.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -20,34 +22,36 @@ use crate::shares::{Admission, Client};
 use crate::transport::sys::fd;
 use crate::transport::sys::tcp::{self, Registered};
 
-/// How soon a request is found to be in hand for long, so that its client is watched.
+/// The period of the checks. A request that is in flight for longer has its client watched.
 const TICK: Duration = Duration::from_millis(100);
-/// The same while the listener waits for its last requests.
+/// The longest wait while the listener waits for its last requests.
 const CLOSING_TICK: Duration = Duration::from_millis(5);
-/// How long nothing is accepted after the system has refused.
+/// How long accepting pauses after the system refused to accept.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How many connections over the limit may be open, only to be told so.
+/// How many connections beyond the limit may be open, only to be answered with 503.
 const TURNED_AWAY: usize = 64;
-/// How many connections may give way to one more: those that turn out to be busy stay.
+/// How many connections are tried as candidates for displacement. Those that turn out busy stay.
 const GIVING_WAY: usize = 32;
-/// How many connections are accepted before others get their turn.
+/// How many connections are accepted before other events are handled.
 const AT_ONCE: usize = 64;
 
+/// The state of the poller thread.
 pub(super) struct Loop {
     shared: Arc<Shared>,
     listener: Option<Registered<TcpListener>>,
-    /// Keys are never used again.
+    /// The next connection's key. Keys are never reused, so an old event can't reach a new
+    /// connection.
     next_key: usize,
-    /// To be looked at in each tick.
+    /// Connections to check in each tick.
     listed: Vec<usize>,
     next_tick: Instant,
-    /// To be looked at when it is time; one entry for a connection at most.
+    /// Connections to check at a time; at most one entry for each.
     timers: BTreeSet<(Instant, usize)>,
-    /// When accepting goes on.
+    /// The time when accepting resumes, if it is paused.
     paused_until: Option<Instant>,
-    /// When the rounds of workers are looked at next, while they are.
+    /// The time of the next check of the workers' ready sets, while they are checked.
     next_watch: Instant,
-    /// In how many looks nothing lay open.
+    /// The number of checks in a row without a stealable set.
     calm: u32,
 }
 
@@ -71,7 +75,7 @@ impl Loop {
         let mut events = Events::new();
         while !self.has_closed() {
             events.clear();
-            // It fails only for what can't happen to a poller of one's own; then time goes on.
+            // It can't fail for a valid poller. If it does, the sleep prevents a busy loop.
             if self
                 .shared
                 .poller
@@ -95,7 +99,8 @@ impl Loop {
         self.shared.end();
     }
 
-    /// Whether it is closing and nothing is left to wait for.
+    /// Whether the listener is closing and has nothing left to wait for. Closes the listening
+    /// socket and the idle connections first.
     fn has_closed(&mut self) -> bool {
         if !self.shared.is_closing() {
             return false;
@@ -193,7 +198,7 @@ impl Loop {
         }
     }
 
-    /// Returns whether to look again in the next tick.
+    /// Checks a connection. Returns whether to check it again in the next tick.
     fn look(&mut self, key: usize, now: Instant) -> bool {
         let Some(conn) = self.shared.table.find(key) else {
             return false;
@@ -219,7 +224,7 @@ impl Loop {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if is_of_one_connection(&error) => {}
                 Err(error) if fd::is_exhausted(&error) && self.displace_first() => {}
-                // Out of descriptors or memory: asked again at once, the system would only refuse again.
+                // Out of descriptors or memory: accepting again at once would only fail again.
                 Err(_) => {
                     self.paused_until = Some(Instant::now() + PAUSE);
                     return;
@@ -245,7 +250,7 @@ impl Loop {
         }
         let key = self.next_key;
         self.next_key += 1;
-        // It fails when the client has gone already, or when the system can't watch one more.
+        // It fails when the client has gone already, or when the system can't watch another socket.
         let Ok(conn) = self.prepare(stream, remote, key) else {
             return;
         };
@@ -259,7 +264,7 @@ impl Loop {
         self.list(key);
     }
 
-    /// Makes room for one more connection of a client. Returns whether there is.
+    /// Makes room for one more connection of a client. Returns whether there is room.
     fn make_room(&self, client: &Client) -> bool {
         let table = &self.shared.table;
         for _ in 0..GIVING_WAY {
@@ -276,7 +281,7 @@ impl Loop {
         false
     }
 
-    /// The system has no descriptor left: closes a connection to have one. Returns whether it did.
+    /// Closes a connection because the system has no descriptor left. Returns whether it did.
     fn displace_first(&self) -> bool {
         (0..GIVING_WAY).any(|_| {
             let first = self.shared.table.first_to_give_way();
@@ -295,7 +300,7 @@ impl Loop {
     }
 
     fn prepare(&self, stream: TcpStream, remote: SocketAddr, key: usize) -> io::Result<Conn> {
-        // On some systems it takes after the listening socket.
+        // On some systems the accepted socket inherits the non-blocking mode.
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(round::LINGER))?;

@@ -9,6 +9,7 @@ use super::wire::{self, After, Length};
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
+/// The writer of a response to a connection of the listener.
 #[derive(Debug)]
 pub(super) struct Reply {
     conn: Arc<Conn>,
@@ -21,7 +22,7 @@ pub(super) struct Reply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Waiting,
-    /// A body in pieces, and how it is delimited.
+    /// A stream has begun, whose end is marked like this.
     Body(Delimiter),
     Over,
 }
@@ -30,7 +31,7 @@ enum Phase {
 enum Delimiter {
     Chunks,
     End,
-    /// There is none: pieces are dropped.
+    /// The response has no body: pieces are dropped.
     NoBody,
 }
 
@@ -126,7 +127,7 @@ impl ResponseWriter for Reply {
 
     fn write(&mut self, piece: &[u8], deadline: Option<Instant>) -> Result<bool> {
         match self.body()? {
-            // A chunk without bytes would be the last.
+            // An empty chunk would mark the end of the body.
             Delimiter::NoBody => self.conn.write(&[], deadline),
             _ if piece.is_empty() => self.conn.write(&[], deadline),
             Delimiter::End => self.conn.write(&[piece], deadline),

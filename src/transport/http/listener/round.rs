@@ -1,15 +1,22 @@
-//! The connections that a worker stays with for a moment after their requests, all at once.
+//! The ready set of a worker: the connections that it keeps for a moment after their requests.
 //!
-//! A worker that has nothing else to do waits for the next request of any of them with one system call, and serves those that have come one
-//! after the other: under load, many requests cost one change of threads. While it serves one, the others *lie open*: if it does not come back
-//! within a tick, its handler being slow, the poller takes them away, and other workers serve them. Of a worker that comes back but serves few
-//! in a tick, it takes half of those that wait, for as long as a processor may be free to serve them.
+//! A worker waits for the next request on all of them with one system call, and serves the ready
+//! ones one after the other. Under load, many requests then cost one thread switch.
 //!
-//! While requests are quick, one processor is left to others, where there is more than one: to who sends them, to the poller, and to what the
-//! system does for the network. A worker that has to share its processor waits for a slice of the scheduler's, and all its connections with it.
+//! While a worker runs a handler, its other connections may be stolen (*stealable*):
 //!
-//! **Invariant:** a connection in a round belongs to a worker ([`Owner::Worker`](super::conn)); it is taken out, under the lock, by that worker
-//! to be served or left, or by the poller while the round lies open.
+//! - If the handler takes longer than one tick, the poller moves all of them to other workers.
+//! - If the worker is merely slow, the poller takes half of its ready connections while CPUs are
+//!   idle.
+//!
+//! While requests are quick, one CPU is left free, where there is more than one: for the clients,
+//! the poller, and the system's network code. A worker that shares its CPU waits for a time slice
+//! of the scheduler, and all its connections wait with it.
+//!
+//! **Invariant:** a connection in a ready set is owned by a worker
+//! ([`Owner::Worker`](super::conn)). It is removed under the set's lock: by that worker, to be
+//! served or released; or by the poller, only while the set is stealable. So no connection is
+//! served by two threads.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,45 +28,55 @@ use crate::sync::Mutex;
 use crate::transport::sys::fd::Wake;
 use crate::transport::sys::tcp;
 
-/// How long a worker waits for its round before it lets go of it.
+/// How long a worker waits on its ready set before it releases the connections to the poller.
 pub(super) const LINGER: Duration = Duration::from_millis(5);
-/// A larger round would make each wait dear.
+/// The largest ready set. A larger one would make each wait expensive.
 const LARGEST: usize = 64;
-/// The same where only one thread runs at a time: each answer that wakes a client interrupts a worker that has all the work, but not one of two.
+/// The largest ready set where only one thread runs at a time. There, each answer that wakes a
+/// client preempts a worker that holds all connections, but not one of two workers.
 const LARGEST_OF_ONE: usize = 32;
-/// How often those are let go of that said nothing.
+/// How often connections that sent nothing are released to the poller.
 const SWEEP: Duration = Duration::from_millis(50);
-/// How soon a round that lies open is taken away: after one to two of these.
+/// The period of the poller's checks. A stealable set is taken after one to two of these.
 pub(super) const TICK: Duration = Duration::from_millis(1);
-/// Who serves fewer in a tick has handlers that are not quick.
+/// A worker that serves fewer requests in a tick runs slow handlers.
 const QUICK: u32 = 8;
-/// So many ticks without any open round, the poller goes on looking: the next one need not wake it.
+/// After this many ticks without a stealable set the poller stops its checks. Until then, the next
+/// stealable set need not wake it.
 const ALERT: u32 = 100;
 
+/// The ready set of a worker.
 #[derive(Debug)]
 pub(super) struct Round {
     largest: usize,
     state: Mutex<State>,
-    /// For who has something else to do for the worker that waits.
+    /// Ends the wait of the worker, when it has a job to do.
     pub(super) wake: Wake,
 }
 
+/// Guarded by [`Round::state`], which is held briefly only.
 #[derive(Debug)]
 struct State {
     quiet: Vec<Member>,
-    /// Those that have something to be read, to be served in this order.
+    /// Connections with input, in the order in which they are served.
     ready: VecDeque<Arc<Conn>>,
-    /// The worker serves somebody, since it counted this.
+    /// Whether the poller may take connections: the worker serves one, or waits for the rest of a
+    /// request. The worker sets it before that and clears it when it is back. Both threads hold the
+    /// lock, so the worker and the poller never take one connection both.
     lies_open: bool,
+    /// How often the worker has made the set stealable.
     turn: u32,
-    /// What the poller has seen of it.
+    /// The value of `turn` at the poller's last check.
     seen: u32,
+    /// When connections that sent nothing were last released.
     swept: Instant,
 }
 
+/// A connection of the set that has no input.
 #[derive(Debug)]
 struct Member {
     conn: Arc<Conn>,
+    /// Whether it has served a request since the last sweep. Otherwise the sweep releases it.
     was_ready: bool,
 }
 
@@ -85,7 +102,7 @@ impl Round {
         })
     }
 
-    /// Takes a connection in, unless there are many already.
+    /// Adds a connection. Returns false if the set is full.
     pub(super) fn join(&self, conn: &Arc<Conn>) -> bool {
         let mut state = self.state.lock();
         if state.len() >= self.largest {
@@ -98,14 +115,14 @@ impl Round {
         true
     }
 
-    /// The worker is back: nobody takes anything away. Gives the next one that has something to be read.
+    /// Ends stealing: the worker is back. Takes the next connection that has input.
     pub(super) fn come_back(&self) -> Option<Arc<Conn>> {
         let mut state = self.state.lock();
         state.lies_open = false;
         state.ready.pop_front()
     }
 
-    /// The worker serves somebody. Returns whether others lie open meanwhile.
+    /// Allows stealing until the worker is back. Returns whether there is a connection to steal.
     fn lay_open(&self) -> bool {
         let mut state = self.state.lock();
         state.turn = state.turn.wrapping_add(1);
@@ -117,8 +134,10 @@ impl Round {
         self.state.lock().len() == 0
     }
 
-    /// Waits until one of them has something to be read, or the wake is fired. Gives those to let go of: that said nothing for long, or all
-    /// when none said anything in time.
+    /// Waits until a connection has input, or the wake handle is fired, or [`LINGER`] is over.
+    ///
+    /// Returns the connections to release to the poller: those that sent nothing since the last
+    /// sweep, or all of them when no event came in time.
     pub(super) fn wait(&self) -> Vec<Arc<Conn>> {
         let mut state = self.state.lock();
         let conns = state.quiet.iter().map(|member| Arc::clone(&member.conn));
@@ -134,7 +153,7 @@ impl Round {
         let Ok(Some(found)) = found else {
             return state.quiet.drain(..).map(|member| member.conn).collect();
         };
-        // From behind, so that what is still to be taken keeps its place.
+        // In reverse, so that `swap_remove` does not move a connection that is still to be taken.
         for place in found.into_iter().rev() {
             let member = state.quiet.swap_remove(place);
             state.ready.push_front(member.conn);
@@ -150,7 +169,8 @@ impl Round {
         gone.map(|member| member.conn).collect()
     }
 
-    /// What lay open for a whole tick is taken away, and half of those who wait for a worker that is slow.
+    /// Takes all connections if the worker has served the same request for a whole tick. The poller
+    /// calls it in each tick.
     fn watch(&self, taken: &mut Vec<Arc<Conn>>) -> Seen {
         let mut state = self.state.lock();
         let served = state.turn.wrapping_sub(state.seen);
@@ -168,7 +188,7 @@ impl Round {
         }
     }
 
-    /// Gives half of those that wait to be served, the last ones, if it still lies open.
+    /// Takes the last half of the ready connections, if the set is still stealable.
     fn share(&self) -> VecDeque<Arc<Conn>> {
         let mut state = self.state.lock();
         if !state.lies_open {
@@ -179,23 +199,28 @@ impl Round {
     }
 }
 
-/// What the poller saw of a round.
+/// The result of the poller's check of a ready set.
 struct Seen {
     lies_open: bool,
-    /// Some wait for its worker, which is not quick.
+    /// Some connections are ready, and the worker is slow.
     is_slow: bool,
 }
 
-/// The rounds of all workers.
+/// The ready sets of all workers.
 #[derive(Debug)]
 pub(super) struct Rounds {
-    /// Locked before any of them.
+    /// Lock order: this one before the lock of any set.
     all: Mutex<Vec<Arc<Round>>>,
-    /// How many threads run at the same time.
+    /// The number of threads that can run at the same time.
     parallel: usize,
-    /// In so many ticks requests count as quick again, unless they are slow meanwhile. Written by the poller.
+    /// The number of ticks until requests count as quick again. Written by the poller only.
     slow_for: AtomicU32,
-    /// The poller looks after them in each tick. Set before a worker serves, cleared before a last look.
+    /// Whether the poller checks the sets in each tick.
+    ///
+    /// Invariant: a worker makes its set stealable first and sets this flag after it; it wakes the
+    /// poller if the flag was clear. The poller clears the flag first and checks all sets once more
+    /// after it. So a stealable set is never left without a poller that checks it, and its
+    /// connections never wait behind a slow handler.
     is_watched: AtomicBool,
 }
 
@@ -213,14 +238,14 @@ impl Rounds {
         self.slow_for.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether a worker may wait for one connection alone beside so many that do: not while another one stays with many, who can take it
-    /// along.
+    /// Whether a worker may wait for one connection alone, beside `alone` workers that do so. It
+    /// may not while another worker holds several connections, since that one can take it too.
     pub(super) fn may_be_beside(&self, alone: usize) -> bool {
         let is_busy = |round: &Arc<Round>| !round.is_empty();
         alone < self.parallel && (self.is_slow() || !self.all.lock().iter().any(is_busy))
     }
 
-    /// The round of a new worker; `None` when the system has no descriptor to spare.
+    /// Creates the ready set of a worker. Returns `None` if the system has no descriptor left.
     pub(super) fn open(&self) -> Option<Arc<Round>> {
         let largest = match self.parallel {
             1 => LARGEST_OF_ONE,
@@ -231,7 +256,8 @@ impl Rounds {
         Some(round)
     }
 
-    /// Whether a worker that stays with no connection may begin to: with more rounds connections would never come together.
+    /// Whether a worker without connections may begin to keep some. With more sets the connections
+    /// would never gather.
     pub(super) fn may_begin(&self) -> bool {
         let places = match self.is_slow() {
             true => self.parallel,
@@ -245,12 +271,13 @@ impl Rounds {
         all.iter().filter(with_room).count() < places
     }
 
-    /// The worker leaves. Its round is empty.
+    /// Removes the set of a worker that ends. The set is empty.
     pub(super) fn close(&self, round: &Arc<Round>) {
         self.all.lock().retain(|other| !Arc::ptr_eq(other, round));
     }
 
-    /// The worker serves somebody. Returns whether the poller has to be woken.
+    /// Makes a set stealable until its worker is back. Returns whether the caller has to wake the
+    /// poller.
     pub(super) fn lay_open(&self, round: &Round) -> bool {
         round.lay_open() && !self.is_watched.swap(true, Ordering::SeqCst)
     }
@@ -259,7 +286,8 @@ impl Rounds {
         self.is_watched.load(Ordering::SeqCst)
     }
 
-    /// A tick has passed: gives what is taken away. `calm` counts the ticks in which nothing lay open.
+    /// Checks all sets after a tick. Returns the connections that are taken from their workers.
+    /// `calm` counts the ticks without a stealable set.
     pub(super) fn watch(&self, calm: &mut u32) -> Vec<Arc<Conn>> {
         let rounds = self.all.lock().clone();
         let (mut taken, mut slow) = (Vec::new(), None);
@@ -274,7 +302,8 @@ impl Rounds {
         if *calm > ALERT {
             *calm = 0;
             self.is_watched.store(false, Ordering::SeqCst);
-            // One that was laid open before that woke nobody.
+            // A worker that made its set stealable before the store saw the flag set. It did not
+            // wake the poller, so check again.
             if look() {
                 self.is_watched.store(true, Ordering::SeqCst);
             }

@@ -1,4 +1,4 @@
-//! What the threads of a listener share.
+//! The state that the poller and the workers of a listener share.
 
 use std::cmp::Reverse;
 use std::net::SocketAddr;
@@ -21,46 +21,58 @@ use crate::transport::http::forwarded::client_address;
 use crate::transport::http::{ClientKey, HttpRequest, Service};
 use crate::transport::{Stack, Started};
 
-/// The key of the listening socket among those of the connections.
+/// The poller key of the listening socket. Connections have keys above it.
 pub(super) const LISTENER: usize = 0;
 
+/// The shared state of a listener.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) service: Arc<dyn Service>,
     pub(super) limits: HttpLimits,
-    /// The listener's address.
+    /// The address of the listening socket.
     pub(super) local: SocketAddr,
     pub(super) poller: Arc<Poller>,
+    /// The worker pool.
     pub(super) crew: Crew<Arc<Conn>>,
     pub(super) workers: Started,
     pub(super) rounds: Rounds,
-    /// How many workers wait for one connection alone, in its read. It costs least, but they can't be woken for anything else.
+    /// How many workers block in a read of one connection alone. That costs least, but such a
+    /// worker can't be woken for anything else. A worker increments it before it asks whether it
+    /// may, and decrements it when it may not, or after the read.
     alone: AtomicUsize,
     pub(super) unfinished: Arc<Unfinished>,
-    /// How many bytes are in the outboxes of all connections. A connection counts its own there before its lock is given back.
+    /// How many bytes the outboxes of all connections hold. A connection updates its own part
+    /// before it releases its lock.
     pub(super) unsent: AtomicUsize,
-    /// All connections that are not over.
+    /// All connections that are not closed.
     pub(super) table: Table,
-    /// What other threads have for the poller. No other lock is taken inside.
+    /// Work from other threads for the poller.
+    ///
+    /// Invariant: a thread adds work first and wakes the poller after it. The poller takes all work
+    /// after each wait. So the poller never sleeps over added work. Innermost lock.
     errands: Mutex<Errands>,
+    /// Whether the listener closes. Set after `deadline`, so a thread that reads `true` finds a
+    /// deadline there.
     closing: AtomicBool,
-    /// Until when requests in hand may take, once it closes. No other lock is taken inside.
+    /// The end of the drain time, once the listener closes. Innermost lock.
     deadline: Mutex<Option<Instant>>,
-    /// Whether the poller has ended. No other lock is taken inside.
+    /// Whether the poller has ended. It is set under the lock before `has_ended` is notified, and a
+    /// waiter checks it under the lock, so no wakeup is lost. Innermost lock.
     ended: Mutex<bool>,
     has_ended: Condvar,
+    /// This and the next three are statistics: independent counters that order nothing.
     pub(super) accepted: AtomicU64,
     refused: AtomicU64,
     pub(super) displaced_connections: AtomicU64,
     displaced_requests: AtomicU64,
 }
 
-/// What the poller is asked to do.
+/// Work that other threads have queued for the poller.
 #[derive(Default)]
 pub(super) struct Errands {
-    /// Connections to look at.
+    /// Keys of connections to check.
     pub(super) looks: Vec<usize>,
-    /// What the service wants to have run.
+    /// Callbacks of the service to run.
     pub(super) calls: Vec<Callback>,
 }
 
@@ -115,7 +127,8 @@ impl Shared {
         }
     }
 
-    /// Starts the worker that the crew has called, if it has.
+    /// Starts the worker that the pool has asked for, if any. If no thread can be started and no
+    /// worker is left, answers the queued requests with 503.
     pub(super) fn start(self: &Arc<Self>, hands: Hands) {
         if hands == Hands::Enough {
             return;
@@ -135,7 +148,8 @@ impl Shared {
         }
     }
 
-    /// Whether one more worker may wait for one connection alone. To be ended with [`no_longer_alone`](Self::no_longer_alone).
+    /// Reserves the right to wait for one connection alone. When it returns true, the caller must
+    /// release it with [`no_longer_alone`](Self::no_longer_alone).
     pub(super) fn may_be_alone(&self) -> bool {
         let alone = self.alone.fetch_add(1, Ordering::Relaxed);
         let may = self.rounds.may_be_beside(alone);
@@ -145,7 +159,7 @@ impl Shared {
         may
     }
 
-    /// Whether that is likely.
+    /// Whether [`may_be_alone`](Self::may_be_alone) would probably return true.
     pub(super) fn has_place_alone(&self) -> bool {
         self.rounds
             .may_be_beside(self.alone.load(Ordering::Relaxed))
@@ -155,7 +169,7 @@ impl Shared {
         self.alone.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Which client sends a request.
+    /// Returns the client that a request is accounted to: the service's answer, else its address.
     pub(super) fn client(&self, request: &HttpRequest<'_>) -> ClientKey {
         let proxies = &self.limits.trusted_proxies;
         let address = request
@@ -166,7 +180,8 @@ impl Shared {
         catch_unwind(AssertUnwindSafe(told)).unwrap_or_else(|_| address.clone())
     }
 
-    /// Has a request wait for a permit.
+    /// Queues a request until its client may have a permit. Returns the connection when the queue
+    /// is full. A request that is displaced by this one is answered with 503.
     pub(super) fn wait(&self, conn: Arc<Conn>, key: ClientKey) -> Result<Hands, Arc<Conn>> {
         let (hands, displaced) = self.crew.wait(conn, key)?;
         if let Some(displaced) = displaced {
@@ -178,21 +193,22 @@ impl Shared {
         Ok(hands)
     }
 
-    /// Has the poller look at a connection.
+    /// Has the poller check a connection.
     pub(super) fn attend(&self, key: usize) {
+        // Before the wakeup: the poller takes the work after its wait.
         self.errands.lock().looks.push(key);
         self.wake();
     }
 
-    /// Has the poller run what the service wants to have run.
+    /// Has the poller run a callback of the service.
     pub(super) fn tell(&self, callback: Callback) {
         self.errands.lock().calls.push(callback);
         self.wake();
     }
 
-    /// Runs what the service wants to have run.
+    /// Runs a callback of the service.
     pub(super) fn call(callback: Callback) {
-        // It must not take the thread along that happened to notice.
+        // A panic in it must not end the thread that happens to run it.
         _ = catch_unwind(AssertUnwindSafe(callback));
     }
 
@@ -205,11 +221,12 @@ impl Shared {
         _ = self.poller.notify();
     }
 
-    /// Begins to close. Of several deadlines the first counts.
+    /// Begins to close. The earliest of several deadlines applies.
     pub(super) fn close_until(&self, deadline: Instant) {
         let mut until = self.deadline.lock();
         *until = Some(until.map_or(deadline, |until| until.min(deadline)));
         drop(until);
+        // After the deadline: a thread that sees the flag reads the deadline.
         self.closing.store(true, Ordering::SeqCst);
         self.wake();
     }
@@ -218,8 +235,11 @@ impl Shared {
         self.unsent.load(Ordering::Relaxed) > self.limits.max_unsent_bytes
     }
 
-    /// Breaks connections off while too much waits for all of them. No connection's lock is held. It looks at all of them only when the bound
-    /// is exceeded, and makes more room than that takes, so that it is not each response that looks.
+    /// Resets connections while too many bytes wait in all outboxes together.
+    ///
+    /// The caller holds no connection's lock, because this takes that of each connection in turn.
+    /// It scans them only when the limit is exceeded, and then frees an eighth of it, so that not
+    /// every response causes a scan.
     pub(super) fn tidy(self: &Arc<Self>) {
         if !self.has_too_much() {
             return;
@@ -246,13 +266,13 @@ impl Shared {
         self.closing.load(Ordering::SeqCst)
     }
 
-    /// The poller has ended.
+    /// Marks the poller as ended and wakes all waiters.
     pub(super) fn end(&self) {
         *self.ended.lock() = true;
         self.has_ended.notify_all();
     }
 
-    /// Waits for the poller's end, at most until then.
+    /// Blocks until the poller has ended, at most until `until`.
     pub(super) fn wait_for_end(&self, until: Instant) {
         let mut ended = self.ended.lock();
         while !*ended && Instant::now() < until {

@@ -1,8 +1,8 @@
-//! The open connections of a listener, and which of them give way when there are too many.
+//! The table of open connections, which also chooses the ones to close when there are too many.
 //!
-//! A connection gives way while no request of its is in hand, from the client that has most
-//! connections first: those that are only being closed, those without a byte, those that are idle,
-//! longest idle first, and at last those with an unfinished request.
+//! Only a connection without a request in flight can be displaced, and the client with the most
+//! connections loses one first. The order is: connections in lingering close, those that have sent
+//! no byte, idle ones (longest idle first), and at last those with an unfinished request.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,22 +11,23 @@ use super::conn::Conn;
 use crate::shares::{Admission, Client, Shares};
 use crate::sync::Mutex;
 
-/// How readily a connection gives way, the most ready ones first.
+/// How readily a connection is displaced; the first variants go first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rank {
-    /// Nothing more is said on it.
+    /// In lingering close.
     Parting,
-    /// No byte has come.
+    /// New: no byte has arrived.
     Fresh,
-    /// It waits for its next request.
+    /// Idle between two requests.
     Idle,
-    /// Its request is not whole.
+    /// Its request has arrived in part.
     Unfinished,
 }
 
+/// The table of open connections.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// No other lock is taken inside.
+    /// Innermost lock.
     state: Mutex<State>,
     max: usize,
     reserve: usize,
@@ -39,17 +40,18 @@ struct State {
     next_order: u64,
 }
 
+/// An open connection.
 #[derive(Debug)]
 struct Entry {
     conn: Arc<Conn>,
-    /// It takes a place, and was not accepted only to be told that there is none.
+    /// It counts against the limit. False for one that was accepted only to be answered with 503.
     is_counted: bool,
-    /// Its rank and order among those that may give way.
+    /// Its rank and order in the list of displaceable connections, if it is there.
     place: Option<(Rank, u64)>,
 }
 
 impl Table {
-    /// A table for so many connections, and `reserve` more of clients that have few.
+    /// Creates a table for `max` connections, and `reserve` more for clients that have few.
     pub(super) fn new(max: usize, part: usize, reserve: usize) -> Self {
         Self {
             state: Mutex::new(State {
@@ -62,12 +64,11 @@ impl Table {
         }
     }
 
-    /// Says whether a client may have one more connection, while the process may have so many
-    /// descriptors.
+    /// Decides whether a client may have one more connection. `descriptors` is the process's limit.
     pub(super) fn admit(&self, client: &Client, descriptors: Option<usize>) -> Admission<usize> {
         let mut state = self.state.lock();
         let max = self.max.saturating_add(self.reserve);
-        // The host needs some, too.
+        // The host needs some descriptors, too.
         let most = descriptors.map_or(max, |all| all.saturating_sub((all / 8).max(16)));
         if most < max {
             state
@@ -79,7 +80,7 @@ impl Table {
         state.shares.admit(client, 1)
     }
 
-    /// The connection that gives way when the system has no descriptor left.
+    /// Returns the connection to close when the system has no descriptor left.
     pub(super) fn first_to_give_way(&self) -> Option<Arc<Conn>> {
         let state = self.state.lock();
         let key = state.shares.first_to_give_way()?;
@@ -99,7 +100,7 @@ impl Table {
         state.open.insert(key, entry);
     }
 
-    /// Says how readily a connection gives way from now on; not at all without a rank.
+    /// Sets how readily a connection is displaced; `None` means that it is not.
     pub(super) fn set_rank(&self, key: usize, rank: Option<Rank>) {
         let mut state = self.state.lock();
         let State {
@@ -145,7 +146,7 @@ impl Table {
         conns.collect()
     }
 
-    /// How many connections there are that are only told that there is no place.
+    /// Returns the number of connections over the limit, which are only answered with 503.
     pub(super) fn turned_away(&self) -> usize {
         let state = self.state.lock();
         state.open.len().saturating_sub(state.shares.total())

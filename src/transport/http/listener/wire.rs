@@ -1,4 +1,4 @@
-//! The head of a response, as bytes.
+//! The serialized head of a response.
 
 use std::cell::Cell;
 use std::io::Write;
@@ -9,7 +9,7 @@ use memchr::memchr3;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::http::ResponseHead;
 
-/// What a response says of the length of its body.
+/// How a response delimits its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
     Known(usize),
@@ -17,12 +17,12 @@ pub(super) enum Length {
     UntilTheEnd,
 }
 
-/// What a response says of its connection.
+/// The `Connection` field of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
-    /// It goes on, which HTTP/1.1 takes for granted.
+    /// Keep-alive without a field, which is the default of HTTP/1.1.
     Stays,
-    /// It goes on, and a client of HTTP/1.0 has to be told.
+    /// Keep-alive with `Connection: keep-alive`, which a client of HTTP/1.0 needs.
     StaysAsAsked,
     Closes,
 }
@@ -32,16 +32,17 @@ pub(super) fn has_no_body(status: u16) -> bool {
     matches!(status, 204 | 304)
 }
 
-/// The longest text that is one chunk's beginning.
+/// Returns the line that begins a chunk.
 pub(super) fn chunk_start(len: usize) -> String {
     format!("{len:x}\r\n")
 }
 
-/// Writes a head.
+/// Serializes a head.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Invalid`] for a status that is not final, and for a value that would end its line.
+/// [`ErrorKind::Invalid`] for a status outside 200 to 599, and for a value with a line break or
+/// NUL.
 pub(super) fn head(head: &ResponseHead, length: Length, after: After) -> Result<Vec<u8>> {
     let ResponseHead {
         status,
@@ -53,7 +54,7 @@ pub(super) fn head(head: &ResponseHead, length: Length, after: After) -> Result<
         return Err(Error::new(ErrorKind::Invalid, text));
     }
     let mut text = Vec::with_capacity(256);
-    // Writing to memory does not fail.
+    // Writing to memory can't fail.
     _ = write!(text, "HTTP/1.1 {status} {}\r\nDate: ", reason(*status));
     text.extend_from_slice(&date());
     for (name, value) in headers {
@@ -104,7 +105,7 @@ fn reason(status: u16) -> &'static str {
         501 => "Not Implemented",
         503 => "Service Unavailable",
         505 => "HTTP Version Not Supported",
-        // It may be empty (RFC 9112, section 4).
+        // The reason phrase may be empty (RFC 9112, section 4).
         _ => "",
     }
 }
@@ -112,7 +113,7 @@ fn reason(status: u16) -> &'static str {
 type Date = [u8; 29];
 
 thread_local! {
-    /// The second that was written last, and how.
+    /// The second that was formatted last, and its text.
     static LAST: Cell<(u64, Date)> = const { Cell::new((0, *b"Thu, 01 Jan 1970 00:00:00 GMT")) };
 }
 
@@ -128,14 +129,15 @@ fn date() -> Date {
     date
 }
 
-/// RFC 9110, section 5.6.7. Of the years only the last four digits are written.
+/// Formats a date (RFC 9110, section 5.6.7). Only the last four digits of a year are written.
 fn date_of(second: u64) -> Date {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ];
     let (days, time) = (second / 86_400, second % 86_400);
-    // Counted from the first of March 0000, leap days come last: eras of 400 years, in them years, in them months of 153 days by five.
+    // The civil-from-days algorithm. Years begin on March 1, so leap days come last. Eras have 400
+    // years; five months have 153 days.
     let day = days + 719_468;
     let (era, of_era) = (day / 146_097, day % 146_097);
     let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;

@@ -1,11 +1,12 @@
-//! A thread that serves requests, one at a time.
+//! A worker thread, which serves one request at a time.
 //!
-//! It stays with a connection for a moment after a request: the next one costs no change of threads then. With one connection, and nothing
-//! else to do, it blocks in its read; with several it waits for all of its [round](super::round). While others wait for a thread it does
-//! not stay.
+//! It keeps a connection for a moment after a request, so that the next one costs no thread switch.
+//! With a single connection and no other work, it blocks in the read of that connection. With
+//! several, it waits on its [ready set](super::round). While jobs are ready in the queue it keeps
+//! none.
 //!
-//! It runs a handler with a permit of the client's. While there is none for a client, its requests
-//! that take no time are served, and the others wait.
+//! It runs a handler with a permit of the client. While the client can't have one, the worker
+//! serves the client's quick requests and queues the others.
 
 use std::cell::Cell;
 use std::io;
@@ -25,7 +26,7 @@ use crate::transport::http::{ClientKey, HttpRequest};
 use crate::transport::sys::tcp;
 
 thread_local! {
-    /// Whose worker the thread is, as an address that is only compared.
+    /// The listener whose worker this thread is, as an address that is only compared.
     static OF: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -34,6 +35,7 @@ pub(super) fn is_of(shared: &Arc<Shared>) -> bool {
     OF.try_with(Cell::get).unwrap_or(0) == Arc::as_ptr(shared) as usize
 }
 
+/// Runs a worker thread until the pool ends it.
 pub(super) fn work(shared: &Arc<Shared>) {
     OF.set(Arc::as_ptr(shared) as usize);
     shared.crew.arrived();
@@ -52,17 +54,19 @@ pub(super) fn work(shared: &Arc<Shared>) {
     }
 }
 
+/// The state of a worker thread.
 struct Worker<'a> {
     shared: &'a Arc<Shared>,
     intake: Intake,
-    /// The client whose permit it has: to read a large body of its, or to run its handler.
+    /// The client whose permit the worker holds: to read a large body, or to run a handler.
     permit: Option<ClientKey>,
-    /// The connections that it stays with, and where it waits for them; from the first one on.
+    /// The ready set and its slot, once the worker has kept a connection.
     round: Option<(Arc<Round>, Arc<Seat>)>,
 }
 
 impl Worker<'_> {
-    /// Waits for a connection that has something to be read. `None` tells the thread to leave.
+    /// Takes a connection that has input; blocks until there is one. `None` means that the thread
+    /// has to end.
     fn next(&mut self) -> Option<Arc<Conn>> {
         loop {
             if let Some((round, _)) = &self.round
@@ -102,13 +106,15 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether it may be the only thread that reads: it waits for no connection then.
+    /// Whether it may be the only thread that reads (the priority worker). Then it waits for no
+    /// connection.
     fn is_lookout(&self) -> bool {
         self.permit.is_none() && self.shared.crew.is_saturated()
     }
 
+    /// Serves the requests of a connection until the connection is passed on or closed.
     fn converse(&mut self, conn: &Arc<Conn>) {
-        // What a client sent in time may have waited long for this thread.
+        // Input that arrived in time may have waited long for this thread.
         let mut is_fresh = true;
         loop {
             match self.intake.next(&self.shared.limits) {
@@ -144,8 +150,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether the request may be served, or the rest of it read, on this thread. Otherwise it
-    /// waits elsewhere.
+    /// Whether this thread may serve the request, or read the rest of it. Otherwise the request is
+    /// queued until its client may have a permit.
     fn may_serve(&mut self, conn: &Arc<Conn>) -> bool {
         if self.permit.is_some() {
             return true;
@@ -174,7 +180,7 @@ impl Worker<'_> {
         is_quick
     }
 
-    /// What else it stays with may be taken away from now on.
+    /// Lets the poller steal the other connections from now on.
     fn lay_open(&self) {
         if let Some((round, _)) = &self.round
             && self.shared.rounds.lay_open(round)
@@ -183,13 +189,14 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether others wait for this worker.
+    /// Whether jobs or other connections wait for this worker.
     fn has_others(&self) -> bool {
         let round = self.round.as_ref();
         self.shared.crew.has_ready() || round.is_some_and(|(round, _)| !round.is_empty())
     }
 
-    /// Takes the connection into the round, where it waits with others for its next request. `false` if the worker had better wait for it alone.
+    /// Keeps the connection in the ready set, or releases it to the poller. Returns false if the
+    /// worker should wait for this connection alone.
     fn stay(&mut self, conn: &Arc<Conn>) -> bool {
         if self.is_lookout() || self.shared.is_closing() {
             conn.let_go();
@@ -220,7 +227,7 @@ impl Worker<'_> {
     }
 
     fn refuse(&mut self, conn: &Conn, refusal: &Refusal) {
-        // It may be large, and this thread may wait for long.
+        // The buffer may be large, and this thread may be idle for long.
         self.intake.clear();
         conn.refuse(refusal);
     }
@@ -230,7 +237,8 @@ impl Worker<'_> {
         conn.close();
     }
 
-    /// Returns whether there is more to look at; otherwise the connection has been passed on.
+    /// Reads once. Returns whether there is input to look at; otherwise the connection has been
+    /// passed on or closed.
     fn read(&mut self, conn: &Arc<Conn>, is_fresh: bool) -> bool {
         let is_lookout = self.is_lookout();
         let (shared, intake) = (self.shared, &mut self.intake);
@@ -271,7 +279,7 @@ impl Worker<'_> {
     }
 }
 
-/// Whether the request is answered without waiting for anybody.
+/// Whether the service can answer the request without waiting.
 fn is_quick(shared: &Shared, request: HttpRequest<'_>, mut body: Body) -> (bool, Body) {
     let request = request.body(std::mem::take(&mut body.bytes));
     let look = || shared.service.is_quick(&request);
@@ -304,11 +312,11 @@ fn serve(shared: &Arc<Shared>, conn: &Arc<Conn>, intake: &mut Intake) -> Turn {
     let request = request(conn, head, bytes, &fields).body(body.bytes);
     let closes = shared.is_closing() || !shared.limits.keeps_connections();
     let reply = Reply::new(Arc::clone(conn), method, head, closes);
-    // A panic drops the reply, and so breaks the connection off.
+    // A panic drops the reply, which resets the connection.
     let service = || shared.service.serve(request, Box::new(reply));
     _ = catch_unwind(AssertUnwindSafe(service));
     if deletes {
-        // What others wait to use may be no longer there, which they can be told at once.
+        // The session may be gone. Requests of it that wait for a permit can be refused at once.
         shared.start(shared.crew.look_again());
     }
     intake.forget();

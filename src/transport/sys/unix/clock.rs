@@ -1,4 +1,4 @@
-//! The clock that is cheap to ask.
+//! A clock that is cheap to read.
 
 use libc::{clockid_t, timespec};
 
@@ -9,16 +9,18 @@ const CHEAP: clockid_t = libc::CLOCK_MONOTONIC_RAW_APPROX;
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "macos")))]
 const CHEAP: clockid_t = libc::CLOCK_MONOTONIC;
 
-/// When the system's clock last moved on: it does every few milliseconds. Equal when it has not since. `None` when there is no such clock.
+/// A reading of the coarse clock, which advances every few milliseconds. Two readings are equal if
+/// it has not advanced in between.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tick(libc::time_t, libc::c_long);
 
+/// Reads the coarse clock. Returns `None` when the system has no such clock.
 pub(crate) fn tick() -> Option<Tick> {
     let mut time = timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the place is one for a time, and written before the call returns.
+    // SAFETY: `time` is a valid `timespec`, which the call writes before it returns.
     let failed = unsafe { libc::clock_gettime(CHEAP, &raw mut time) } != 0;
     (!failed).then_some(Tick(time.tv_sec, time.tv_nsec))
 }

@@ -1,7 +1,7 @@
-//! Waiting for the same two descriptors again and again: the system is told of them once.
+//! Repeated waits for the same two descriptors, which are registered once.
 //!
-//! `poll` enters each of its descriptors into the system's lists and takes it out again, for each wait. With `epoll` they stay there, which saves
-//! two or three hundredths of a call of 100 bytes over pipes.
+//! `poll` adds each descriptor to the system's lists and removes it again in each wait. With
+//! `epoll` it stays there. That saves two or three hundredths of a call of 100 bytes over pipes.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -13,16 +13,17 @@ use super::read::Ready;
 const INPUT: u64 = 0;
 const WAKE: u64 = 1;
 
-/// An input and what ends the wait for it. It has to be dropped with them: it does not keep them open.
+/// An input and the wakeup that ends the wait for it. It does not keep them open, so it has to be
+/// dropped with them.
 #[derive(Debug)]
 pub(super) struct Epoll(OwnedFd);
 
 impl Epoll {
-    /// Fails for what is always ready, such as files, and where no descriptor can be had.
+    /// Fails for descriptors that are always ready, such as files, and when no descriptor is left.
     pub(super) fn new(input: BorrowedFd<'_>, wake: &Wake) -> io::Result<Self> {
         // SAFETY: no pointers are involved.
         let raw = fd::check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-        // SAFETY: epoll_create1 just made it and nobody else knows it.
+        // SAFETY: epoll_create1 just made it, and no other code knows it.
         let this = Self(fd::private(unsafe { OwnedFd::from_raw_fd(raw) })?);
         for (fd, name) in [(input.as_raw_fd(), INPUT), (wake.raw(), WAKE)] {
             let mut event = libc::epoll_event {
@@ -37,7 +38,8 @@ impl Epoll {
         Ok(this)
     }
 
-    /// Waits until one of them is ready or the deadline passes; without a deadline, for ever. When both are ready, the wake counts.
+    /// Waits until one of them is ready or the deadline passes; without a deadline, without limit.
+    /// The wakeup has priority if both are ready.
     pub(super) fn wait(&self, deadline: Option<Instant>) -> io::Result<Ready> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 2];
         let ready = fd::until(deadline, |timeout| {

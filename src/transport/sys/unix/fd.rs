@@ -1,7 +1,7 @@
-//! Descriptors: private ones, pairs, waiting, waking.
+//! File descriptors: private ones, pairs, polling, wakeups.
 //!
-//! **Invariant:** a descriptor made here is close-on-exec and not below 3, so no child inherits it and no standard stream is mistaken
-//! for it.
+//! **Invariant:** a descriptor made here is close-on-exec and not below 3. So no child inherits it,
+//! and it is never mistaken for a standard stream.
 
 use std::io;
 use std::mem;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use libc::c_int;
 
-/// Turns `-1` into the error it stands for.
+/// Converts `-1` to the error in `errno`.
 pub(super) fn check(result: c_int) -> io::Result<c_int> {
     if result == -1 {
         Err(io::Error::last_os_error())
@@ -19,16 +19,16 @@ pub(super) fn check(result: c_int) -> io::Result<c_int> {
     }
 }
 
-/// How many descriptors the process may have (its soft limit); `None` for any number.
+/// Returns the soft limit of descriptors of the process; `None` if unlimited or unknown.
 #[cfg(feature = "http-server")]
 pub(crate) fn most() -> Option<usize> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: the place is one for a limit.
+    // SAFETY: `limit` is a valid `rlimit`.
     let is_known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } == 0;
-    // What does not fit is no limit to speak of, as the system's own value for none.
+    // A value that does not fit is unlimited, such as the system's `RLIM_INFINITY`.
     is_known.then(|| usize::try_from(limit.rlim_cur).ok())?
 }
 
@@ -38,15 +38,16 @@ pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
-/// A private duplicate.
+/// Returns a private duplicate.
 pub(crate) fn duplicate(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     // SAFETY: the descriptor is open for as long as it is borrowed.
     let new = check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 3) })?;
-    // SAFETY: fcntl just made it and nobody else knows it.
+    // SAFETY: fcntl just made it, and no other code knows it.
     Ok(unsafe { OwnedFd::from_raw_fd(new) })
 }
 
-/// The descriptor itself, or a duplicate when it is one of the standard numbers (a host may have closed those).
+/// Returns the descriptor, or a duplicate if it has a standard number, which a host may have
+/// closed.
 pub(super) fn private(fd: OwnedFd) -> io::Result<OwnedFd> {
     use std::os::fd::AsFd;
     if fd.as_raw_fd() < 3 {
@@ -57,18 +58,18 @@ pub(super) fn private(fd: OwnedFd) -> io::Result<OwnedFd> {
 }
 
 fn private_pair(raw: [c_int; 2]) -> io::Result<(OwnedFd, OwnedFd)> {
-    // SAFETY: the caller has just made both; nobody else knows them.
+    // SAFETY: the caller has just made both, and no other code knows them.
     let (first, second) = unsafe { (OwnedFd::from_raw_fd(raw[0]), OwnedFd::from_raw_fd(raw[1])) };
     Ok((private(first)?, private(second)?))
 }
 
-/// Two connected stream sockets.
+/// Makes two connected stream sockets.
 pub(crate) fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let (first, second) = std::os::unix::net::UnixStream::pair()?;
     Ok((private(first.into())?, private(second.into())?))
 }
 
-/// A pipe: its reading end, its writing end.
+/// Makes a pipe: its read end, its write end.
 #[cfg(not(target_vendor = "apple"))]
 pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut raw = [0; 2];
@@ -77,7 +78,7 @@ pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     private_pair(raw)
 }
 
-/// A pipe: its reading end, its writing end.
+/// Makes a pipe: its read end, its write end.
 #[cfg(target_vendor = "apple")]
 pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut raw = [0; 2];
@@ -91,7 +92,7 @@ pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(pair)
 }
 
-/// Makes an open file description non-blocking. Only for descriptions that nobody shares.
+/// Makes an open file description non-blocking. Only for descriptions that no other process shares.
 pub(crate) fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the descriptor is open for as long as it is borrowed.
     let flags = check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFL) })?;
@@ -100,18 +101,18 @@ pub(crate) fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// What a descriptor refers to, as far as reading and writing care.
+/// The kind of a descriptor, as far as reads and writes depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Socket,
     Pipe,
     /// Terminals and other devices.
     Device,
-    /// Never blocks for long: regular files.
+    /// Regular files: they never block for long.
     File,
 }
 
-/// Finds out what a descriptor refers to.
+/// Returns the kind of a descriptor.
 pub(crate) fn kind(fd: BorrowedFd<'_>) -> io::Result<Kind> {
     let mut stat = mem::MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the descriptor is open and there is room for the answer.
@@ -125,37 +126,38 @@ pub(crate) fn kind(fd: BorrowedFd<'_>) -> io::Result<Kind> {
     })
 }
 
-/// Opens the pipe behind `fd` once more, as a non-blocking description of our own.
+/// Opens the pipe behind `fd` again, as a non-blocking description of our own.
 ///
-/// The description that we were given is shared with the host and often with its parent, so its flags are not ours to change.
+/// The given description is shared with the host and often with its parent, so its flags must not
+/// be changed.
 #[cfg(target_os = "linux")]
 pub(super) fn reopen_pipe(fd: BorrowedFd<'_>, access: c_int) -> io::Result<OwnedFd> {
     let path = std::ffi::CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd()))?;
     let flags = access | libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY;
     // SAFETY: the path ends in NUL.
     let raw = check(unsafe { libc::open(path.as_ptr(), flags) })?;
-    // SAFETY: open just made it and nobody else knows it.
+    // SAFETY: open just made it, and no other code knows it.
     private(unsafe { OwnedFd::from_raw_fd(raw) })
 }
 
-/// Elsewhere a pipe can't be opened again.
+/// On other systems a pipe can't be opened again.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn reopen_pipe(_: BorrowedFd<'_>, _: c_int) -> io::Result<OwnedFd> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Ends a socket in one or both directions, on every thread that uses it.
+/// Shuts a socket down in one or both directions, for every thread that uses it.
 pub(super) fn shut(fd: BorrowedFd<'_>, how: std::net::Shutdown) {
     let how = match how {
         std::net::Shutdown::Read => libc::SHUT_RD,
         std::net::Shutdown::Write => libc::SHUT_WR,
         std::net::Shutdown::Both => libc::SHUT_RDWR,
     };
-    // SAFETY: the descriptor is open. It can only fail where the peer has ended the socket before.
+    // SAFETY: the descriptor is open. It can only fail if the peer has ended the socket before.
     unsafe { libc::shutdown(fd.as_raw_fd(), how) };
 }
 
-/// An entry for [`poll`].
+/// Returns an entry for [`poll`].
 pub(super) fn entry(fd: RawFd, events: libc::c_short) -> libc::pollfd {
     libc::pollfd {
         fd,
@@ -164,16 +166,18 @@ pub(super) fn entry(fd: RawFd, events: libc::c_short) -> libc::pollfd {
     }
 }
 
-/// Waits until one of the descriptors is ready (`true`) or the deadline passes (`false`); without a deadline, for ever.
+/// Waits until a descriptor is ready (`true`) or the deadline passes (`false`). Without a deadline
+/// it waits without limit.
 pub(super) fn poll(fds: &mut [libc::pollfd], deadline: Option<Instant>) -> io::Result<bool> {
     let ready = until(deadline, |timeout| {
-        // SAFETY: the entries are initialised and as many as said.
+        // SAFETY: the entries are initialised, and their number is given.
         unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout) }
     })?;
     Ok(ready > 0)
 }
 
-/// Has `wait`, which is told milliseconds or -1 for ever, wait until something is ready or the deadline passes. Returns how many are ready.
+/// Calls `wait` until something is ready or the deadline passes. `wait` gets a timeout in
+/// milliseconds, -1 for no limit. Returns how many descriptors are ready.
 pub(super) fn until(
     deadline: Option<Instant>,
     mut wait: impl FnMut(c_int) -> c_int,
@@ -188,14 +192,15 @@ pub(super) fn until(
     }
 }
 
-/// Rounded up: rounded down, the last fraction of a millisecond would be spent spinning.
+/// Returns the milliseconds until the deadline, rounded up. Rounded down, the last fraction of a
+/// millisecond would be busy waiting.
 fn millis_until(deadline: Instant) -> c_int {
     let left = deadline.saturating_duration_since(Instant::now());
     let millis = (left + Duration::from_nanos(999_999)).as_millis();
     c_int::try_from(millis).unwrap_or(c_int::MAX)
 }
 
-/// Where this thread's `errno` is.
+/// Returns the address of this thread's `errno`.
 fn errno() -> *mut c_int {
     #[cfg(any(
         target_os = "linux",
@@ -203,18 +208,19 @@ fn errno() -> *mut c_int {
         target_os = "redox",
         target_os = "emscripten"
     ))]
-    // SAFETY: it only tells an address.
+    // SAFETY: the call only returns an address.
     let place = unsafe { libc::__errno_location() };
     #[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
-    // SAFETY: it only tells an address.
+    // SAFETY: the call only returns an address.
     let place = unsafe { libc::__error() };
     #[cfg(any(target_os = "android", target_os = "netbsd", target_os = "openbsd"))]
-    // SAFETY: it only tells an address.
+    // SAFETY: the call only returns an address.
     let place = unsafe { libc::__errno() };
     place
 }
 
-/// Wakes whoever polls it. Once fired it stays so until it is cleared.
+/// A wakeup for a thread that polls it. Once fired it stays ready until it is cleared, so a wakeup
+/// before the wait is not lost.
 #[derive(Debug)]
 pub(crate) struct Wake {
     polled: OwnedFd,
@@ -227,7 +233,7 @@ impl Wake {
     pub(crate) fn new() -> io::Result<Self> {
         // SAFETY: no pointers are involved.
         let raw = check(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
-        // SAFETY: eventfd just made it and nobody else knows it.
+        // SAFETY: eventfd just made it, and no other code knows it.
         let polled = private(unsafe { OwnedFd::from_raw_fd(raw) })?;
         Ok(Self { polled })
     }
@@ -241,7 +247,7 @@ impl Wake {
         Ok(Self { polled, written })
     }
 
-    /// Safe to call in a signal handler: it allocates nothing, takes no lock, and leaves `errno` as it was.
+    /// Fires it. Safe in a signal handler: allocates nothing, takes no lock, and preserves `errno`.
     pub(crate) fn fire(&self) {
         #[cfg(target_os = "linux")]
         let fd = self.polled.as_raw_fd();
@@ -251,18 +257,20 @@ impl Wake {
         let errno = errno();
         // SAFETY: `errno` is this thread's own, and readable and writable.
         let before = unsafe { errno.read() };
-        // SAFETY: the descriptor is open and the eight bytes are there. It fails only when it is full, hence has fired. Its reader is
-        // ours, so it raises no SIGPIPE.
+        // SAFETY: the descriptor is open and the eight bytes are valid. The write fails only when
+        // the counter or pipe is full, hence has fired. Its reader is ours, so it raises no
+        // SIGPIPE.
         unsafe { libc::write(fd, one.as_ptr().cast(), one.len()) };
         // SAFETY: as above.
         unsafe { errno.write(before) };
     }
 
-    /// Takes back that it was fired.
+    /// Resets it to not fired.
     #[cfg(any(feature = "cffi", feature = "http-server"))]
     pub(crate) fn clear(&self) {
         let mut bytes = [0u8; 64];
-        // SAFETY: the descriptor is open and there is room for as many bytes as said. It does not block; nothing to read is as good.
+        // SAFETY: the descriptor is open and the buffer is valid for its length. It does not block;
+        // an empty read is fine.
         while unsafe { libc::read(self.raw(), bytes.as_mut_ptr().cast(), bytes.len()) }
             == bytes.len() as isize
         {}
@@ -279,7 +287,8 @@ impl Wake {
     }
 }
 
-/// Waits until one of these has something to read, `wake` fires, or the deadline: which of them have, in order.
+/// Waits until a descriptor is readable, `wake` fires, or the deadline passes. Returns for each
+/// descriptor whether it is readable.
 #[cfg_attr(not(feature = "auth"), expect(dead_code, reason = "logins"))]
 pub(crate) fn wait_readable(
     fds: &[BorrowedFd<'_>],

@@ -1,7 +1,8 @@
-//! Starting a child that is killed when the thread ends that starts it.
+//! Starts a child that is killed when the thread that started it ends.
 //!
-//! `posix_spawn` has no word for that: the child has to ask for it itself (`PR_SET_PDEATHSIG`), between fork and exec. All that is done
-//! there is async-signal-safe: no memory is allocated and no lock taken, since other threads may have held them at the fork.
+//! `posix_spawn` has no option for that: the child has to request it itself (`PR_SET_PDEATHSIG`),
+//! between fork and exec. All code there is async-signal-safe. It allocates no memory and takes no
+//! lock, since another thread may have held a lock at the fork (deadlock).
 
 use std::ffi::{CStr, CString, c_char};
 use std::fs::File;
@@ -14,7 +15,7 @@ use super::signal::{self, Set};
 use super::spawn::{Command, Stderr, c_string, inheritable, pointers, refusal};
 use crate::error::{Error, ErrorKind, Result};
 
-/// What the child needs before it becomes the program.
+/// The data that the child needs before it executes the program.
 struct Plan {
     parent: libc::pid_t,
     path: *const c_char,
@@ -22,12 +23,12 @@ struct Plan {
     envp: *const *mut c_char,
     stdin: libc::c_int,
     stdout: libc::c_int,
-    /// Inherited without one.
+    /// `None` to inherit it.
     stderr: Option<libc::c_int>,
     directory: Option<*const c_char>,
     inheritable: *const [libc::c_int],
     no_signals: Set,
-    /// Takes the number of the error.
+    /// The pipe that takes the error number.
     failure: libc::c_int,
 }
 
@@ -58,7 +59,7 @@ pub(super) fn spawn(
     let (failures, failure) = fd::pipe().map_err(failed)?;
     let (argv, envp, inheritable) = (pointers(words), pointers(env), inheritable());
     let plan = Plan {
-        // SAFETY: it only tells a number.
+        // SAFETY: the call only returns a number.
         parent: unsafe { libc::getpid() },
         path: path.as_ptr(),
         argv: argv.as_ptr(),
@@ -71,9 +72,9 @@ pub(super) fn spawn(
         no_signals: Set::empty(),
         failure: failure.as_raw_fd(),
     };
-    // A handler of the host's must not run in the child.
+    // A signal handler of the host must not run in the child.
     let unblocked = signal::block_all();
-    // SAFETY: the child runs nothing but what is async-signal-safe until it is another program or ends.
+    // SAFETY: the child runs only async-signal-safe code until it executes the program or ends.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         // SAFETY: this is the child; the plan's pointers are valid in its copy of the memory.
@@ -84,7 +85,8 @@ pub(super) fn spawn(
     match failure_of(failures) {
         None => Ok(Process::new(pid)),
         Some(error) => {
-            // SAFETY: no status is asked for; the child has ended or is about to, and is nobody else's to reap.
+            // SAFETY: no status is requested. The child has ended or is about to, and no other code
+            // reaps it.
             while unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) } == -1
                 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
             {}
@@ -96,7 +98,7 @@ pub(super) fn spawn(
     }
 }
 
-/// What the child says before its end; nothing, once it is another program.
+/// Returns the child's error; `None` once it has executed the program.
 fn failure_of(failures: OwnedFd) -> Option<io::Error> {
     let mut number = [0; size_of::<libc::c_int>()];
     let read = File::from(failures).read_exact(&mut number);
@@ -124,7 +126,8 @@ unsafe fn become_program(plan: &Plan) -> ! {
     }
 }
 
-/// Returns without having become the program: since the parent has gone (`Some`), or with `errno` set.
+/// Returns only if the program was not executed: because the parent has gone (`Some`), or with
+/// `errno` set.
 ///
 /// # Safety
 ///
@@ -134,14 +137,14 @@ unsafe fn follow(plan: &Plan) -> Option<()> {
     // SAFETY: every function here is async-signal-safe, and the plan is as the caller promises.
     unsafe {
         ok(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
-        // Between the fork and this the parent may have ended: then nothing tells of it any more. 0 is a parent outside of a new namespace
-        // of processes.
+        // If the parent ended between the fork and this call, no signal arrives any more. The
+        // number 0 is a parent outside of a new PID namespace.
         let parent = libc::getppid();
         if parent != plan.parent && parent != 0 {
             return Some(());
         }
         ok(libc::setpgid(0, 0))?;
-        // Those that can't be set are refused without effect.
+        // Signals whose action can't be set are refused without effect.
         for number in 1..=64 {
             libc::signal(number, libc::SIG_DFL);
         }
@@ -153,7 +156,7 @@ unsafe fn follow(plan: &Plan) -> Option<()> {
         if let Some(directory) = plan.directory {
             ok(libc::chdir(directory))?;
         }
-        // Before Linux 5.11 only those that were open before the fork.
+        // Before Linux 5.11 this covers only those that were open before the fork.
         let flags = libc::CLOSE_RANGE_CLOEXEC;
         if libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, flags) == -1 {
             for number in &*plan.inheritable {
@@ -170,7 +173,7 @@ unsafe fn follow(plan: &Plan) -> Option<()> {
     }
 }
 
-/// The number of the last error.
+/// Returns the number of the last error.
 fn errno() -> libc::c_int {
     // SAFETY: it is this thread's own, and readable.
     unsafe { *libc::__errno_location() }

@@ -1,4 +1,4 @@
-//! Waiting until a number in memory changes, with a wake that goes to several threads at once (`futex(2)`).
+//! Waiting for a change of a word in memory, with wakeups for several threads at once (`futex(2)`).
 
 use std::ptr::null;
 use std::sync::OnceLock;
@@ -7,12 +7,16 @@ use std::time::{Duration, Instant};
 
 use libc::timespec;
 
-/// Waits for a [`wake`] of one of these bits, unless the word is no longer what was seen. Returns false when the deadline has passed. It may
-/// return early.
+/// Waits for a [`wake`] of one of these bits. Returns at once if the word no longer has the value
+/// `seen`. Returns false when the deadline has passed. Spurious wakeups are possible.
+///
+/// The kernel compares the word and begins the wait atomically. So a waker that changes the word
+/// before it calls [`wake`] is never missed (no lost wakeup).
 pub(crate) fn wait(word: &AtomicU32, seen: u32, bits: u32, deadline: Option<Instant>) -> bool {
     let until = deadline.and_then(on_system_clock);
     let until = until.as_ref().map_or(null(), std::ptr::from_ref);
-    // SAFETY: the word and the time, if there is one, live until the call returns. The operation is one that has no second word.
+    // SAFETY: the word and the time, if there is one, live until the call returns. This operation
+    // uses no second word.
     let woken = unsafe {
         libc::syscall(
             libc::SYS_futex,
@@ -27,7 +31,7 @@ pub(crate) fn wait(word: &AtomicU32, seen: u32, bits: u32, deadline: Option<Inst
     woken == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ETIMEDOUT)
 }
 
-/// Wakes all threads that wait for one of these bits.
+/// Wakes all threads that wait for one of these bits. Change the word first.
 pub(crate) fn wake(word: &AtomicU32, bits: u32) {
     // SAFETY: the word lives until the call returns. Nothing else is read or written.
     unsafe {
@@ -43,7 +47,8 @@ pub(crate) fn wake(word: &AtomicU32, bits: u32) {
     }
 }
 
-/// A point in time as the system counts it, or a moment later; `None` when it counts no clock that far.
+/// Converts a time to the system's monotonic clock, or to a moment later. Returns `None` when the
+/// clock can't represent it.
 fn on_system_clock(time: Instant) -> Option<timespec> {
     static ANCHOR: OnceLock<(Instant, Duration)> = OnceLock::new();
     let (anchor, counted) = ANCHOR.get_or_init(|| {
@@ -52,7 +57,8 @@ fn on_system_clock(time: Instant) -> Option<timespec> {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        // SAFETY: the place is one for a time. The clock is there on every Linux: `Instant` is read from it too.
+        // SAFETY: `counted` is a valid `timespec`. Every Linux has this clock, since `Instant` uses
+        // it, too.
         unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut counted) };
         let counted = Duration::new(
             counted.tv_sec.unsigned_abs(),
@@ -98,7 +104,7 @@ mod tests {
         std::thread::scope(|scope| {
             let waiting = [1u32, 2, 4].map(|bits| {
                 let word = &word;
-                // Who comes too late to wait finds another number.
+                // A thread that comes too late to wait finds the changed number.
                 scope.spawn(
                     move || while word.load(Ordering::SeqCst) == 0 && wait(word, 0, bits, None) {},
                 )

@@ -1,4 +1,4 @@
-//! Unix.
+//! The platform layer for unix systems.
 
 pub(crate) mod clock;
 #[cfg(target_os = "linux")]

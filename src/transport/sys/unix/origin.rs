@@ -1,14 +1,15 @@
-//! Whether this process is the one in which something was made, or a fork of that.
+//! Detects whether this process created an object, or is a fork of the one that did.
 //!
-//! Whatever a host does with a handle asks, so it must not cost a system call: the number of the process is kept in a page that a fork finds
-//! empty (Linux 4.14). Where there is no such page, the system is asked each time.
+//! Every use of a handle checks this, so it must not cost a system call. The process number is
+//! cached in a page that the system clears in a fork (`MADV_WIPEONFORK`, Linux 4.14). Where that is
+//! missing, the system is asked each time.
 
 use std::process;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// The process in which something was made. In a fork of it, the thing is only memory and descriptors: its threads are not there, and
-/// the peer still belongs to the other process.
+/// The process in which an object was created. In a fork of it, the object is only memory and
+/// descriptors: its threads do not exist there, and its peer belongs to the other process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin(u32);
 
@@ -20,17 +21,22 @@ impl Origin {
         Self(number())
     }
 
-    /// A signal handler may ask.
+    /// Whether this is that process. Safe in a signal handler.
     pub(crate) fn is_here(self) -> bool {
         self.0 == number()
     }
 }
 
-/// Where the number is kept, 0 as long as it is not: null, or in a page that stays for as long as the process.
+/// The address of the cached process number, or null.
+///
+/// Invariant: it is set once, after the page was mapped and marked, and the page is never unmapped.
+/// The number there is 0 or that of this process; a fork sets it to 0. So a reader that sees the
+/// address may read the number without further synchronization.
 static KEPT: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
 
 fn number() -> u32 {
-    // SAFETY: it is null or lies in a page that is never given back; only its number changes, atomically.
+    // SAFETY: it is null or points to a page that is never unmapped; only its number changes,
+    // atomically.
     let Some(kept) = (unsafe { KEPT.load(Ordering::Acquire).as_ref() }) else {
         return process::id();
     };
@@ -51,7 +57,7 @@ mod page {
 
     use super::KEPT;
 
-    /// The smallest piece of memory that the system maps is one page, whatever it is said to be long.
+    /// The length of the mapping, which the system rounds up to one page.
     const LENGTH: usize = 4;
 
     pub(super) fn keep() {
@@ -59,12 +65,12 @@ mod page {
             libc::PROT_READ | libc::PROT_WRITE,
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
         );
-        // SAFETY: the system chooses a place where nothing is.
+        // SAFETY: the system chooses an unused address.
         let page = unsafe { libc::mmap(ptr::null_mut(), LENGTH, rights, kind, -1, 0) };
         if page == libc::MAP_FAILED {
             return;
         }
-        // SAFETY: the page was just mapped, and nobody else knows it.
+        // SAFETY: the page was just mapped, and no other code knows it.
         let is_emptied = unsafe { libc::madvise(page, LENGTH, libc::MADV_WIPEONFORK) } == 0;
         let order = (Ordering::AcqRel, Ordering::Acquire);
         let is_kept = is_emptied
@@ -72,7 +78,7 @@ mod page {
                 .compare_exchange(ptr::null_mut(), page.cast(), order.0, order.1)
                 .is_ok();
         if !is_kept {
-            // SAFETY: as above; it is of no use, or another thread was faster.
+            // SAFETY: as above. The page can't be used, or another thread was faster.
             unsafe { libc::munmap(page, LENGTH) };
         }
     }
@@ -87,9 +93,9 @@ mod page {
 mod tests {
     use super::*;
 
-    /// What `ask` comes to in a fork of this process.
+    /// Returns the result of `ask` in a fork of this process.
     fn in_a_fork(ask: impl FnOnce() -> bool) -> bool {
-        // SAFETY: the child calls nothing but what a signal handler may, and ends.
+        // SAFETY: the child calls only async-signal-safe functions, and ends.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let is_so = ask();
@@ -111,7 +117,7 @@ mod tests {
             is_foreign && own.is_here() && in_a_fork(|| !own.is_here() && !origin.is_here())
         }));
         assert!(origin.is_here());
-        // Where a page is emptied, the system isn't asked.
+        // Where the system can clear the page, the number is cached.
         assert_eq!(
             KEPT.load(Ordering::Acquire).is_null(),
             !cfg!(target_os = "linux")

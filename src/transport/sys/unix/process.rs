@@ -1,11 +1,13 @@
-//! A child process of ours and the group it leads: learning of its end, signalling, reaping.
+//! A child process and the group that it leads: detecting its end, signalling, reaping.
 //!
-//! **Invariant:** no signal goes to a number that may belong to somebody else. The leader's number is ours until it is reaped, and both
-//! happen under one lock. What is left of its group after that is reached through the pidfd (Linux 6.9), which refers to this group for
-//! ever; where that is missing, the rest of the group is killed before the leader is reaped.
+//! **Invariant:** no signal is sent to a number that may belong to another process. The leader's
+//! number is ours until it is reaped, and signals and reaping are under one lock. After that, the
+//! rest of its group is signalled through the pidfd (Linux 6.9), which refers to this group for
+//! ever. Without that, the rest of the group is killed before the leader is reaped.
 //!
-//! Nothing here relies on SIGCHLD, which belongs to the host: it may ignore it (the system then reaps by itself) or reap every child in
-//! a handler. Either way `waitpid` knows no such child, which means "ended, status unknown".
+//! Nothing here relies on SIGCHLD, which belongs to the host. The host may ignore it (the system
+//! then reaps by itself) or reap every child in a handler. In both cases `waitpid` knows no such
+//! child, which means "ended, status unknown".
 
 use std::fmt;
 use std::io;
@@ -19,16 +21,18 @@ use super::origin::Origin;
 use super::{fd, signal};
 use crate::transport::lock;
 
-/// A child that leads a process group of its own.
+/// A child process that leads its own process group.
 #[derive(Debug)]
 pub(crate) struct Process {
     pid: libc::pid_t,
     pidfd: Option<OwnedFd>,
-    /// Whether the group can be signalled through the pidfd, also when its leader is gone.
+    /// Whether the group can be signalled through the pidfd, even after its leader has ended.
     group_by_pidfd: bool,
-    /// In a fork, the child is none of ours.
+    /// In a forked child of ours, this process belongs to the parent.
     origin: Origin,
-    /// How it ended. `Some` once it has been reaped: from then on the number means nothing. Guards every signal.
+    /// How the process ended. `Some` once it has been reaped: from then on its number may belong to
+    /// another process. A thread that reaps it or sends a signal holds the lock, so no signal goes
+    /// to a reused number.
     exit: Mutex<Option<Exit>>,
 }
 
@@ -37,7 +41,7 @@ pub(crate) struct Process {
 pub(crate) enum Exit {
     Status(i32),
     Signal(i32),
-    /// Somebody else reaped it.
+    /// Other code reaped it.
     Unknown,
 }
 
@@ -56,10 +60,10 @@ impl fmt::Display for Exit {
     }
 }
 
-/// What to tell a process group.
+/// A signal to a process group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
-    /// Please end. Also continues what is stopped, so that it can.
+    /// Requests an orderly end. Also continues stopped processes, so that they can end.
     Terminate,
     Kill,
 }
@@ -82,17 +86,17 @@ impl Process {
         self.pid
     }
 
-    /// Whether this process is the one that started it, and not a fork.
+    /// Whether this process started it, and is not a fork of the one that did.
     pub(crate) fn is_ours(&self) -> bool {
         self.origin.is_here()
     }
 
-    /// A descriptor that is readable once it has ended, where the system has such a thing.
+    /// Returns a descriptor that is readable once the process has ended, where the system has one.
     pub(crate) fn end_signal(&self) -> Option<BorrowedFd<'_>> {
         self.pidfd.as_ref().map(OwnedFd::as_fd)
     }
 
-    /// Waits for its end, at most until `deadline`, without reaping it.
+    /// Waits for the end of the process, at most until `deadline`. Does not reap it.
     pub(crate) fn wait(&self, deadline: Instant) -> bool {
         if lock(&self.exit).is_some() {
             return true;
@@ -122,27 +126,30 @@ impl Process {
         }
     }
 
-    /// Whether it has ended and waits to be reaped.
+    /// Whether the process has ended and can be reaped.
     fn peek(&self) -> io::Result<bool> {
         let (pid, flags) = (
             self.pid as libc::id_t,
             libc::WEXITED | libc::WNOHANG | libc::WNOWAIT,
         );
         let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
-        // SAFETY: there is room for the answer.
+        // SAFETY: there is room for the result.
         fd::check(unsafe { libc::waitid(libc::P_PID, pid, info.as_mut_ptr(), flags) })?;
-        // SAFETY: all zeroes is a siginfo_t, and waitid fills in the child's number or leaves the zero when it has not ended.
+        // SAFETY: all zeroes is a valid siginfo_t. waitid fills in the child's number, or leaves
+        // the zero when the child has not ended.
         Ok(unsafe { info.assume_init().si_pid() } != 0)
     }
 
-    /// Takes note of its end if it has ended. May keep the leader's corpse a while, see [`finish`](Self::finish).
+    /// Reaps the process if it has ended. Without group signals by pidfd it stays a zombie until
+    /// [`finish`](Self::finish).
     pub(crate) fn reap_early(&self) {
         if self.group_by_pidfd {
             self.reap();
         }
     }
 
-    /// Kills what is left of the group if its leader has ended, reaps, and tells how it ended. `None` while the leader runs.
+    /// Kills the rest of the group if its leader has ended, reaps the leader, and returns how it
+    /// ended. Returns `None` while the leader runs.
     pub(crate) fn finish(&self) -> Option<Exit> {
         if !self.group_by_pidfd && self.wait(Instant::now()) {
             self.signal_group(Signal::Kill);
@@ -150,7 +157,8 @@ impl Process {
         self.reap()
     }
 
-    /// Ends what a leader that has ended has left behind in its group: asks it, and kills it after `grace`.
+    /// Ends the rest of the group after its leader has ended: with SIGTERM, and with SIGKILL after
+    /// `grace`.
     pub(crate) fn end_rest_of_group(&self, grace: Duration) {
         if !self.group_by_pidfd {
             self.finish();
@@ -182,15 +190,15 @@ impl Process {
     }
 
     fn group_is_gone(&self) -> bool {
-        // Members whose parent died become children of the first process of the container, which may be this one. While one of them
-        // waits to be reaped the number is still this group's.
+        // A member whose parent died becomes a child of the container's first process, which may be
+        // this one. While such a member is not reaped, the number still belongs to this group.
         let Some(pidfd) = &self.pidfd else {
             return true;
         };
         if pidfd::signal_group(pidfd, 0).is_err() {
             return true;
         }
-        // SAFETY: no status is asked for.
+        // SAFETY: no status is requested.
         unsafe { libc::waitpid(-self.pid, ptr::null_mut(), libc::WNOHANG) };
         false
     }
@@ -213,7 +221,7 @@ impl Process {
                 Ok(_) if libc::WIFSIGNALED(status) => Some(Exit::Signal(libc::WTERMSIG(status))),
                 Ok(_) => Some(Exit::Status(libc::WEXITSTATUS(status))),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                // It was reaped by somebody else: what still runs is known to waitpid.
+                // Other code reaped it: waitpid would know it if it still ran.
                 Err(_) => Some(Exit::Unknown),
             };
         }
@@ -229,9 +237,9 @@ impl Process {
         for &number in numbers {
             match &self.pidfd {
                 Some(pidfd) if self.group_by_pidfd => drop(pidfd::signal_group(pidfd, number)),
-                // Somebody else may have reaped it, and its number been given away.
+                // `peek` fails if other code has reaped it. Then its number may be reused.
                 _ if exit.is_none() && self.peek().is_ok() => {
-                    // SAFETY: no pointers; the number is ours, since the leader is not reaped.
+                    // SAFETY: no pointers. The number is ours, since the leader is not reaped.
                     unsafe { libc::kill(-self.pid, number) };
                 }
                 _ => {}
@@ -246,7 +254,8 @@ mod pidfd {
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
     use std::ptr;
 
-    /// Signals every member of the group that the process leads, or led. `PIDFD_SIGNAL_PROCESS_GROUP`, Linux 6.9.
+    /// Signals every member of the group that the process leads, or led:
+    /// `PIDFD_SIGNAL_PROCESS_GROUP`, Linux 6.9.
     const PROCESS_GROUP: libc::c_uint = 4;
 
     pub(super) fn open(pid: libc::pid_t) -> io::Result<OwnedFd> {
@@ -254,7 +263,7 @@ mod pidfd {
         let raw = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
         let raw = i32::try_from(raw).unwrap_or(-1);
         super::fd::check(raw)?;
-        // SAFETY: the kernel just made it and nobody else knows it.
+        // SAFETY: the kernel just made it, and no other code knows it.
         super::fd::private(unsafe { OwnedFd::from_raw_fd(raw) })
     }
 
@@ -310,7 +319,7 @@ mod tests {
     use super::super::spawn::{Command, Stderr, spawn};
     use super::*;
 
-    /// Starts a shell, and returns it with the first word that it printed.
+    /// Starts a shell. Returns it with the number that it printed first.
     fn start(script: &str) -> (Process, libc::pid_t) {
         let (stdin, _closed) = fd::pipe().expect("there are descriptors");
         let (output, stdout) = fd::pipe().expect("there are descriptors");
@@ -336,7 +345,7 @@ mod tests {
         stat.map_or(true, |stat| stat.contains(") Z "))
     }
 
-    /// What older kernels and other systems have.
+    /// The features of older kernels and other systems.
     fn variants() -> [fn(&mut Process); 3] {
         [
             |_as_it_is| {},
@@ -373,7 +382,7 @@ mod tests {
             process.signal_group(Signal::Terminate);
             assert!(process.wait(Instant::now() + Duration::from_secs(20)));
             assert_eq!(process.finish(), Some(Exit::Signal(libc::SIGTERM)));
-            // The number is no longer ours: nothing happens.
+            // The number is not ours any more: no signal is sent.
             process.signal_group(Signal::Kill);
         }
     }

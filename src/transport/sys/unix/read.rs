@@ -1,4 +1,4 @@
-//! The end of a byte stream that is read: with patience, and endable from another thread.
+//! The read end of a byte stream, with timeouts, which any thread can end.
 
 use std::io;
 use std::net::Shutdown;
@@ -10,56 +10,64 @@ use std::time::{Duration, Instant};
 use super::epoll::Epoll;
 use super::fd::{self, Kind, Wake};
 
-/// How long a read of a socket waits by itself before it goes to `poll`. An answer that comes within it costs one system call.
+/// How long a read of a socket blocks by itself before it uses `poll`. An answer within this time
+/// costs one system call.
 const QUICK: Duration = Duration::from_millis(10);
 
-/// A descriptor to read from. Its methods may be called from any thread; one reads, any [`end`](Self::end)s.
+/// The read end of a stream. Its methods may be called from any thread: one thread reads, any may
+/// [`end`](Self::end) it.
 #[derive(Debug)]
 pub(crate) struct ReadEnd {
-    /// Waits for the descriptor and its wake, where it can.
+    /// Waits for the descriptor and the wakeup, where possible.
     #[cfg(target_os = "linux")]
     epoll: Option<Epoll>,
     fd: OwnedFd,
-    /// Sockets are read with flags, so that no read blocks by surprise.
+    /// Sockets are read with flags, so that no read blocks unexpectedly.
     is_socket: bool,
-    /// Ends the wait where shutting the socket is not ours to do. A socket that is ours has none: it is ended by shutting it down, and a read of
-    /// it waits [`QUICK`] at most, so that it may come before the poll.
+    /// Ends the wait of a reader whose socket must not be shut down. Our own socket has none: it is
+    /// ended by shutting it down. A read of it blocks for [`QUICK`] at most, so it can be tried
+    /// before the poll.
     wake: Option<Wake>,
+    /// Set before the wakeup or the shutdown. So a reader that they interrupt finds the flag set,
+    /// and does not take the end for one of the peer.
     ended: AtomicBool,
-    /// How much of what had arrived may still be taken after the end. Bounded: a peer that goes on writing must not keep it alive.
+    /// How many bytes that had arrived may still be read after the end. Limited, so that a peer
+    /// that goes on writing can't keep the stream alive.
     left_after_end: AtomicUsize,
 }
 
-/// What a read came back with.
+/// A result of a read.
 #[derive(Debug)]
 pub(crate) enum Read {
     Bytes(usize),
-    /// Of the stream, or by [`ReadEnd::end`].
+    /// The end of the stream, or [`ReadEnd::end`] was called.
     End,
-    /// Nothing came within the patience.
+    /// No input arrived in time.
     Nothing,
     /// The watched descriptor is ready.
     Watched,
 }
 
 impl ReadEnd {
-    /// A socket that nobody else reads. Ending it shuts it down in both directions, whoever else may hold the other end.
+    /// Takes a socket that no other code reads. Ending it shuts it down in both directions, even if
+    /// other processes hold the other end.
     pub(crate) fn socket(fd: OwnedFd) -> io::Result<Self> {
         set_receive_timeout(fd.as_fd(), QUICK)?;
         Ok(Self::new(fd, true, None, 1 << 20))
     }
 
-    /// The pipe of a child of ours.
+    /// Takes the pipe of a child of ours.
     pub(crate) fn own_pipe(fd: OwnedFd) -> io::Result<Self> {
         fd::set_nonblocking(fd.as_fd())?;
         Ok(Self::new(fd, false, Some(Wake::new()?), 1 << 20))
     }
 
-    /// A descriptor of the host, of any kind. Nothing about it is changed, and nothing more is taken from it after the end.
+    /// Takes a descriptor of the host, of any kind. It is not changed, and nothing is read from it
+    /// after the end.
     pub(crate) fn given(fd: OwnedFd) -> io::Result<Self> {
         let kind = fd::kind(fd.as_fd())?;
         let fd = match kind {
-            // Should somebody else read what poll has promised us, we find nothing instead of waiting.
+            // If another process reads the input that poll has promised, our read must not block.
             Kind::Pipe => fd::reopen_pipe(fd.as_fd(), libc::O_RDONLY).unwrap_or(fd),
             _ => fd,
         };
@@ -80,7 +88,8 @@ impl ReadEnd {
         }
     }
 
-    /// Reads what is there, or waits for it: without end, or for about `patience`; or until `watch` is ready; or until the end.
+    /// Reads the bytes that are available. Blocks for them, without limit or for about `patience`;
+    /// also returns when `watch` is ready, or at the end.
     pub(crate) fn read(
         &self,
         room: &mut [u8],
@@ -114,12 +123,12 @@ impl ReadEnd {
         }
     }
 
-    /// Waits until a read would not wait, also since the stream is over.
+    /// Waits until a read would not block, be it because of the end.
     pub(crate) fn wait_for_input(&self) -> io::Result<()> {
         self.wait(None, None).map(drop)
     }
 
-    /// How many bytes can be read without waiting; 0 where the system can't tell.
+    /// Returns how many bytes can be read without blocking; 0 where the system can't tell.
     pub(crate) fn available(&self) -> usize {
         let mut count: libc::c_int = 0;
         // SAFETY: the descriptor is open, and the request stores one int.
@@ -127,9 +136,10 @@ impl ReadEnd {
         usize::try_from(count).map_or(0, |count| if result == 0 { count } else { 0 })
     }
 
-    /// Ends it: a read in progress returns, later ones never wait.
+    /// Ends the stream: a read in progress returns, and later reads never block.
     pub(crate) fn end(&self) {
-        // The flag first: an early end of the stream looks the same either way.
+        // The flag is set first. The early end that follows would otherwise look like one of the
+        // peer.
         self.ended.store(true, Ordering::SeqCst);
         match &self.wake {
             Some(wake) => wake.fire(),
@@ -184,11 +194,11 @@ impl ReadEnd {
         })
     }
 
-    /// `None` when there is nothing to read now.
+    /// Reads once. Returns `None` when there is nothing to read now.
     fn try_read(&self, room: &mut [u8], flags: libc::c_int) -> io::Result<Option<Read>> {
         let (fd, len) = (self.fd.as_raw_fd(), room.len());
         loop {
-            // SAFETY: the descriptor is open and the room is as long as said.
+            // SAFETY: the descriptor is open and the buffer is valid for `len` bytes.
             let count = unsafe {
                 if self.is_socket {
                     libc::recv(fd, room.as_mut_ptr().cast(), len, flags)
@@ -213,7 +223,7 @@ impl ReadEnd {
     }
 }
 
-/// What a wait ended with.
+/// A result of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ready {
     Input,

@@ -1,9 +1,9 @@
-//! Signal masks of single threads. Dispositions belong to the host and are never touched.
+//! Signal masks of single threads. The signal actions belong to the host and are never changed.
 
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// Puts the mask of the current thread back when dropped.
+/// Restores the signal mask of the current thread when dropped.
 #[derive(Debug)]
 pub(super) struct RestoreMask(Set);
 
@@ -58,9 +58,10 @@ impl Set {
     }
 }
 
-/// Blocks, on the current thread, every signal that comes from outside of it.
+/// Blocks, on the current thread, every signal from outside of it.
 ///
-/// Faults of its own instructions stay unblocked: blocked, they would kill the process past the host's crash handler.
+/// Faults of its own instructions stay unblocked. If they were blocked, a fault would kill the
+/// process without the host's crash handler.
 pub(super) fn block_all() -> RestoreMask {
     const FAULTS: [i32; 6] = [
         libc::SIGSEGV,
@@ -87,9 +88,10 @@ impl Drop for RestoreMask {
     }
 }
 
-/// Runs `write` so that a SIGPIPE it raises does not reach the host.
+/// Runs `write` so that a SIGPIPE that it raises does not reach the host.
 ///
-/// SIGPIPE goes to the thread that wrote. It is blocked there, taken out if it came, and the mask put back.
+/// SIGPIPE goes to the thread that wrote. So it is blocked there, removed if it is pending, and the
+/// mask is restored.
 pub(super) fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
     let _restored = block(Set::empty().with(libc::SIGPIPE));
     let was_pending = pending().contains(libc::SIGPIPE);
@@ -114,7 +116,7 @@ fn take_sigpipe() {
         tv_nsec: 0,
     };
     let set = Set::empty().with(libc::SIGPIPE);
-    // SAFETY: set and time are initialised; no information is asked for.
+    // SAFETY: set and time are initialised; no information is requested.
     unsafe { libc::sigtimedwait(set.as_ptr(), ptr::null_mut(), &raw const at_once) };
 }
 
@@ -122,11 +124,12 @@ fn take_sigpipe() {
 fn take_sigpipe() {
     let set = Set::empty().with(libc::SIGPIPE);
     let mut taken = 0;
-    // SAFETY: the set is initialised. It is pending on this very thread, so this does not wait.
+    // SAFETY: the set is initialised. The signal is pending on this thread, so the call does not
+    // block.
     unsafe { libc::sigwait(set.as_ptr(), &raw mut taken) };
 }
 
-/// The name of a signal, for messages.
+/// Returns the name of a signal, for messages.
 pub(crate) fn name(signal: i32) -> Option<&'static str> {
     Some(match signal {
         libc::SIGHUP => "SIGHUP",

@@ -1,7 +1,9 @@
-//! Starting a child: own process group, empty signal mask, default dispositions, descriptors 0, 1 and 2 only.
+//! Starts a child with its own process group, an empty signal mask, default signal actions, and the
+//! descriptors 0, 1 and 2 only.
 //!
-//! The standard library's `Command` hands the caller's signal mask down, so a child started from a thread that blocks SIGTERM could not
-//! be terminated. `posix_spawn` sets mask, dispositions and group without running code of ours between fork and exec.
+//! The standard library's `Command` passes the caller's signal mask on. A child that is started
+//! from a thread that blocks SIGTERM could then not be terminated. `posix_spawn` sets mask, actions
+//! and group without running code of ours between fork and exec.
 
 use std::ffi::{CStr, CString, OsStr, OsString, c_char};
 use std::io;
@@ -17,7 +19,7 @@ use super::process::Process;
 use super::signal::Set;
 use crate::error::{Error, ErrorKind, Result};
 
-/// What to start.
+/// The program to start, and its environment.
 #[derive(Debug)]
 pub(crate) struct Command<'a> {
     pub(crate) program: &'a OsStr,
@@ -28,11 +30,11 @@ pub(crate) struct Command<'a> {
     pub(crate) stdin: OwnedFd,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: Stderr,
-    /// Whether it is killed when the current thread ends.
+    /// Whether the child is killed when the current thread ends.
     pub(crate) dies_with_parent: bool,
 }
 
-/// Where its standard error goes.
+/// The destination of the standard error.
 #[derive(Debug)]
 pub(crate) enum Stderr {
     To(OwnedFd),
@@ -40,11 +42,12 @@ pub(crate) enum Stderr {
     Discard,
 }
 
-/// Starts it and closes our copies of its descriptors.
+/// Starts the child and closes our copies of its descriptors.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Invalid`] for text that no process can be given, [`ErrorKind::Spawn`] when it can't be started.
+/// [`ErrorKind::Invalid`] for text with a NUL byte or an invalid variable name,
+/// [`ErrorKind::Spawn`] when the child can't be started.
 pub(crate) fn spawn(command: Command<'_>) -> Result<Process> {
     let path = find(&command)?;
     if let Some(directory) = command.directory
@@ -114,7 +117,7 @@ pub(super) fn refusal(command: &Command<'_>, error: io::Error) -> Error {
     Error::io(doing, error).with_kind(ErrorKind::Spawn)
 }
 
-/// The file to run. A relative path counts from our directory, not from the one the child is started in.
+/// Returns the file to run. A relative path is relative to our directory, not to the child's.
 fn find(command: &Command<'_>) -> Result<PathBuf> {
     let file = match command.program.as_bytes().contains(&b'/') {
         true => PathBuf::from(command.program),
@@ -125,7 +128,7 @@ fn find(command: &Command<'_>) -> Result<PathBuf> {
     })
 }
 
-/// A name without a slash is looked for in the child's own PATH, or ours if it is given none.
+/// Searches a name without a slash in the child's own PATH, or in ours if the child has none.
 fn search(command: &Command<'_>) -> Result<PathBuf> {
     let own = command.env.iter().find(|(name, _)| name == "PATH");
     let path = match own {
@@ -149,7 +152,7 @@ fn is_executable(file: &Path) -> bool {
         .is_ok_and(|path| unsafe { libc::access(path.as_ptr(), libc::X_OK) } == 0)
 }
 
-/// For systems whose `posix_spawn` can't change the directory.
+/// Starts the program through a shell, for systems whose `posix_spawn` can't change the directory.
 fn through_shell(path: &mut CString, words: &mut Vec<CString>, directory: CString) {
     let program = std::mem::replace(path, c"/bin/sh".into());
     let script = c"cd \"$1\" && shift && exec \"$@\"";
@@ -166,7 +169,7 @@ fn through_shell(path: &mut CString, words: &mut Vec<CString>, directory: CStrin
 
 fn c_environment(env: &[(OsString, OsString)]) -> Result<Vec<CString>> {
     let entry = |(name, value): &(OsString, OsString)| {
-        // The first character may be one: what began with it when it was handed down to us has such a name.
+        // The first character may be `=`: such names can be in an inherited environment.
         if name.is_empty() || name.as_bytes()[1..].contains(&b'=') {
             let text = format!(
                 "'{}' is no name for an environment variable",
@@ -207,8 +210,8 @@ fn posix_spawn(
     let attributes = Attributes::new();
     let (argv, envp) = (pointers(words), pointers(env));
     let mut pid = 0;
-    // SAFETY: path, words and environment end in NUL and their lists in a null pointer; actions and attributes are initialised; all of
-    // them live until the call is over.
+    // SAFETY: path, words and environment end in NUL, and their lists in a null pointer. Actions
+    // and attributes are initialised. All of them live until the call returns.
     let result = unsafe {
         libc::posix_spawn(
             &raw mut pid,
@@ -238,9 +241,10 @@ impl Attributes {
             flags |= libc::POSIX_SPAWN_CLOEXEC_DEFAULT;
         }
         flags |= 0;
-        // These two can't be changed, and some systems refuse the attempt.
+        // The actions of these two can't be changed, and some systems refuse the attempt.
         let changeable = Set::full().without(libc::SIGKILL).without(libc::SIGSTOP);
-        // SAFETY: init initialises the attributes; the others store plain values in what is then initialised.
+        // SAFETY: init initialises the attributes; the others store plain values in them after
+        // that.
         unsafe {
             libc::posix_spawnattr_init(attributes.as_mut_ptr());
             let mut attributes = attributes.assume_init();
@@ -272,9 +276,11 @@ impl Actions {
         })
     }
 
-    /// `fd` is one of ours, hence not below 3, so this also clears close-on-exec on `number`.
+    /// Duplicates `fd` to `number` in the child. `fd` is ours, hence not below 3, so this also
+    /// clears close-on-exec on `number`.
     fn duplicate(&mut self, fd: &OwnedFd, number: libc::c_int) {
-        // SAFETY: the actions are initialised; the descriptor stays open until the child has been started.
+        // SAFETY: the actions are initialised; the descriptor stays open until the child has been
+        // started.
         unsafe {
             libc::posix_spawn_file_actions_adddup2(&raw mut self.0, fd.as_raw_fd(), number);
         }
@@ -293,7 +299,7 @@ impl Actions {
         }
     }
 
-    /// `false` where the system can't.
+    /// Sets the working directory. Returns false where the system can't.
     fn change_directory(&mut self, directory: &CStr) -> bool {
         type Add = unsafe extern "C" fn(
             *mut libc::posix_spawn_file_actions_t,
@@ -302,19 +308,20 @@ impl Actions {
         let Some(function) = optional(c"posix_spawn_file_actions_addchdir_np") else {
             return false;
         };
-        // SAFETY: where a function of this name exists it has this signature; it copies the path, which ends in NUL.
+        // SAFETY: where this function exists it has this signature; it copies the path, which ends
+        // in NUL.
         unsafe {
             let add = std::mem::transmute::<*mut libc::c_void, Add>(function);
             add(&raw mut self.0, directory.as_ptr()) == 0
         }
     }
 
-    /// Keeps descriptors of the host that are not close-on-exec from the child.
+    /// Closes descriptors of the host in the child that are not close-on-exec.
     fn close_the_rest(&mut self) {
         type Add =
             unsafe extern "C" fn(*mut libc::posix_spawn_file_actions_t, libc::c_int) -> libc::c_int;
         match optional(c"posix_spawn_file_actions_addclosefrom_np") {
-            // SAFETY: where a function of this name exists it has this signature.
+            // SAFETY: where this function exists it has this signature.
             Some(function) => unsafe {
                 let add = std::mem::transmute::<*mut libc::c_void, Add>(function);
                 add(&raw mut self.0, 3);
@@ -325,10 +332,12 @@ impl Actions {
         }
     }
 
-    /// The same for those that are open now; one that another thread opens carelessly at this moment may slip through.
+    /// Closes the descriptors that are open now. One that another thread opens at this moment
+    /// without close-on-exec may remain.
     fn close_inheritable(&mut self) {
         for number in inheritable() {
-            // SAFETY: the actions are initialised; to close one in the child is harmless, also when it has been closed meanwhile.
+            // SAFETY: the actions are initialised. Closing a descriptor in the child is harmless,
+            // even if it has been closed meanwhile.
             unsafe { libc::posix_spawn_file_actions_addclose(&raw mut self.0, number) };
         }
     }
@@ -341,20 +350,21 @@ impl Drop for Actions {
     }
 }
 
-/// The descriptors that are open now and not close-on-exec, but the standard ones.
+/// Returns the open descriptors that are not close-on-exec, without the standard ones.
 pub(super) fn inheritable() -> Vec<libc::c_int> {
     let entries = std::fs::read_dir("/dev/fd").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     numbers
         .filter(|number: &libc::c_int| {
-            // SAFETY: asking is harmless, also when it has been closed meanwhile.
+            // SAFETY: the query is harmless, even if the descriptor has been closed meanwhile.
             let flags = unsafe { libc::fcntl(*number, libc::F_GETFD) };
             *number >= 3 && flags != -1 && flags & libc::FD_CLOEXEC == 0
         })
         .collect()
 }
 
-/// A function that older C libraries lack. Linked in the ordinary way it would keep a whole host from starting there.
+/// Looks up a function that older C libraries lack. A normal link would prevent the host from
+/// starting with such a library.
 fn optional(name: &CStr) -> Option<*mut libc::c_void> {
     // SAFETY: the name ends in NUL.
     let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };

@@ -1,4 +1,4 @@
-//! Taking this process's standard streams for the protocol, and giving them back.
+//! Claims this process's standard streams for the protocol, and restores them.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -8,24 +8,27 @@ use libc::c_int;
 use super::fd::{check, duplicate};
 use crate::error::{Error, ErrorKind, Result};
 
-/// The standard streams while they are ours. Dropping it gives them back.
+/// A claim of the standard streams. Dropping it restores them.
 #[derive(Debug)]
 pub(crate) struct Claim {
-    /// What is to be put back where, and with which descriptor flags. Empty when nothing was redirected.
+    /// The descriptors to restore: number, original, descriptor flags. Empty when nothing was
+    /// redirected.
     saved: Vec<(c_int, OwnedFd, c_int)>,
 }
 
-/// Makes private duplicates of standard input and output, and with `redirect` points 0 at the null device and 1 at standard error.
+/// Makes private duplicates of standard input and output. With `redirect`, also redirects
+/// descriptor 0 to the null device and 1 to standard error.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::State`] when one of them is closed, [`ErrorKind::Io`] when the system refuses. Nothing is changed then.
+/// [`ErrorKind::State`] when one of them is closed, [`ErrorKind::Io`] when the system refuses. Then
+/// nothing is changed.
 pub(crate) fn claim(redirect: bool) -> Result<(OwnedFd, OwnedFd, Claim)> {
     let (input, input_flags) = private_copy(0, "input")?;
     let (output, output_flags) = private_copy(1, "output")?;
     let mut claim = Claim { saved: Vec::new() };
     if redirect {
-        // What the host has printed so far belongs to where it was printed.
+        // Output that the host has buffered so far belongs to the original destination.
         flush_stdout();
         let doing = "redirecting the standard streams";
         let io = |error| Error::io(doing, error);
@@ -34,7 +37,7 @@ pub(crate) fn claim(redirect: bool) -> Result<(OwnedFd, OwnedFd, Claim)> {
         replace(0, null.as_fd(), 0).map_err(io)?;
         claim.saved.push((0, saved, input_flags));
         let saved = duplicate(output.as_fd()).map_err(io)?;
-        // Standard error may be closed: then stray output has nowhere to go.
+        // Standard error may be closed. Then stray output goes to the null device.
         let stray = standard(2)
             .ok_or(())
             .and_then(|fd| duplicate(fd).map_err(drop));
@@ -47,11 +50,11 @@ pub(crate) fn claim(redirect: bool) -> Result<(OwnedFd, OwnedFd, Claim)> {
 impl Drop for Claim {
     fn drop(&mut self) {
         if !self.saved.is_empty() {
-            // What was printed meanwhile belongs to standard error.
+            // Output that was printed meanwhile belongs to standard error.
             flush_stdout();
         }
         for (number, fd, flags) in self.saved.drain(..) {
-            // There is nobody to tell of a failure, and none to expect: both descriptors are open.
+            // A failure can't be reported here, and is not expected: both descriptors are open.
             drop(replace(number, fd.as_fd(), flags));
         }
     }
@@ -71,17 +74,19 @@ fn private_copy(number: c_int, name: &str) -> Result<(OwnedFd, c_int)> {
     Ok((copy, flags.max(0)))
 }
 
-/// A standard stream, unless it is closed.
+/// Returns a standard stream, unless it is closed.
 fn standard(number: c_int) -> Option<BorrowedFd<'static>> {
-    // SAFETY: asking is harmless on a closed descriptor too.
+    // SAFETY: the query is harmless on a closed descriptor, too.
     let is_open = unsafe { libc::fcntl(number, libc::F_GETFD) } != -1;
-    // SAFETY: it is open, and standard streams stay so: a host that closes one while it is being claimed gets an error, no more.
+    // SAFETY: it is open, and standard streams stay open. A host that closes one while it is being
+    // claimed only gets an error.
     is_open.then(|| unsafe { BorrowedFd::borrow_raw(number) })
 }
 
 fn replace(number: c_int, by: BorrowedFd<'_>, flags: c_int) -> io::Result<()> {
     loop {
-        // SAFETY: both are plain numbers of open descriptors; what `number` referred to has been duplicated before.
+        // SAFETY: both are numbers of open descriptors; the one of `number` has been duplicated
+        // before.
         match check(unsafe { libc::dup2(by.as_raw_fd(), number) }) {
             Ok(_) => break,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -101,8 +106,8 @@ fn open_null() -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// Flushes C's `stdout` only. `fflush(NULL)` would wait for the lock of every stream, so also for a thread of the host that sits in a
-/// `getline` on some pipe.
+/// Flushes C's `stdout` only. `fflush(NULL)` would take the lock of every stream, and so wait for a
+/// thread of the host that blocks in `getline` on a pipe.
 fn flush_stdout() {
     #[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
     use __stdoutp as stdout;
@@ -112,6 +117,7 @@ fn flush_stdout() {
         #[cfg(not(any(target_vendor = "apple", target_os = "freebsd")))]
         static stdout: *mut libc::FILE;
     }
-    // SAFETY: the C library initialises the pointer before main; fflush takes the stream's own lock.
+    // SAFETY: the C library initialises the pointer before main; fflush takes the stream's own
+    // lock.
     unsafe { libc::fflush(stdout) };
 }

@@ -1,4 +1,4 @@
-//! Connected sockets that stay blocking: reads that wait a moment at most, writes that never wait, and a place in a readiness queue.
+//! Blocking TCP sockets with short reads, non-blocking writes, and a registration in a poller.
 
 use std::io;
 use std::mem;
@@ -12,10 +12,11 @@ use polling::{Event, Poller};
 
 use super::fd;
 
-/// The most pieces that go out in one [`send`].
+/// The most parts of one [`send`].
 pub(crate) const MAX_PARTS: usize = 4;
 
-/// A descriptor that a poller knows. It raises no event until it is armed, and after an event it has to be armed again.
+/// A descriptor that is registered in a poller. It raises no event until it is armed. After an
+/// event it has to be armed again (one-shot).
 #[derive(Debug)]
 pub(crate) struct Registered<S: AsFd> {
     source: S,
@@ -24,7 +25,7 @@ pub(crate) struct Registered<S: AsFd> {
 }
 
 impl<S: AsFd> Registered<S> {
-    /// Has the poller know `source` as `key`.
+    /// Registers `source` with `key`.
     pub(crate) fn new(source: S, poller: Arc<Poller>, key: usize) -> io::Result<Self> {
         let this = Self {
             source,
@@ -32,7 +33,8 @@ impl<S: AsFd> Registered<S> {
             key,
         };
         let raw = this.source.as_fd().as_raw_fd();
-        // SAFETY: the descriptor stays open until `this` is dropped, which deletes it from the poller first.
+        // SAFETY: the descriptor stays open until `this` is dropped, which deletes it from the
+        // poller first.
         unsafe { this.poller.add(raw, Event::none(key)) }?;
         Ok(this)
     }
@@ -45,7 +47,8 @@ impl<S: AsFd> Registered<S> {
         self.key
     }
 
-    /// Says what the next event may be. The loss of the connection raises one in any case, where the system can tell.
+    /// Sets which event may come next. A lost connection always raises one, where the system can
+    /// tell.
     pub(crate) fn arm(&self, readable: bool, writable: bool) -> io::Result<()> {
         let event = Event::new(self.key, readable, writable).with_interrupt();
         self.poller.modify(self.source.as_fd(), event)
@@ -59,7 +62,7 @@ impl<S: AsFd> Drop for Registered<S> {
     }
 }
 
-/// Makes the queue of connections that nobody has accepted yet as long as the system allows.
+/// Sets the queue of connections that are not accepted yet to the longest that the system allows.
 pub(crate) fn deepen(listener: &TcpListener) {
     // SAFETY: the descriptor is open. If it fails, the queue stays as it is.
     unsafe { libc::listen(listener.as_raw_fd(), 4096) };
@@ -74,8 +77,9 @@ pub(crate) fn quiet(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads at most `room` bytes and appends them. Waits for the first one if `patient`, for as long as the socket's own time-out says.
-/// `None` when none came; zero at the end. An error of kind `OutOfMemory` when there is no room.
+/// Reads at most `room` bytes and appends them. If `patient`, blocks for the first byte until the
+/// socket's own timeout. Returns `None` when no byte arrived, and zero at the end. Fails with
+/// `OutOfMemory` when the buffer can't grow.
 pub(crate) fn receive(
     stream: &TcpStream,
     into: &mut Vec<u8>,
@@ -87,17 +91,18 @@ pub(crate) fn receive(
     let flags = if patient { 0 } else { libc::MSG_DONTWAIT };
     let spare = into.spare_capacity_mut();
     let len = room.min(spare.len());
-    // SAFETY: the descriptor is open and the spare room is at least that long.
+    // SAFETY: the descriptor is open and the spare capacity is at least that long.
     let count =
         retry(|| unsafe { libc::recv(stream.as_raw_fd(), spare.as_mut_ptr().cast(), len, flags) })?;
     if let Some(count) = count {
-        // SAFETY: so many bytes behind the length have just been written.
+        // SAFETY: so many bytes after the length have just been written.
         unsafe { into.set_len(into.len() + count) };
     }
     Ok(count)
 }
 
-/// Whether bytes wait to be read. An error when the connection is lost, `Some(false)` at its end; never waits.
+/// Whether there are bytes to read. Returns `Some(false)` at the end, `None` when nothing is there,
+/// and an error when the connection is lost. Never blocks.
 pub(crate) fn peek(stream: &TcpStream) -> io::Result<Option<bool>> {
     let mut byte = [0u8];
     let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
@@ -107,8 +112,8 @@ pub(crate) fn peek(stream: &TcpStream) -> io::Result<Option<bool>> {
     Ok(count.map(|count| count > 0))
 }
 
-/// Which of the streams have something to be read, an end or a failure included; waits for one, or until `wake` is fired. `None` when
-/// there was nothing until the deadline.
+/// Waits until a stream is readable, or `wake` is fired. Returns the indexes of the readable
+/// streams, including those at their end or with an error. Returns `None` when the deadline passed.
 pub(crate) fn wait_for_any<'a>(
     streams: impl Iterator<Item = &'a TcpStream>,
     wake: &fd::Wake,
@@ -129,7 +134,7 @@ pub(crate) fn wait_for_any<'a>(
     Ok(Some(ready.collect()))
 }
 
-/// Whether the peer has ended its side, behind bytes that nobody has read yet.
+/// Whether the peer has half-closed the connection, after bytes that are still unread.
 pub(crate) fn has_left(stream: &TcpStream) -> bool {
     #[cfg(target_os = "linux")]
     const LEFT: libc::c_short = libc::POLLRDHUP;
@@ -139,7 +144,8 @@ pub(crate) fn has_left(stream: &TcpStream) -> bool {
     matches!(fd::poll(&mut entries, Some(Instant::now())), Ok(true))
 }
 
-/// Sends the parts, of which there may be [`MAX_PARTS`], as if they were one, as far as there is room. Neither waits nor signals.
+/// Sends up to [`MAX_PARTS`] parts as one, as far as the socket takes them. Neither blocks nor
+/// raises SIGPIPE. Returns how many bytes were sent.
 pub(crate) fn send(stream: &TcpStream, parts: &[&[u8]]) -> io::Result<usize> {
     let mut list = [const {
         libc::iovec {
@@ -163,20 +169,21 @@ pub(crate) fn send(stream: &TcpStream, parts: &[&[u8]]) -> io::Result<usize> {
     // SAFETY: a header without addresses and lists is all zeros.
     let mut message: libc::msghdr = unsafe { mem::zeroed() };
     message.msg_iov = list.as_mut_ptr();
-    // The type differs from system to system; the number is small.
+    // The type differs between systems; the number is small.
     message.msg_iovlen = used as _;
-    // SAFETY: the descriptor is open; the list and what it points at outlive the call, which only reads them.
+    // SAFETY: the descriptor is open. The list and its buffers outlive the call, which only reads
+    // them.
     let sent = retry(|| unsafe { libc::sendmsg(stream.as_raw_fd(), &raw const message, flags) })?;
     Ok(sent.unwrap_or(0))
 }
 
-/// Waits until there is room to send, or until the deadline.
+/// Waits until the socket is writable. Returns false when the deadline passed.
 pub(crate) fn wait_for_room(stream: &TcpStream, deadline: Instant) -> io::Result<bool> {
     let mut entries = [fd::entry(stream.as_raw_fd(), libc::POLLOUT)];
     fd::poll(&mut entries, Some(deadline))
 }
 
-/// Ends the connection in such a way that the peer sees an error, not an end, where the system can do that at once.
+/// Resets the connection, where the system can do that at once. The peer sees an error, not an end.
 pub(crate) fn reset(stream: &TcpStream) {
     #[cfg(target_os = "linux")]
     {
@@ -184,7 +191,8 @@ pub(crate) fn reset(stream: &TcpStream) {
         let mut nowhere: libc::sockaddr = unsafe { mem::zeroed() };
         nowhere.sa_family = libc::AF_UNSPEC as libc::sa_family_t;
         let len = size_of::<libc::sockaddr>() as libc::socklen_t;
-        // SAFETY: the descriptor is open and the address is as long as said. Connected to nowhere, the socket is reset.
+        // SAFETY: the descriptor is open and the length is that of the address. Connecting to
+        // AF_UNSPEC resets the socket.
         if unsafe { libc::connect(stream.as_raw_fd(), &raw const nowhere, len) } == 0 {
             return;
         }
@@ -192,12 +200,12 @@ pub(crate) fn reset(stream: &TcpStream) {
     shut(stream.as_fd(), Shutdown::Both);
 }
 
-/// Ends a socket in one or both directions, on every thread that uses it.
+/// Shuts a socket down in one or both directions, for every thread that uses it.
 pub(crate) fn shut(socket: BorrowedFd<'_>, how: Shutdown) {
     fd::shut(socket, how);
 }
 
-/// `None` when it would have to wait.
+/// Repeats an interrupted call. Returns `None` when it would block.
 fn retry(mut call: impl FnMut() -> libc::ssize_t) -> io::Result<Option<usize>> {
     loop {
         if let Ok(count) = usize::try_from(call()) {

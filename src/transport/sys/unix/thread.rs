@@ -1,7 +1,8 @@
-//! The one place where threads start, for [`Threads`](crate::transport::Threads).
+//! The only place that starts threads, for [`Threads`](crate::transport::Threads).
 //!
-//! **Threads.** Whoever starts one joins it or says why not. Each is named, so that a debugger shows whose it is, and takes no signal
-//! of the host's (see [`signal::block_all`]), so that the host's handlers never run on a stack they don't expect.
+//! **Threads.** The code that starts a thread joins it, or says why not. Each thread has a name for
+//! debuggers. It blocks all signals of the host (see [`signal::block_all`]), so that the host's
+//! signal handlers never run on a stack that they don't expect.
 
 use std::cell::Cell;
 use std::thread::{Builder, JoinHandle};
@@ -13,17 +14,18 @@ thread_local! {
     static OURS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Starts a thread with this name, which holds no NUL, and so many bytes of stack.
+/// Starts a thread with this name, which has no NUL, and a stack of `stack_size` bytes.
 ///
 /// # Errors
 ///
-/// When the system has no thread to give.
+/// An error when the system has no thread left.
 pub(crate) fn start(
     name: &str,
     stack_size: usize,
     work: impl FnOnce() + Send + 'static,
 ) -> Result<JoinHandle<()>> {
-    // The mask is inherited at creation: set afterwards, a signal could slip in between.
+    // A thread inherits the signal mask when it is created. A mask set later would leave a gap in
+    // which a signal could arrive.
     let _restored_here = signal::block_all();
     Builder::new()
         .name(name.to_owned())
@@ -37,6 +39,6 @@ pub(crate) fn start(
 
 /// Whether the current thread was started by [`start`], and so blocks SIGPIPE.
 pub(crate) fn is_ours() -> bool {
-    // While thread-locals are being torn down nobody knows; "no" is the careful answer.
+    // While thread-locals are being destroyed the answer is unknown; "no" is the safe one.
     OURS.try_with(Cell::get).unwrap_or(false)
 }

@@ -1,4 +1,4 @@
-//! The end of a byte stream that is written: with a deadline, without SIGPIPE, and endable from another thread.
+//! The write end of a byte stream, with deadlines and without SIGPIPE, which any thread can end.
 
 use std::io;
 use std::net::Shutdown;
@@ -16,10 +16,12 @@ const NO_SIGNAL: libc::c_int = 0;
 #[cfg(not(target_vendor = "apple"))]
 const NO_SIGNAL: libc::c_int = libc::MSG_NOSIGNAL;
 
-/// A descriptor to write to. Its methods may be called from any thread; one writes, any [`end`](Self::end)s.
+/// The write end of a stream. Its methods may be called from any thread: one thread writes, any may
+/// [`end`](Self::end) it.
 #[derive(Debug)]
 pub(crate) struct WriteEnd {
     target: Target,
+    /// Set before the wakeup or the shutdown, so a writer that they interrupt finds it set.
     ended: AtomicBool,
     /// The reader closed its end without having read all.
     refused: AtomicBool,
@@ -30,7 +32,11 @@ enum Target {
     /// A socket of our own, which is ended by shutting it down.
     Socket(OwnedFd),
     Other {
-        /// Held while writing; a writer that waits inside leaves when woken. Taken out at the end, which is what tells a reader of it.
+        /// The descriptor, until the end. Dropping it shows the end to the reader.
+        ///
+        /// Held while writing. [`WriteEnd::end`] sets `ended` and fires `wake` before it takes the
+        /// lock. So a writer that waits with the lock held leaves, and the end is not blocked by
+        /// it.
         fd: Mutex<Option<OwnedFd>>,
         wake: Wake,
         how: How,
@@ -39,27 +45,27 @@ enum Target {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
-    /// A socket: told with every call not to wait and not to signal.
+    /// A socket: each call has flags not to block and not to raise SIGPIPE.
     Send,
-    /// Never waits: our own non-blocking description, or a regular file.
+    /// A descriptor that never blocks: our own non-blocking description, or a regular file.
     Write,
-    /// May wait, unless it is given no more than `poll` has promised room for.
+    /// A descriptor that may block, unless a write fits into the room that `poll` has promised.
     WriteLittle,
 }
 
 impl WriteEnd {
-    /// A socket that nobody else writes. Ending it tells the peer that nothing more comes.
+    /// Takes a socket that no other code writes. Ending it shuts it down for writing.
     pub(crate) fn socket(fd: OwnedFd) -> io::Result<Self> {
         Self::new(Target::Socket(quiet(fd)?))
     }
 
-    /// The pipe of a child of ours.
+    /// Takes the pipe of a child of ours.
     pub(crate) fn own_pipe(fd: OwnedFd) -> io::Result<Self> {
         fd::set_nonblocking(fd.as_fd())?;
         Self::other(fd, How::Write)
     }
 
-    /// A descriptor of the host, of any kind. Its flags stay as they are.
+    /// Takes a descriptor of the host, of any kind. Its flags are not changed.
     pub(crate) fn given(fd: OwnedFd) -> io::Result<Self> {
         match fd::kind(fd.as_fd())? {
             Kind::Socket => Self::other(quiet(fd)?, How::Send),
@@ -88,7 +94,8 @@ impl WriteEnd {
         })
     }
 
-    /// Writes until everything is written or the deadline passes, and returns how much went out. Tries once even after the deadline.
+    /// Writes until all bytes are written or the deadline passes. Returns how many were written.
+    /// Tries once even after the deadline.
     pub(crate) fn write(&self, bytes: &[u8], deadline: Instant) -> io::Result<usize> {
         match &self.target {
             Target::Socket(fd) => self.write_to(fd, None, How::Send, bytes, deadline),
@@ -151,12 +158,14 @@ impl WriteEnd {
         }
     }
 
-    /// Ends it: a write in progress fails, later ones fail at once, and the peer finds the end of the stream.
+    /// Ends the stream: a write in progress fails, later ones fail at once, and the peer sees the
+    /// end.
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::SeqCst);
         match &self.target {
             Target::Socket(fd) => fd::shut(fd.as_fd(), Shutdown::Write),
             Target::Other { fd, wake, .. } => {
+                // Before the lock, which a waiting writer holds.
                 wake.fire();
                 drop(lock(fd).take());
             }
@@ -167,8 +176,8 @@ impl WriteEnd {
         self.ended.load(Ordering::SeqCst)
     }
 
-    /// Whether the reader has left something of what was written unread, also when it has closed its end meanwhile. `None` where the
-    /// system can't tell.
+    /// Whether the reader has left a part unread, even if it has closed its end meanwhile. `None`
+    /// where the system can't tell.
     pub(crate) fn has_unread(&self) -> Option<bool> {
         let unread = match &self.target {
             Target::Socket(fd) => self.unread_in_socket(fd)?,
@@ -185,7 +194,8 @@ impl WriteEnd {
         Some(unread > 0 || self.refused.load(Ordering::SeqCst))
     }
 
-    /// A Unix socket that is closed with unread input resets the connection, and forgets the input.
+    /// Returns the unread bytes in a socket. A Unix socket that is closed with unread input resets
+    /// the connection and drops the input, so a reset counts as refused.
     fn unread_in_socket(&self, fd: &OwnedFd) -> Option<libc::c_int> {
         let unread = unread::in_socket(fd)?;
         if unread::was_reset(fd) {
@@ -195,25 +205,27 @@ impl WriteEnd {
     }
 }
 
-/// How much of what was written the reader has not read yet.
+/// How much of the written data the reader has not read yet.
 #[cfg(target_os = "linux")]
 mod unread {
     use std::os::fd::{AsRawFd, OwnedFd};
 
     use super::option;
 
-    /// Memory that unread messages take, in bytes. Only a Unix socket knows of its reader: TCP counts what is not acknowledged.
+    /// Returns the memory of unread messages, in bytes. Only a Unix socket knows it; TCP counts
+    /// unacknowledged bytes.
     pub(super) fn in_socket(fd: &OwnedFd) -> Option<libc::c_int> {
         (option(fd, libc::SO_DOMAIN)? == libc::AF_UNIX).then_some(())?;
         asked(fd, libc::TIOCOUTQ)
     }
 
-    /// Either end of a pipe tells it.
+    /// Returns the unread bytes. Either end of a pipe can tell.
     pub(super) fn in_pipe(fd: &OwnedFd) -> Option<libc::c_int> {
         asked(fd, libc::FIONREAD)
     }
 
-    /// Tells it once: asking clears the error.
+    /// Whether the connection was reset. Returns true only once, because the query clears the
+    /// error.
     pub(super) fn was_reset(fd: &OwnedFd) -> bool {
         option(fd, libc::SO_ERROR) == Some(libc::ECONNRESET)
     }
@@ -226,7 +238,7 @@ mod unread {
     }
 }
 
-/// How much of what was written the reader has not read yet.
+/// How much of the written data the reader has not read yet.
 #[cfg(target_vendor = "apple")]
 mod unread {
     use std::os::fd::OwnedFd;
@@ -241,13 +253,14 @@ mod unread {
         None
     }
 
-    /// Tells it once: asking clears the error.
+    /// Whether the connection was reset. Returns true only once, because the query clears the
+    /// error.
     pub(super) fn was_reset(fd: &OwnedFd) -> bool {
         option(fd, libc::SO_ERROR) == Some(libc::ECONNRESET)
     }
 }
 
-/// Elsewhere the system does not tell.
+/// On other systems this is unknown.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 mod unread {
     use std::os::fd::OwnedFd;
@@ -265,7 +278,7 @@ mod unread {
     }
 }
 
-/// A socket option whose value is an int.
+/// Returns a socket option with an int value.
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]
 fn option(fd: &OwnedFd, name: libc::c_int) -> Option<libc::c_int> {
     let mut value: libc::c_int = 0;
@@ -291,7 +304,7 @@ fn write_once(fd: &OwnedFd, how: How, bytes: &[u8]) -> io::Result<usize> {
         How::WriteLittle if is_writable(fd)? => bytes.len().min(libc::PIPE_BUF),
         How::WriteLittle => return Err(io::ErrorKind::WouldBlock.into()),
     };
-    // SAFETY: the descriptor is open and at least that many bytes are there.
+    // SAFETY: the descriptor is open and the buffer has at least that many bytes.
     let count = unsafe {
         match how {
             How::Send => libc::send(raw, bytes.as_ptr().cast(), len, flags),
@@ -311,14 +324,14 @@ fn quiet(fd: OwnedFd) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Here there is no flag for a single send.
+/// Apple systems have no flag for a single send.
 #[cfg(target_vendor = "apple")]
 fn quiet(fd: OwnedFd) -> io::Result<OwnedFd> {
     no_sigpipe(fd.as_fd())?;
     Ok(fd)
 }
 
-/// Has writes to a socket fail with an error and without a signal.
+/// Sets SO_NOSIGPIPE: writes to the socket fail with an error instead of a signal.
 #[cfg(target_vendor = "apple")]
 pub(super) fn no_sigpipe(fd: std::os::fd::BorrowedFd<'_>) -> io::Result<()> {
     let on: libc::c_int = 1;
@@ -388,7 +401,7 @@ mod tests {
         assert_eq!(end.has_unread(), None);
     }
 
-    // How pipes are written where they can't be opened again.
+    // This is how pipes are written that can't be opened again.
     #[test]
     fn a_shared_blocking_pipe_heeds_the_deadline_and_the_end() {
         let (mut reader, writer) = io::pipe().expect("there are descriptors");

@@ -1,11 +1,11 @@
-//! One connection, whoever has it at the moment.
+//! One connection, whichever thread owns it.
 //!
-//! A client that ends its side (`shutdown(SHUT_WR)`) while its request is in hand says that it
-//! sends nothing more. One that closes its socket looks the same, until something is sent to it:
-//! then its system answers with a reset. So after a moment the listener sends something that means
-//! nothing: on a stream what is written there while it is quiet, and before a response the interim
-//! response 100, which clients ignore unless they wait for it (RFC 9110, section 15.2.1). HTTP/1.0
-//! knows no interim responses: there the end shows when the response is sent.
+//! **Probes.** A client that half-closes (`shutdown(SHUT_WR)`) while its request is in flight sends
+//! nothing more, but may still read. A client that closes its socket looks just like it until
+//! something is sent: then its system answers with a reset. So after a moment the listener sends
+//! bytes that mean nothing. On a stream, these are the bytes that fill its quiet times. Before a
+//! response, it is the interim response 100, which clients ignore unless they wait for it (RFC
+//! 9110, section 15.2.1). HTTP/1.0 has no interim responses: there, only the response shows it.
 
 mod responding;
 mod serving;
@@ -32,124 +32,145 @@ use crate::sync::{Condvar, Mutex};
 use crate::transport::http::ResponseHead;
 use crate::transport::sys::tcp::{self, Registered};
 
-/// Pieces that follow each other within this time go out together, at its end or when there are many bytes of them: a system call for each
-/// would cost more than all the rest.
+/// A piece of a stream that follows another one within this time is delayed, like Nagle's algorithm
+/// does. The pieces are sent together at the end of it, or when many bytes have gathered: one
+/// system call for each piece would cost more than everything else.
 const TOGETHER: Duration = Duration::from_micros(500);
 const TOGETHER_BYTES: usize = 16 << 10;
 
-/// How soon after the end of the client's side it is found out whether the client has gone, and how
-/// often again after that.
+/// How long after a half-close the first probe is sent, the time between later ones, and the most
+/// interim responses that are sent as probes.
 const FIRST_PROBE: Duration = Duration::from_millis(500);
 const NEXT_PROBE: Duration = Duration::from_secs(15);
 const PROBES: u8 = 4;
 
-/// How much is read, and thrown away, of a client that goes on sending then.
+/// How many bytes of a client are read and discarded during a lingering close.
 const PARTING_BYTES: u32 = 1 << 20;
 
-/// What the service wants to have run.
+/// A callback that the service has registered.
 pub(super) type Callback = Box<dyn FnOnce() + Send>;
 
+/// A client connection of a listener.
 pub(super) struct Conn {
     pub(super) socket: Registered<TcpStream>,
-    /// Its own address, if that is not the listener's.
+    /// The local address, if it is not the listener's.
     elsewhere: Option<Box<SocketAddr>>,
     pub(super) remote: SocketAddr,
-    /// The client at that address.
+    /// The client at the remote address.
     pub(super) client: Client,
     shared: Arc<Shared>,
-    /// Held for moments, and for sends that don't wait; never while code of the service runs. The locks of [`Shared`] are taken inside.
+    /// Held briefly, also over sends that don't block; never while code of the service runs, which
+    /// could lock the connection again (deadlock). Lock order: before the locks of [`Shared`].
+    ///
+    /// Invariant: the worker that returns from the service and the thread that ends the response
+    /// each take this lock as they finish. The first one leaves a mark: the worker
+    /// [`Owner::Exchange`], the other thread no `exchange`. The second one finds the mark and
+    /// continues with the connection. So exactly one of them does.
     state: Mutex<State>,
-    /// There is room for more again, or the connection is over.
+    /// Notified when the outbox has room again, or the connection is closed.
     room: Condvar,
 }
 
-/// Who has a connection: see the picture in the module above.
+/// The owner of a connection: see the diagram in the module above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
+    /// The poller waits for input.
     Poller,
+    /// In the worker pool's queues.
     Queue,
+    /// A worker reads from it or runs the service for it.
     Worker,
+    /// The service has returned and the response is not complete. The thread that ends it
+    /// continues.
     Exchange,
+    /// In lingering close: the poller discards input until the client closes.
     Parting,
+    /// Closed.
     Nobody,
 }
 
+/// Guarded by [`Conn::state`].
 struct State {
     owner: Owner,
-    /// The request in hand, until its response is out.
+    /// The request in flight, until its response is sent.
     exchange: Option<Exchange>,
-    /// Counts the requests, and what it was when the poller last looked: if it is the same, the request is older than a tick.
+    /// The number of requests so far, and its value at the poller's last check. Equal values mean
+    /// that the request is older than a tick.
     exchanges: u32,
     seen: u32,
-    /// What came of the next request, unless a worker has it.
+    /// The part of the next request that has arrived, unless a worker holds it.
     intake: Option<Box<Intake>>,
-    /// What the client did not read yet, from `sent` on.
+    /// Output that the client has not read yet, from `sent` on.
     outbox: Vec<u8>,
     sent: usize,
-    /// How much of it is counted in [`Shared::unsent`]: all, when the lock is given back.
+    /// How many bytes of it are counted in [`Shared::unsent`]. Invariant: all of them, whenever the
+    /// lock is released.
     counted: usize,
-    /// What is in the outbox was not sent yet because more may follow, and is to be at this time.
+    /// When the outbox is to be sent, if it is delayed because more pieces may follow.
     together_until: Option<Instant>,
-    /// Since when the client reads nothing of it; or since when the connection is idle, or parting.
+    /// The start of the current wait: for the client to read, while idle, or in lingering close.
     since: Instant,
-    /// The client has ended its side: it sends nothing more.
+    /// The client has half-closed the connection: it sends nothing more.
     half_closed: bool,
-    /// How readily it gives way, as the table knows.
+    /// The displacement rank that the table has.
     rank: Option<Rank>,
     /// No further request is read.
     closes: bool,
-    /// How much may still be thrown away.
+    /// How many more bytes may be discarded in a lingering close.
     parting_bytes: u32,
-    /// Whether the poller looks at each tick.
+    /// Whether the poller checks it in each tick.
     listed: bool,
-    /// When it looks otherwise.
+    /// The time of the poller's next check, if one is scheduled.
     timed: Option<Instant>,
 }
 
+/// A request in flight and its response.
 #[derive(Default)]
 struct Exchange {
     gone: Option<Callback>,
-    /// Whether the poller would notice that the client goes away.
+    /// Whether the poller waits for events that show that the client has gone.
     watched: bool,
-    /// The client has sent more already, so that only asking tells whether it has gone.
+    /// The client has pipelined more input, so no event shows that it has gone; the poller must
+    /// check.
     pipelined: bool,
-    /// What begins the response, and when, unless it has begun by then.
+    /// The callback that begins the response if it has not begun by then.
     silence: Option<(Instant, Callback)>,
-    /// Its body comes in pieces.
+    /// The response is a stream that has begun.
     begun: bool,
-    /// Nothing more comes of it, only what is kept has to go out.
+    /// The response is complete; only the outbox has to be sent.
     ended: bool,
     quiet: Option<Quiet>,
-    /// When something of its body was last sent.
+    /// When a part of the body was last sent.
     pushed: Option<Instant>,
-    /// When something is sent to a client that has ended its side, to see whether it has gone, and
-    /// how often that was done.
+    /// When the next probe is sent to a client that has half-closed, and how many were sent.
     probe: Option<Instant>,
     probes: u8,
 }
 
-/// What to write when nothing was written for so long.
+/// The bytes to send when a stream was quiet for a period.
 struct Quiet {
     period_ms: u32,
     bytes: &'static [u8],
     is_chunked: bool,
 }
 
-/// What has to be done once the lock is given back.
+/// Actions for the time after the connection's lock is released. They run code of the service, or
+/// start threads.
 #[must_use]
 #[derive(Default)]
 pub(super) struct Later {
     hands: Hands,
-    /// To be told that the client has gone.
+    /// To be called because the client has gone.
     gone: Option<Callback>,
-    /// To begin the response.
+    /// To be called to begin the response.
     silence: Option<Callback>,
-    /// To be dropped only: what it holds may come from the service.
+    /// Only to be dropped: its callbacks may own values of the service.
     _over: Option<Exchange>,
 }
 
 impl Later {
-    /// On a thread that may hold locks of the service: the poller tells it.
+    /// Runs the actions from a thread that may hold locks of the service: the poller calls the
+    /// callbacks.
     pub(super) fn settle(self, shared: &Arc<Shared>) {
         shared.start(self.hands);
         for callback in self.gone.into_iter().chain(self.silence) {
@@ -157,7 +178,7 @@ impl Later {
         }
     }
 
-    /// On the poller's thread.
+    /// Runs the actions on the poller's thread.
     pub(super) fn settle_here(self, shared: &Arc<Shared>) {
         shared.start(self.hands);
         for callback in self.gone.into_iter().chain(self.silence) {
@@ -166,16 +187,16 @@ impl Later {
     }
 }
 
-/// Who goes on when the service has returned.
+/// The thread that continues with the connection after the service has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// The worker that served.
+    /// The worker that ran the service.
     Mine,
-    /// Somebody else, or nobody.
+    /// Another thread, or none.
     Over,
 }
 
-/// What a connection is doing, for [`HttpStats`](super::HttpStats).
+/// The activity of a connection, for [`HttpStats`](super::HttpStats).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
     Nothing,
@@ -193,7 +214,7 @@ impl fmt::Debug for Conn {
 }
 
 impl Conn {
-    /// A new connection, which the poller has and looks at.
+    /// Creates a new connection, which the poller owns and checks.
     pub(super) fn new(
         socket: Registered<TcpStream>,
         remote: SocketAddr,
@@ -230,7 +251,7 @@ impl Conn {
         }
     }
 
-    /// The address that the client reached.
+    /// Returns the local address that the client connected to.
     pub(super) fn local(&self) -> SocketAddr {
         self.elsewhere
             .as_deref()
@@ -264,19 +285,19 @@ impl Conn {
     }
 }
 
-/// What all of them are made of; under the lock.
+/// Building blocks. The caller holds the lock.
 impl Conn {
     fn enqueue(self: &Arc<Self>, state: &mut State, later: &mut Later) {
         state.owner = Owner::Queue;
         self.rank(state);
         match self.shared.crew.push(Arc::clone(self), &self.client) {
             Ok(hands) => later.hands = hands,
-            // The listener has closed.
+            // The pool was stopped: the listener has closed.
             Err(_) => drop(self.over(state)),
         }
     }
 
-    /// Tells the table how readily the connection gives way, if that has changed.
+    /// Updates the displacement rank in the table, if it has changed.
     fn rank(&self, state: &mut State) {
         let rank = match (state.owner, &state.intake) {
             (Owner::Parting, _) => Some(Rank::Parting),
@@ -291,7 +312,7 @@ impl Conn {
         }
     }
 
-    /// Sends as much as there is room for, behind what waits already, and keeps the rest.
+    /// Sends as much as the socket takes without blocking, after the outbox, and keeps the rest.
     fn push(&self, state: &mut State, parts: &[&[u8]]) -> io::Result<()> {
         if state.together_until.is_none() && parts.iter().all(|part| part.is_empty()) {
             return Ok(());
@@ -308,7 +329,8 @@ impl Conn {
         self.keep(state, &rest_of(parts, sent))
     }
 
-    /// Keeps a piece for a moment if one was sent just now, so that it goes out with those that follow. Returns whether it did.
+    /// Delays a piece if another one was sent just now, so that it is sent with the next ones.
+    /// Returns whether it did.
     fn hold(&self, state: &mut State, parts: &[&[u8]], now: Instant) -> bool {
         let len: usize = parts.iter().map(|part| part.len()).sum();
         let Some(exchange) = &state.exchange else {
@@ -335,7 +357,7 @@ impl Conn {
         true
     }
 
-    /// Sends what was held back.
+    /// Sends delayed pieces.
     fn send_together(&self, state: &mut State) -> io::Result<()> {
         state.together_until = None;
         state.since = Instant::now();
@@ -357,7 +379,7 @@ impl Conn {
         Ok(())
     }
 
-    /// Counts what has become of the outbox.
+    /// Updates the listener's count of unsent bytes.
     fn count(&self, state: &mut State) {
         let before = std::mem::replace(&mut state.counted, state.outbox.len());
         let unsent = &self.shared.unsent;
@@ -368,7 +390,7 @@ impl Conn {
         }
     }
 
-    /// Sends what waits, as far as there is room.
+    /// Sends as much of the outbox as the socket takes without blocking.
     fn flush(&self, state: &mut State) -> io::Result<()> {
         if state.outbox.is_empty() {
             return Ok(());
@@ -392,7 +414,7 @@ impl Conn {
         Ok(())
     }
 
-    /// The response is complete; what is kept of it has still to go out.
+    /// Completes the response. Its unsent part stays in the outbox.
     fn end(self: &Arc<Self>, state: &mut State, closes: bool) -> Later {
         let mut later = Later::default();
         state.closes |= closes;
@@ -408,7 +430,8 @@ impl Conn {
         later
     }
 
-    /// The response is out. A worker that is still in the service goes on when it comes back; otherwise the next request is looked for.
+    /// Continues after the response is sent. A worker that is still in the service continues when
+    /// it returns. Otherwise the connection is passed to the queue or the poller, or is closed.
     fn conclude(self: &Arc<Self>, state: &mut State, later: &mut Later) {
         let is_pipelined = state.exchange.as_ref().is_some_and(|it| it.pipelined);
         later._over = state.exchange.take();
@@ -418,13 +441,13 @@ impl Conn {
         if state.closes || self.shared.is_closing() {
             self.part(state);
         } else if state.intake.is_some() {
-            // What is here already raises no event.
+            // Input that is already in memory raises no event.
             self.enqueue(state, later);
             self.attend(state);
         } else if state.half_closed && !is_pipelined {
             drop(self.over(state));
         } else {
-            // Behind the end of its side nothing more comes, but what has come is served.
+            // After a half-close nothing more arrives, but requests that have arrived are served.
             state.half_closed = false;
             state.owner = Owner::Poller;
             state.since = Instant::now();
@@ -436,12 +459,13 @@ impl Conn {
 
     fn say_no(&self, state: &mut State, refusal: &Refusal) {
         self.shared.count_refused();
-        // What does not go out at once is not worth waiting for.
+        // The client is closed anyway; the listener does not wait to send the refusal.
         _ = tcp::send(self.socket.get(), &[&refusal_text(refusal)]);
         self.part(state);
     }
 
-    /// Nothing more is said: the client has a while to read and to close.
+    /// Begins a lingering close: shuts the sending side down, and gives the client time to read the
+    /// response and to close.
     fn part(&self, state: &mut State) {
         if state.half_closed {
             drop(self.over(state));
@@ -456,7 +480,7 @@ impl Conn {
         self.attend(state);
     }
 
-    /// The connection has ended. Its descriptor is closed when the last one who has it lets go.
+    /// Closes the connection. Its descriptor is closed when the last reference is dropped.
     #[must_use = "what it holds is dropped without the lock"]
     fn over(&self, state: &mut State) -> Option<Exchange> {
         if state.owner != Owner::Nobody {
@@ -481,12 +505,12 @@ impl Conn {
         let waits = !state.outbox.is_empty() && state.together_until.is_none();
         let writable = state.exchange.is_some() && waits;
         if self.socket.arm(readable, writable).is_err() {
-            // Without events only reads and writes tell of the end, so let it come.
+            // Without events only a read or a write would show the end, so end the connection.
             tcp::shut(self.socket.get().as_fd(), Shutdown::Both);
         }
     }
 
-    /// Has the poller look, unless it does anyway.
+    /// Has the poller check the connection, unless it does so in each tick anyway.
     fn attend(&self, state: &mut State) {
         if !state.listed {
             state.listed = true;
@@ -494,7 +518,7 @@ impl Conn {
         }
     }
 
-    /// The same, if it would come too late otherwise.
+    /// Has the poller check the connection if its next check would be after the deadline.
     fn look_for_deadline(&self, state: &mut State) {
         if state.listed {
             return;
@@ -507,7 +531,7 @@ impl Conn {
 }
 
 impl State {
-    /// Appends to the outbox; nothing, if there is no memory for all of it.
+    /// Appends to the outbox. Appends nothing when there is not enough memory.
     fn append(&mut self, parts: &[&[u8]]) -> io::Result<()> {
         let len = parts.iter().map(|part| part.len()).sum();
         self.outbox
@@ -519,12 +543,12 @@ impl State {
         Ok(())
     }
 
-    /// How many bytes wait to be sent.
+    /// Returns the number of bytes that wait to be sent.
     fn kept(&self) -> usize {
         self.outbox.len() - self.sent
     }
 
-    /// Whether the whole response has gone out.
+    /// Whether the whole response has been sent.
     fn is_out(&self) -> bool {
         self.outbox.is_empty()
             && self
@@ -534,7 +558,7 @@ impl State {
     }
 }
 
-/// What is left of the parts when so many bytes were sent.
+/// Returns the parts without the first `sent` bytes.
 fn rest_of<'a>(parts: &[&'a [u8]], mut sent: usize) -> [&'a [u8]; tcp::MAX_PARTS] {
     let mut rest = [&[][..]; tcp::MAX_PARTS];
     for (left, part) in rest.iter_mut().zip(parts) {

@@ -1,4 +1,4 @@
-//! What the response to the request in hand does with its connection, from whatever thread.
+//! How a response uses its connection. Any thread may call these functions.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,11 +9,12 @@ use crate::sync::MutexGuard;
 use crate::transport::http::listener::shared::Shared;
 use crate::transport::sys::tcp;
 
-/// How long a whole response waits for a client that reads, without and with progress, before the poller goes on with it.
+/// How long a whole response waits for a client that reads: at most `MOMENT` without progress and
+/// `MOMENTS` in all. Then the poller sends the rest.
 const MOMENT: Duration = Duration::from_millis(20);
 const MOMENTS: Duration = Duration::from_millis(200);
 impl Conn {
-    /// The state, if the response can still be sent.
+    /// Locks the state. Fails when the response can't be sent any more.
     fn for_response(&self) -> Result<MutexGuard<'_, State>> {
         let state = self.state.lock();
         match (state.owner, &state.exchange) {
@@ -22,7 +23,8 @@ impl Conn {
         }
     }
 
-    /// Sends a whole response; the connection is closed behind it if `closes`.
+    /// Sends a whole response. If `closes`, the connection is closed after it. Blocks for at most
+    /// [`MOMENTS`].
     pub(in super::super) fn respond(self: &Arc<Self>, parts: &[&[u8]], closes: bool) -> Result<()> {
         let (mut sent, mut patient_until) = (0, None);
         loop {
@@ -34,7 +36,7 @@ impl Conn {
             let whole = sent == parts.iter().map(|part| part.len()).sum::<usize>();
             let now = (!whole).then(Instant::now);
             if let Some(now) = now {
-                // Nothing else may come in between.
+                // No probe may be sent in the middle of the response.
                 if let Some(exchange) = &mut state.exchange {
                     exchange.probes = PROBES;
                 }
@@ -58,7 +60,7 @@ impl Conn {
         }
     }
 
-    /// Sends the beginning of a response whose body comes in pieces.
+    /// Sends the head of a stream, and the first part of its body.
     pub(in super::super) fn begin(
         &self,
         parts: &[&[u8]],
@@ -84,7 +86,8 @@ impl Conn {
         Ok(())
     }
 
-    /// Sends a piece, or waits until there is room for it; see [`ResponseWriter::write`](crate::transport::http::ResponseWriter::write).
+    /// Sends a piece, or waits until there is room for it; see
+    /// [`ResponseWriter::write`](crate::transport::http::ResponseWriter::write).
     pub(in super::super) fn write(
         self: &Arc<Self>,
         parts: &[&[u8]],
@@ -103,7 +106,7 @@ impl Conn {
             let sent = match state.together_until {
                 None => self.flush(&mut state),
                 Some(_) if fits(&state) => Ok(()),
-                // That it was held back does not say that the client reads too slowly.
+                // A piece that is only delayed does not mean that the client reads slowly.
                 Some(_) => self.send_together(&mut state),
             };
             if sent.is_err() {
@@ -136,7 +139,7 @@ impl Conn {
         Ok(true)
     }
 
-    /// Ends a body that came in pieces.
+    /// Ends a stream.
     pub(in super::super) fn finish(self: &Arc<Self>, last: &[u8], closes: bool) -> Result<()> {
         let mut state = self.for_response()?;
         if self.push(&mut state, &[last]).is_err() {
@@ -148,7 +151,7 @@ impl Conn {
         Ok(())
     }
 
-    /// Ends the connection so that the client sees that something is missing.
+    /// Resets the connection, so that the client sees that the response is incomplete.
     pub(in super::super) fn break_off(&self) {
         let mut state = self.state.lock();
         if state.owner == Owner::Nobody || state.exchange.is_none() {
@@ -178,7 +181,7 @@ impl Conn {
         }
     }
 
-    /// Has the poller run what begins the response, unless it has begun by then.
+    /// Has the poller call `callback`, which begins the response, unless it has begun by then.
     pub(in super::super) fn on_silence(&self, after: Duration, callback: Callback) {
         let Some(at) = Instant::now().checked_add(after) else {
             return;
@@ -193,7 +196,8 @@ impl Conn {
         drop(replaced);
     }
 
-    /// The connection is lost: the poller tells so, because this thread may hold locks of the service.
+    /// Closes a lost connection. The poller calls the gone-callback, because this thread may hold
+    /// locks of the service.
     fn fail<T>(&self, mut state: MutexGuard<'_, State>) -> Result<T> {
         let gone = self.over(&mut state).and_then(|exchange| exchange.gone);
         drop(state);

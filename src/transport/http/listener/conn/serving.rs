@@ -1,4 +1,4 @@
-//! What the worker that has a connection does with it.
+//! How the worker that owns a connection uses it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,7 +10,8 @@ use crate::transport::http::listener::intake::Intake;
 use crate::transport::sys::tcp;
 
 impl Conn {
-    /// Takes it off the queue, with what has come of a request.
+    /// Takes the connection off the queue, with the part of a request that has arrived. Returns
+    /// false if the connection was closed meanwhile.
     pub(in super::super) fn take(&self, intake: &mut Intake) -> bool {
         let mut state = self.state.lock();
         if state.owner != Owner::Queue {
@@ -24,11 +25,11 @@ impl Conn {
         true
     }
 
-    /// A request begins.
+    /// Begins a request. Returns false if the connection was closed meanwhile.
     pub(in super::super) fn open(&self, is_http10: bool) -> bool {
         let mut state = self.state.lock();
         state.exchanges = state.exchanges.wrapping_add(1).max(1);
-        // Whether the client has ended its side shows again while this one is watched.
+        // A half-close is detected again when the client of this request is watched.
         state.half_closed = false;
         state.exchange = Some(Exchange {
             probes: if is_http10 { PROBES } else { 0 },
@@ -37,7 +38,8 @@ impl Conn {
         state.owner == Owner::Worker
     }
 
-    /// The service has returned. If the response is not out yet, whoever ends it goes on with what is left in `intake`.
+    /// Called when the service has returned. If the response is not complete, the thread that ends
+    /// it continues with the input that is left in `intake`.
     pub(in super::super) fn served(&self, intake: &mut Intake) -> Turn {
         let mut state = self.state.lock();
         if state.owner != Owner::Worker {
@@ -55,7 +57,7 @@ impl Conn {
         Turn::Mine
     }
 
-    /// Nothing comes: the poller gets it, with what has come of a request.
+    /// Passes the connection to the poller, with the part of a request that has arrived.
     pub(in super::super) fn rest(&self, intake: &mut Intake) {
         let mut state = self.state.lock();
         if state.owner != Owner::Worker {
@@ -65,7 +67,7 @@ impl Conn {
             drop(self.over(&mut state));
             return;
         }
-        // Until its first byte a new connection is as old as it is.
+        // Until its first byte a new connection keeps its age: the first-byte timeout goes on.
         if !intake.is_empty() || state.exchanges > 0 {
             state.since = Instant::now();
         }
@@ -79,12 +81,13 @@ impl Conn {
         self.attend(&mut state);
     }
 
-    /// The same between requests.
+    /// Passes an idle connection to the poller.
     pub(in super::super) fn let_go(&self) {
         self.rest(&mut Intake::default());
     }
 
-    /// Others wait: it stands behind them if there is something to be served already.
+    /// Moves the connection to the end of the queue if it has a request already, else to the
+    /// poller.
     pub(in super::super) fn stand_behind(self: &Arc<Self>, intake: &mut Intake) {
         if intake.is_empty() {
             self.rest(intake);
@@ -100,8 +103,8 @@ impl Conn {
         later.settle(&self.shared);
     }
 
-    /// Its request takes a handler, or is large, and its client holds enough permits: it waits for
-    /// one.
+    /// Queues the request until its client may have a permit, or answers it with 503. It needs a
+    /// handler, or has a large body.
     pub(in super::super) fn wait_for_permit(self: &Arc<Self>, intake: &mut Intake, key: ClientKey) {
         let mut state = self.state.lock();
         let is_here = state.owner == Owner::Worker;
@@ -122,13 +125,13 @@ impl Conn {
         }
     }
 
-    /// Tells a client that waits for it to go on with the body.
+    /// Sends the interim response 100 to a client that waits for it.
     pub(in super::super) fn say_continue(&self) -> bool {
         let text = b"HTTP/1.1 100 Continue\r\n\r\n";
         matches!(tcp::send(self.socket.get(), &[text]), Ok(sent) if sent == text.len())
     }
 
-    /// Answers a request that is not served, and parts.
+    /// Answers a request that is not served, and begins a lingering close.
     pub(in super::super) fn refuse(&self, refusal: &Refusal) {
         let mut state = self.state.lock();
         if state.owner == Owner::Worker && state.exchange.is_none() {
@@ -136,7 +139,7 @@ impl Conn {
         }
     }
 
-    /// The client has closed, between requests or in the middle of one.
+    /// Closes the connection: the client has closed it, between requests or in the middle of one.
     pub(in super::super) fn close(&self) {
         let mut state = self.state.lock();
         let over = self.over(&mut state);

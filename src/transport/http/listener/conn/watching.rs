@@ -1,6 +1,6 @@
-//! What the poller does with a connection: when something has happened to it, and when it is time.
+//! How the poller handles a connection: after an event, and when a time has come.
 //!
-//! What is returned is to be settled on its thread.
+//! The poller runs the returned [`Later`] on its own thread.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,29 +10,29 @@ use crate::transport::http::listener::head::Refusal;
 use crate::transport::http::listener::wire;
 use crate::transport::sys::tcp;
 
-/// How long a client may take to close, once nothing more is said to it.
+/// How long a lingering close waits for the client to close.
 const PARTING: Duration = Duration::from_secs(2);
-/// What the poller has to know after a look.
+/// The result of a check for the poller.
 #[must_use]
 pub(in super::super) struct Look {
     pub(in super::super) later: Later,
-    /// Whether to look again at the next tick.
+    /// Whether to check again in the next tick.
     pub(in super::super) is_listed: bool,
-    /// When to look otherwise, and which such time that replaces.
+    /// The time of the next scheduled check, and the time of the check that it replaces.
     pub(in super::super) schedule: Option<Instant>,
     pub(in super::super) instead_of: Option<Instant>,
 }
 
 impl Conn {
-    /// It was accepted: the first request may come.
+    /// Begins to wait for the first request of a new connection.
     pub(in super::super) fn welcome(&self) {
         let mut state = self.state.lock();
         self.rank(&mut state);
         self.arm(&state);
     }
 
-    /// It makes room for another connection, if no request of its is in hand. Returns whether it
-    /// did.
+    /// Closes the connection to make room for another one, unless a request is in flight. Returns
+    /// whether it did.
     pub(in super::super) fn give_way(self: &Arc<Self>) -> (Later, bool) {
         let mut later = Later::default();
         let mut state = self.state.lock();
@@ -40,7 +40,7 @@ impl Conn {
         if !is_parting && state.owner != Owner::Poller {
             return (later, false);
         }
-        // A request is here, and its event on the way.
+        // A request has arrived, and its event is still pending.
         if !is_parting && matches!(tcp::peek(self.socket.get()), Ok(Some(true))) {
             self.enqueue(&mut state, &mut later);
             return (later, false);
@@ -48,14 +48,14 @@ impl Conn {
         if state.intake.is_some() {
             let text = "too many connections (max_connections): try again later";
             let refusal = Refusal::new(503, text);
-            // What does not go out at once is not worth waiting for.
+            // The listener does not wait to send the refusal.
             _ = tcp::send(self.socket.get(), &[&refusal_text(&refusal)]);
         }
         drop(self.over(&mut state));
         (later, true)
     }
 
-    /// Something has happened to it. Returns whether it has to be looked at from now on.
+    /// Handles an event. Returns whether the poller has to check it in each tick from now on.
     pub(in super::super) fn ready(self: &Arc<Self>, readable: bool, lost: bool) -> (Later, bool) {
         let mut later = Later::default();
         let mut state = self.state.lock();
@@ -81,7 +81,7 @@ impl Conn {
         (later, is_new)
     }
 
-    /// A tick, or a time that was asked for.
+    /// Checks the connection: in a tick, or at a scheduled time.
     pub(in super::super) fn look(self: &Arc<Self>, now: Instant) -> Look {
         let mut later = Later::default();
         let mut state = self.state.lock();
@@ -131,7 +131,7 @@ impl Conn {
         }
     }
 
-    /// The listener closes: what is idle is closed.
+    /// Closes the connection if it is idle, when the listener begins to close.
     pub(in super::super) fn close_if_idle(&self) {
         let mut state = self.state.lock();
         if state.owner == Owner::Poller {
@@ -141,7 +141,7 @@ impl Conn {
         }
     }
 
-    /// The listener has closed.
+    /// Closes the connection, when the listener has closed.
     pub(in super::super) fn cut(&self) -> Later {
         let mut later = Later::default();
         let mut state = self.state.lock();
@@ -149,7 +149,7 @@ impl Conn {
         later
     }
 
-    /// Nobody is there to serve what it waits for.
+    /// Answers a queued request with 503, because no worker will serve it.
     pub(in super::super) fn turn_away(&self, why: &'static str) {
         let mut state = self.state.lock();
         if state.owner == Owner::Queue {
@@ -157,18 +157,19 @@ impl Conn {
         }
     }
 
-    /// What a new connection over the limit is told.
+    /// Answers a new connection beyond the limit with 503.
     pub(in super::super) fn turn_away_at_once(&self, why: &'static str) {
         let mut state = self.state.lock();
         self.say_no(&mut state, &Refusal::new(503, why));
     }
 
-    /// What it costs that the client does not read: the bytes that wait, times the milliseconds since it last read of them. Who reads has
-    /// little of the one or of the other, whatever its response is. Within the first second only the bytes count, so that a large response which
-    /// has just begun to wait does not have the smaller ones go first.
+    /// Returns the cost of a client that does not read: the waiting bytes, times the milliseconds
+    /// since it last read some of them. A client that reads has a low value in one of the two
+    /// factors. Within the first second only the bytes count. Otherwise smaller responses that have
+    /// waited a little longer would be cut before a large one that has just begun to wait.
     pub(in super::super) fn burden(&self, now: Instant) -> u128 {
         let state = self.state.lock();
-        // What is held back for more to come was not refused by anybody.
+        // Delayed pieces are not unread: the listener has not sent them yet.
         if state.together_until.is_some() {
             return 0;
         }
@@ -176,7 +177,7 @@ impl Conn {
         state.outbox.len() as u128 * idle.as_millis().max(1000)
     }
 
-    /// Too much waits for all clients, and most for this one.
+    /// Resets the connection: too many bytes wait in all outboxes, and most of them in this one.
     pub(in super::super) fn give_up(&self) -> Later {
         let mut later = Later::default();
         let mut state = self.state.lock();
@@ -231,8 +232,8 @@ impl Conn {
         }
     }
 
-    /// Sends something that means nothing to a client that has ended its side: if it has gone, its
-    /// system answers with a reset.
+    /// Probes a client that has half-closed: sends bytes that mean nothing. If the client has gone,
+    /// its system answers with a reset.
     fn probe(&self, state: &mut State, later: &mut Later, now: Instant) {
         let is_empty = state.outbox.is_empty();
         let Some(exchange) = &mut state.exchange else {
@@ -243,13 +244,13 @@ impl Conn {
             return;
         }
         if exchange.begun {
-            // What fills the silence from now on tells as well.
+            // From now on the filler bytes of the stream serve as probes.
             if is_empty {
                 self.fill_silence(state, later, now);
             }
             return;
         }
-        // A stream that would begin later begins now: what is written on it tells as well.
+        // A stream that would begin later begins now. Its filler bytes serve as probes.
         if let Some((_, callback)) = exchange.silence.take() {
             exchange.probe = now.checked_add(NEXT_PROBE);
             later.silence = Some(callback);
@@ -293,7 +294,7 @@ impl Conn {
         }
     }
 
-    /// Something can be read, or the end, while a request is in hand.
+    /// Checks the client when its socket is readable, or at its end, while a request is in flight.
     fn check_client(&self, state: &mut State, later: &mut Later, now: Instant) {
         match tcp::peek(self.socket.get()) {
             Ok(Some(true)) => {
@@ -307,7 +308,7 @@ impl Conn {
         }
     }
 
-    /// The client sends nothing more. Whether it has gone is found out a moment later.
+    /// Notes that the client has half-closed, and schedules the first probe.
     fn client_ended_its_side(&self, state: &mut State, now: Instant) {
         state.half_closed = true;
         if let Some(exchange) = &mut state.exchange {
@@ -316,14 +317,15 @@ impl Conn {
         self.attend(state);
     }
 
-    /// The connection is lost.
+    /// Closes a lost connection.
     fn vanish(&self, state: &mut State, later: &mut Later) {
         if let Some(mut exchange) = self.over(state) {
             later.gone = exchange.gone.take().or_else(|| later.gone.take());
         }
     }
 
-    /// What a client still sends that is not read any more must not make the system reset the connection before the client has read ours.
+    /// Discards input during a lingering close. Unread input would make the system send a reset,
+    /// and the client could lose the response.
     fn throw_away(&self, state: &mut State) {
         let mut scratch = Vec::new();
         match tcp::receive(self.socket.get(), &mut scratch, 16 << 10, false) {
