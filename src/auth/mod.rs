@@ -19,9 +19,10 @@
 //! **Secrets** are of the type [`Secret`] wherever they stay, and appear in no error, log line or debug output. They go to the authorization
 //! server over HTTPS, or on this machine.
 //!
-//! Connections over stdio and other streams have nothing to do with it: credentials for those come from the environment (M-AUTH-B-02).
+//! Connections over stdio and other streams have nothing to do with it: credentials for those come from the environment.
 //!
 //! Spec: Base Protocol, "Authorization" (2025-03-26 and later), with its extensions.
+// M-AUTH-B-02
 
 mod browser;
 mod builder;

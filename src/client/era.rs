@@ -80,7 +80,8 @@ impl fmt::Debug for EraMemory {
     }
 }
 
-/// The part of an address that a verdict on the era holds for: of a URL the origin, whatever the path (M-VER-C-09).
+/// The part of an address that a verdict on the era holds for: of a URL the origin, whatever the path.
+// M-VER-C-09
 pub(super) fn holder(address: &str) -> &str {
     let is_url = address.starts_with("http://") || address.starts_with("https://");
     let Some((scheme, rest)) = address.split_once("://").filter(|_| is_url) else {

@@ -273,7 +273,8 @@ impl Client {
     }
 }
 
-/// Whether a server may ask during a call of this method (M-MRTR-S-02).
+/// Whether a server may ask during a call of this method.
+// M-MRTR-S-02
 fn may_ask(method: &str) -> bool {
     [
         method::TOOLS_CALL,

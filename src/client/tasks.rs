@@ -64,7 +64,8 @@ enum Called {
 /// A task of a server: a call that goes on behind its answer.
 ///
 /// Dropping it does nothing to the task. Whoever keeps the [id](Self::id) can go on later, in another process too, with
-/// [`Client::task`], for as long as the server keeps the task. One that was cancelled may be gone at once (L-TASK-B-20).
+/// [`Client::task`], for as long as the server keeps the task. One that was cancelled may be gone at once.
+// L-TASK-B-20
 #[derive(Clone, Debug)]
 pub struct TaskHandle {
     client: Client,

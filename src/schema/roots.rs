@@ -1,9 +1,10 @@
 //! Roots: the places in the client's file system that a server may look at.
 //!
 //! The specification deprecates them in 2026-07-28: new servers had better take paths as arguments of their tools, as addresses of
-//! resources, or from their settings (M-ROOT-X-01, M-ROOT-X-02).
+//! resources, or from their settings.
 //!
 //! Spec: Client Features, "Roots" (every revision; deprecated in 2026-07-28).
+// M-ROOT-X-01, M-ROOT-X-02
 
 use std::path::{Component, Path};
 

@@ -1,8 +1,9 @@
 //! Sampling: a server uses the client's model.
 //!
-//! The specification deprecates it in 2026-07-28: new servers had better call a provider of models themselves (M-SAMP-X-01, M-SAMP-X-02).
+//! The specification deprecates it in 2026-07-28: new servers had better call a provider of models themselves.
 //!
 //! Spec: Client Features, "Sampling" (every revision; tools since 2025-11-25; deprecated in 2026-07-28).
+// M-SAMP-X-01, M-SAMP-X-02
 
 use serde_json::value::RawValue;
 

@@ -10,10 +10,11 @@
 //!
 //! **A transport of one's own** implements these traits. It has to keep messages whole and in order, carry UTF-8 JSON text unchanged, and
 //! end the receiver when [`Control::close`] is called; its documentation should say how a connection is made, how messages are framed
-//! and what tells the peer that a request was cancelled (M-TRAN-X-03, M-TRAN-X-04, L-STDIO-X-08). A byte stream needs none of that: see
+//! and what tells the peer that a request was cancelled. A byte stream needs none of that: see
 //! [`Stream`], which frames messages as lines.
 //!
 //! Spec: Transports, "Custom Transports" (every revision).
+// M-TRAN-X-03, M-TRAN-X-04, L-STDIO-X-08
 
 #[cfg_attr(
     not(feature = "http-client"),

@@ -8,18 +8,19 @@
 //! With the feature `validation` a validator is built in, and is what servers and clients use unless told otherwise
 //! ([`ServerBuilder::validator`](crate::server::ServerBuilder::validator), [`ClientBuilder::validator`](crate::client::ClientBuilder::validator)).
 //!
-//! **Dialects** of the one that is built in: 2020-12, which is meant where a schema names none, and 2019-09, draft-07, draft-06 and draft-04
-//! (M-JSCH-B-02, L-JSCH-B-02). Another one is an error that names it. `format` says something about a text where its dialect says so: up to
+//! **Dialects** of the one that is built in: 2020-12, which is meant where a schema names none, and 2019-09, draft-07, draft-06 and draft-04.
+//! Another one is an error that names it. `format` says something about a text where its dialect says so: up to
 //! draft-07.
 //!
 //! **Nothing is fetched.** A `$ref` leads to a place in the same schema, or to the schema of a dialect. Another one is an error when the schema
-//! is compiled; there is no setting that has it looked up (M-JSCH-B-08, M-JSCH-B-09).
+//! is compiled; there is no setting that has it looked up.
 //!
 //! **Cost** is bounded by `SchemaLimits`: a schema by size, depth and how many of its parts can apply to one value; a check by time.
 //! Patterns run in linear time. Those with look-around or references back, which can't, are refused in schemas of peers, and stop after a
 //! bounded number of steps in a server's own.
 //!
 //! Spec: Base Protocol, "JSON Schema Usage" (since 2025-11-25); Server Features, Tools, "Output Schema" (since 2025-06-18).
+// M-JSCH-B-02, L-JSCH-B-02, M-JSCH-B-08, M-JSCH-B-09
 
 #[cfg(feature = "validation")]
 mod cost;

@@ -231,7 +231,8 @@ impl Core {
         self.provide(hands);
     }
 
-    /// Queues what ends a request, without waiting. The end of an outlet speaks for itself: the farewell is for shared streams (AMB-04).
+    /// Queues what ends a request, without waiting. The end of an outlet speaks for itself: the farewell is for shared streams.
+    // AMB-04
     pub(in crate::protocol) fn post_last(
         &self,
         exchange: &Exchange,
@@ -270,7 +271,8 @@ impl Core {
 
     /// Tells the peer that nobody waits for a request any more, without waiting for that message to be written.
     ///
-    /// In the modern era, ending an exchange that has a way of its own says it all (M-CANC-C-06).
+    /// In the modern era, ending an exchange that has a way of its own says it all.
+    // M-CANC-C-06
     pub(in crate::protocol) fn send_cancelled(self: &Arc<Self>, id: i64, reason: &str) {
         if self.carrier().is_some() && !self.answers.load(Ordering::Acquire) {
             return;

@@ -49,7 +49,8 @@ pub(crate) fn decode(value: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Visible ASCII, with spaces and tabs inside only (AMB-10); nothing at all too (AMB-09).
+/// Visible ASCII, with spaces and tabs inside only; nothing at all too.
+// AMB-10, AMB-09
 fn is_plain(text: &str) -> bool {
     let bytes = text.as_bytes();
     let inside = |byte: &u8| matches!(byte, 0x20..=0x7E | b'\t');
