@@ -365,7 +365,7 @@ impl Context {
     ///
     /// A modern client says so in each request, and gets none otherwise; a legacy client gets those at or above the level it set with
     /// `logging/setLevel`, or *info* when it set none. `logger` names the part of the server that it comes from, always in the same
-    /// way; `data` is any JSON: put what belongs to the message there (M-LOG-S-07), and nothing that the client must not know. Guards see
+    /// way; `data` is any JSON: put what belongs to the message there, and nothing that the client must not know. Guards see
     /// each message before it leaves: see [`Guard::release`](super::Guard::release). A flood is cut: about a thousand a second and call go
     /// out after the first ones.
     ///
@@ -375,6 +375,7 @@ impl Context {
     /// Deprecated by the protocol in 2026-07-28: new servers had better write to standard error, or use OpenTelemetry.
     ///
     /// Spec: Server Features, Utilities, "Logging" (every revision).
+    // M-LOG-S-07
     pub fn log(&self, level: LoggingLevel, logger: Option<&str>, data: impl Serialize) {
         if !self.wants_log(&level) || !self.0.logs.lock().take(about_now()) {
             return;

@@ -26,7 +26,8 @@ pub struct Terms {
     pub revision: ProtocolVersion,
     /// What the client can do.
     pub capabilities: ClientCapabilities,
-    /// Who the client says it is: for showing and logging, not for decisions (M-META-B-16, M-META-B-17).
+    /// Who the client says it is: for showing and logging, not for decisions.
+    // M-META-B-16, M-META-B-17
     pub client_info: Option<Implementation>,
 }
 

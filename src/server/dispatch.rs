@@ -373,7 +373,8 @@ impl Link {
         Ok(EmptyResult::default())
     }
 
-    /// Whether a method of the legacy era comes in a modern envelope: the envelope wins, and there the method is unknown (AMB-02).
+    /// Whether a method of the legacy era comes in a modern envelope: the envelope wins, and there the method is unknown.
+    // AMB-02
     pub(super) fn refuse_modern(&self, request: &Request) -> Result<(), RpcError> {
         let RequestParams { meta, .. } = read(request)?;
         if !is_modern(meta.as_ref()) {

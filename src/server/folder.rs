@@ -10,7 +10,7 @@ use super::uri::{decoded, encoded};
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::{ResourceContents, ResourceTemplate};
 
-/// A folder whose files are resources at `file:` addresses, and which nothing outside of it can be reached through (M-RES-S-15).
+/// A folder whose files are resources at `file:` addresses, and which nothing outside of it can be reached through.
 ///
 /// An address is taken apart before it is decoded. One with `..`, with an encoded `/` or `\`, of another host, or that is no regular file
 /// is not there; nor is one that a symbolic link leads out of the folder. Who may make links in the folder while it is served can still
@@ -29,6 +29,7 @@ use crate::schema::{ResourceContents, ResourceTemplate};
 /// # Ok(())
 /// # }
 /// ```
+// M-RES-S-15
 #[derive(Clone, Debug)]
 pub struct Folder {
     /// Without symbolic links.

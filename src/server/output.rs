@@ -83,7 +83,8 @@ impl<T: ToolOutput> ToolOutput for Result<T, ToolError> {
     }
 }
 
-/// A structured value, given with its JSON as a text for clients that only read that (M-TOOL-S-20).
+/// A structured value, given with its JSON as a text for clients that only read that.
+// M-TOOL-S-20
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_structs,
@@ -193,7 +194,8 @@ impl fmt::Display for ToolError {
     }
 }
 
-/// Makes a handler that answers before it returns. Bad arguments are the tool's failure, so that the model can mend them (AMB-16).
+/// Makes a handler that answers before it returns. Bad arguments are the tool's failure, so that the model can mend them.
+// AMB-16
 pub(super) fn answering<A, R>(
     handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
 ) -> ToolHandler

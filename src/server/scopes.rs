@@ -37,7 +37,7 @@ impl ServerBuilder {
     /// could have. What is needed for a template is needed for each resource that is read through it. Said twice, all of them are needed.
     ///
     /// The scopes are checked before the handler runs. Over HTTP a client that lacks one is told with status 403, and can have its user grant
-    /// all that the operation needs (M-AUTH-S-50); one whose scopes nobody has found out has none. Elsewhere scopes count only for who was said
+    /// all that the operation needs; one whose scopes nobody has found out has none. Elsewhere scopes count only for who was said
     /// to have some: see [`Server::open_for`](super::Server::open_for). For what is added later there is [`Server::require_scopes`]; for what is
     /// decided by arguments, write a guard with [`Access::need_scopes`](super::Access::need_scopes).
     ///
@@ -55,6 +55,7 @@ impl ServerBuilder {
     ///     .build()?;
     /// # Ok::<(), mcplink::Error>(())
     /// ```
+    // M-AUTH-S-50
     pub fn require_scopes<S: AsRef<str>>(
         self,
         of: Primitive<'_>,

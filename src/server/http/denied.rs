@@ -306,8 +306,8 @@ impl Era {
     /// library apart; of the errors of handlers it tells only the one that has a status of its own,
     /// whoever gives it.
     ///
-    /// Spec: Transports, "Streamable HTTP" (2026-07-28); M-HTTP-S-24, M-HTTP-S-33, M-META-S-14,
-    /// AMB-05.
+    /// Spec: Transports, "Streamable HTTP" (2026-07-28).
+    // M-HTTP-S-24, M-HTTP-S-33, M-META-S-14, AMB-05
     fn status(self, answer: Answer) -> u16 {
         let code = match answer {
             Answer::Result => return 200,

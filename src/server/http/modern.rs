@@ -1,6 +1,7 @@
 //! What a modern request says twice: in its header fields and in its body.
 //!
-//! Spec: Transports, "Streamable HTTP", "Server Validation" (2026-07-28); AMB-01.
+//! Spec: Transports, "Streamable HTTP", "Server Validation" (2026-07-28).
+// AMB-01
 
 use std::borrow::Cow;
 

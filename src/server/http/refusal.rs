@@ -110,7 +110,8 @@ pub(super) fn without_slash(path: &str) -> &str {
     path.strip_suffix('/').unwrap_or(path)
 }
 
-/// Spec: AMB-07; RFC 9110, section 15.5.16.
+/// Spec: RFC 9110, section 15.5.16.
+// AMB-07
 pub(super) fn check_media(request: &HttpRequest<'_>) -> Result<(), Refusal> {
     check_encoding(request)?;
     let media = request.value("Content-Type").unwrap_or_default();

@@ -148,15 +148,17 @@ impl ResourceServer {
     }
 
     /// The scopes that there are, as the metadata shows them: those that a client needs for the usual, since some ask for all of them at once.
-    /// `offline_access` is left out: it is between client and authorization server (M-AUTH-S-48). Defaults to
+    /// `offline_access` is left out: it is between client and authorization server. Defaults to
     /// [`required_scopes`](Self::required_scopes).
+    // M-AUTH-S-48
     pub fn scopes_supported<S: AsRef<str>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.supported = scope_set(scopes);
         self
     }
 
-    /// Says that whoever was granted `broad` has these narrower scopes too, and what they imply (M-AUTH-S-60). Defaults to no scope implying
+    /// Says that whoever was granted `broad` has these narrower scopes too, and what they imply. Defaults to no scope implying
     /// another.
+    // M-AUTH-S-60
     pub fn implies<S: AsRef<str>>(
         mut self,
         broad: impl Into<String>,

@@ -19,7 +19,8 @@ pub(super) fn has_passed(when: SystemTime) -> bool {
 /// `JwtVerifier` (feature `jwt`) is one for tokens that are signed; for others ask the authorization server (RFC 7662), and remember its answer
 /// for a moment. Whom the token was issued for, and until when it is good, is checked by the [`ResourceServer`](super::ResourceServer).
 ///
-/// Never hand the token on: it was issued for this server only. What a server needs elsewhere it gets a token of its own for (M-AUTH-S-43).
+/// Never hand the token on: it was issued for this server only. What a server needs elsewhere it gets a token of its own for.
+// M-AUTH-S-43
 pub trait TokenVerifier: Send + Sync {
     /// Finds out what a token is good for. Runs on the thread that read the request, many at once. When it panics the request is answered with
     /// status 503, and the log is told.
