@@ -196,10 +196,10 @@ fn a_child_that_never_says_anything_is_given_up_in_time() {
 }
 
 /// Opens a gate for a child that waits for it, after a while.
-fn open_later(gate: &Starts, span: Duration) -> std::thread::JoinHandle<()> {
+fn open_later(gate: &Starts, span: Duration) -> thread::JoinHandle<()> {
     let gate = gate.0.clone();
-    std::thread::spawn(move || {
-        std::thread::sleep(span);
+    thread::spawn(move || {
+        thread::sleep(span);
         std::fs::write(gate, "").unwrap();
     })
 }
