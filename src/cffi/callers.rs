@@ -26,7 +26,11 @@ pub(super) struct Callers(Arc<Inner>);
 struct Inner {
     /// The number of the handle.
     number: u64,
+    /// Invariant: work is queued only while more threads are idle than work waits, so each queued
+    /// work has a thread. A thread whose idle time is over checks the queue under this lock before
+    /// it ends. Otherwise work that was queued at that moment would never run.
     state: Mutex<State>,
+    /// Notified under the lock when work is queued, and when the pool closes.
     changed: Condvar,
     most: usize,
     threads: Threads,

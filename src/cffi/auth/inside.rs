@@ -18,6 +18,9 @@ use crate::sync::{Condvar, Mutex};
 /// The state that the authorizer and the holders of the settings share.
 pub(super) struct Inside {
     number: u64,
+    /// `enter` takes the settings and increments `running` in one critical section. So
+    /// [`end`](Self::end), which takes the settings first, waits for every callback that still has
+    /// them.
     state: Mutex<State>,
     left: Condvar,
 }

@@ -48,7 +48,9 @@ pub(super) struct Shown<'a> {
 
 /// The state that the login and the thread that waits for its answer share.
 pub(super) struct Visit {
+    /// The first answer; later ones are refused.
     answer: Mutex<Option<Result<Hidden>>>,
+    /// Notified under the lock when the answer is stored.
     answered: Condvar,
     over: CancelToken,
 }

@@ -35,6 +35,9 @@ use crate::sync::{Condvar, Mutex};
 /// The answer that a thread waits for.
 #[derive(Default)]
 struct Waiting {
+    /// `give` stores the answer under this lock unless `is_over` is set. `wait` sets `is_over` in
+    /// the critical section in which it takes the answer. So an answer is either returned by `wait`
+    /// or reported to the handler as too late.
     state: Mutex<State>,
     changed: Condvar,
 }

@@ -61,6 +61,7 @@ pub(super) struct Channel {
     begin: BeginFn,
     write: WriteFn,
     end: EndFn,
+    /// `None` once the exchange was freed.
     user: Mutex<Option<Arc<UserData>>>,
     state: Mutex<State>,
     /// Notified when a function of the host has returned, bytes were sent, or the client has gone.
