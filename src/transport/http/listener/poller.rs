@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use polling::{Event, Events};
 
-use super::conn::Conn;
+use super::conn::{Conn, GivesWay};
 use super::round;
 use super::shared::{LISTENER, Shared};
 use crate::shares::{Admission, Client};
@@ -28,8 +28,9 @@ const CLOSING_TICK: Duration = Duration::from_millis(5);
 const PAUSE: Duration = Duration::from_millis(100);
 /// How many connections over the limit may be open, only to be told so.
 const TURNED_AWAY: usize = 64;
-/// How many connections may give way to one more: those that turn out to be busy stay.
-const GIVING_WAY: usize = 32;
+/// How many connections are asked to give way to one more: those that turn out to be busy stay. Each
+/// of them has been used since it was last asked.
+const GIVING_WAY: usize = 1024;
 /// How many connections are accepted before others get their turn.
 const AT_ONCE: usize = 64;
 
@@ -268,7 +269,7 @@ impl Loop {
                 Admission::Refused => return false,
                 Admission::After(key) => {
                     if let Some(conn) = table.find(key) {
-                        self.displace(&conn);
+                        _ = self.displace(&conn);
                     }
                 }
             }
@@ -276,22 +277,29 @@ impl Loop {
         false
     }
 
-    /// The system has no descriptor left: closes a connection to have one. Returns whether it did.
+    /// The system has no descriptor left: closes a connection to have one. Returns whether it did;
+    /// if a worker closes one, there is a descriptor a moment later.
     fn displace_first(&self) -> bool {
-        (0..GIVING_WAY).any(|_| {
-            let first = self.shared.table.first_to_give_way();
-            first.is_some_and(|conn| self.displace(&conn))
-        })
+        for _ in 0..GIVING_WAY {
+            let Some(first) = self.shared.table.first_to_give_way() else {
+                return false;
+            };
+            match self.displace(&first) {
+                GivesWay::No => {}
+                gone => return gone == GivesWay::Now,
+            }
+        }
+        false
     }
 
-    fn displace(&self, conn: &Arc<Conn>) -> bool {
-        let (later, has_gone) = conn.give_way();
+    fn displace(&self, conn: &Arc<Conn>) -> GivesWay {
+        let (later, gives_way) = conn.give_way();
         later.settle_here(&self.shared);
-        if has_gone {
+        if gives_way != GivesWay::No {
             let displaced = &self.shared.displaced_connections;
             displaced.fetch_add(1, Ordering::Relaxed);
         }
-        has_gone
+        gives_way
     }
 
     fn prepare(&self, stream: TcpStream, remote: SocketAddr, key: usize) -> io::Result<Conn> {

@@ -3,6 +3,9 @@
 //! A connection gives way while no request of its is in hand, from the client that has most
 //! connections first: those that are only being closed, those without a byte, those that are idle,
 //! longest idle first, and at last those with an unfinished request.
+//!
+//! What the table knows of a connection that a worker has may be out of date: requests on it don't
+//! come by here. Such a connection says so when it is asked to give way, and the next one is asked.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -117,6 +120,28 @@ impl Table {
             shares.set_idle(&entry.conn.client, rank as u8, *next_order, key);
             entry.place = Some((rank, *next_order));
             *next_order += 1;
+        }
+    }
+
+    /// A connection is about to be closed: it takes no place any more.
+    pub(super) fn uncount(&self, key: usize) {
+        let mut state = self.state.lock();
+        let State { open, shares, .. } = &mut *state;
+        if let Some(entry) = open.get_mut(&key)
+            && std::mem::take(&mut entry.is_counted)
+        {
+            shares.give_back(&entry.conn.client, 1);
+        }
+    }
+
+    /// It takes a place after all, be there one or not.
+    pub(super) fn count_again(&self, key: usize) {
+        let mut state = self.state.lock();
+        let State { open, shares, .. } = &mut *state;
+        if let Some(entry) = open.get_mut(&key)
+            && !std::mem::replace(&mut entry.is_counted, true)
+        {
+            shares.take(&entry.conn.client, 1);
         }
     }
 

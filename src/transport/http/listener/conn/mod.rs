@@ -11,12 +11,14 @@ mod responding;
 mod serving;
 mod watching;
 
+pub(super) use self::watching::GivesWay;
+
 use std::fmt;
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::crew::Hands;
@@ -46,6 +48,9 @@ const PROBES: u8 = 4;
 /// How much is read, and thrown away, of a client that goes on sending then.
 const PARTING_BYTES: u32 = 1 << 20;
 
+/// What a request is told that had begun on a connection that gives way.
+const NO_PLACE: &str = "too many connections (max_connections): try again later";
+
 /// What the service wants to have run.
 pub(super) type Callback = Box<dyn FnOnce() + Send>;
 
@@ -58,7 +63,18 @@ pub(super) struct Conn {
     pub(super) client: Client,
     shared: Arc<Shared>,
     /// Held for moments, and for sends that don't wait; never while code of the service runs. The locks of [`Shared`] are taken inside.
+    ///
+    /// **Invariant:** a connection without a request in hand may give way, and no request that a
+    /// worker has read is dropped. Only its owner reads, so [`give_way`](Self::give_way) ends a
+    /// connection of the poller itself, under this lock. One of a worker is between requests while
+    /// `exchange` is `None` and `has_bytes` is not set; it is only told that nothing more is read
+    /// from its socket. The worker reads without this lock, and may have read a request just before:
+    /// then it serves that request, counts the connection again, and closes behind the response.
+    /// If it has read nothing, its read returns the end, and it closes the connection.
     state: Mutex<State>,
+    /// The worker has read bytes of a request that is not in hand yet. The worker sets it behind
+    /// its read; all other changes are made under the lock.
+    has_bytes: AtomicBool,
     /// There is room for more again, or the connection is over.
     room: Condvar,
 }
@@ -94,8 +110,13 @@ struct State {
     since: Instant,
     /// The client has ended its side: it sends nothing more.
     half_closed: bool,
-    /// How readily it gives way, as the table knows.
+    /// How readily it gives way, as the table knows. It may be out of date while a worker has the
+    /// connection: [`Conn::give_way`] finds out.
     rank: Option<Rank>,
+    /// What `exchanges` was when the table was told.
+    ranked: u32,
+    /// A worker has it, and was told to close it unless it has read a request.
+    gave_way: bool,
     /// No further request is read.
     closes: bool,
     /// How much may still be thrown away.
@@ -212,6 +233,8 @@ impl Conn {
             since: Instant::now(),
             half_closed: false,
             rank: None,
+            ranked: 0,
+            gave_way: false,
             closes: false,
             parting_bytes: PARTING_BYTES,
             listed: true,
@@ -226,6 +249,7 @@ impl Conn {
             client: Client::at(remote.ip()),
             shared,
             state: Mutex::new(state),
+            has_bytes: AtomicBool::new(false),
             room: Condvar::new(),
         }
     }
@@ -268,7 +292,6 @@ impl Conn {
 impl Conn {
     fn enqueue(self: &Arc<Self>, state: &mut State, later: &mut Later) {
         state.owner = Owner::Queue;
-        self.rank(state);
         match self.shared.crew.push(Arc::clone(self), &self.client) {
             Ok(hands) => later.hands = hands,
             // The listener has closed.
@@ -281,12 +304,17 @@ impl Conn {
         let rank = match (state.owner, &state.intake) {
             (Owner::Parting, _) => Some(Rank::Parting),
             (Owner::Poller, Some(_)) => Some(Rank::Unfinished),
-            (Owner::Poller, None) if state.exchanges == 0 => Some(Rank::Fresh),
-            (Owner::Poller, None) => Some(Rank::Idle),
+            (Owner::Poller | Owner::Worker, _) if state.exchanges == 0 => Some(Rank::Fresh),
+            (Owner::Poller | Owner::Worker, _) => Some(Rank::Idle),
             _ => None,
         };
-        if rank != state.rank {
+        self.set_rank(state, rank);
+    }
+
+    fn set_rank(&self, state: &mut State, rank: Option<Rank>) {
+        if rank != state.rank || (rank.is_some() && state.ranked != state.exchanges) {
             state.rank = rank;
+            state.ranked = state.exchanges;
             self.shared.table.set_rank(self.socket.key(), rank);
         }
     }
@@ -413,6 +441,9 @@ impl Conn {
         let is_pipelined = state.exchange.as_ref().is_some_and(|it| it.pipelined);
         later._over = state.exchange.take();
         if state.owner != Owner::Exchange {
+            if state.rank.is_none() {
+                self.rank(state);
+            }
             return;
         }
         if state.closes || self.shared.is_closing() {
