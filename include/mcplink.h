@@ -528,6 +528,15 @@ enum mcplink_limit
      * How many bytes the kept responses may have: 16 MiB.
      */
     MCPLINK_LIMIT_CACHED_BYTES = 13,
+    /**
+     * How much of what the clients of a server share one of them may hold while others want some, in percent: 50. Alone it may hold all but
+     * the reserve. For connections, threads and sessions see MCPLINK_HTTP_LIMIT_PART_PERCENT.
+     */
+    MCPLINK_LIMIT_PART_PERCENT = 14,
+    /**
+     * How much of it is kept free for clients that hold little, in percent: 12. 0 for none.
+     */
+    MCPLINK_LIMIT_RESERVE_PERCENT = 15,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

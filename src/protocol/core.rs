@@ -304,8 +304,10 @@ impl Core {
     /// What each client has of the requests that may be in hand.
     fn shares(&self) -> &Mutex<Shares<()>> {
         self.shares.get_or_init(|| {
-            let max = self.settings.limits.max_requests;
-            Box::new(Mutex::new(Shares::new(max, max / 2, max / 8)))
+            let limits = &self.settings.limits;
+            let max = limits.max_requests;
+            let shares = Shares::new(max, limits.part_of(max), limits.reserve_of(max));
+            Box::new(Mutex::new(shares))
         })
     }
 

@@ -660,9 +660,9 @@ impl Link {
         let max = full.saturating_mul(1024).max(LEAST);
         let bytes = EACH_RESOURCE + uri.len();
         let has_room = match &mut state.legacy_hold {
-            Some(hold) => hold.grow(bytes, max),
+            Some(hold) => hold.grow(bytes, max, &server.limits),
             none => {
-                *none = server.subscribed.take(self.client(), bytes, max);
+                *none = server.subscribed.take(self.client(), bytes, max, &server.limits);
                 none.is_some()
             }
         };

@@ -297,6 +297,16 @@ pub struct Limits {
     pub max_cached_responses: usize,
     /// How many bytes the kept responses and their requests may have. Defaults to 16 MiB; 0 keeps none.
     pub max_cached_bytes: usize,
+    /// How much of what the clients of a server share one of them may hold while others want some, in
+    /// percent. Defaults to 50. Alone it may hold everything but the reserve. It counts for requests in
+    /// flight, subscriptions, tasks, and memory that calls, results of tasks and subscriptions hold.
+    /// What is idle of others gives way to a client only up to its part.
+    /// [`HttpLimits::part_percent`](crate::transport::http::HttpLimits::part_percent) is the same for
+    /// connections, threads and sessions.
+    pub part_percent: usize,
+    /// How much of these is kept free for clients that hold little, in percent. Defaults to 12. A client
+    /// that uses the reserve holds no more than is free of it, and no more than its part.
+    pub reserve_percent: usize,
     /// No bound, but it goes the same way: whoever opens a transport says what its threads are to be like.
     pub(crate) threads: Threads,
 }
@@ -317,7 +327,27 @@ impl Default for Limits {
             max_call_events: 1024,
             max_cached_responses: 1024,
             max_cached_bytes: 16 << 20,
+            part_percent: 50,
+            reserve_percent: 12,
             threads: Threads::default(),
         }
     }
+}
+
+impl Limits {
+    /// The part of a bound that one client may hold while others want some.
+    pub(crate) fn part_of(&self, bound: usize) -> usize {
+        percent_of(self.part_percent, bound, 0)
+    }
+
+    /// What is kept free of a bound for clients that hold little.
+    pub(crate) fn reserve_of(&self, bound: usize) -> usize {
+        percent_of(self.reserve_percent, bound, 50)
+    }
+}
+
+/// So many percent; so many hundredths, and more, are rounded up.
+fn percent_of(percent: usize, bound: usize, rounding: u128) -> usize {
+    let hundredths = bound as u128 * percent as u128 + rounding;
+    usize::try_from(hundredths / 100).unwrap_or(usize::MAX)
 }
