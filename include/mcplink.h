@@ -337,7 +337,8 @@ enum mcplink_http_limit
      */
     MCPLINK_HTTP_LIMIT_REQUESTS = 2,
     /**
-     * How many streams of change notifications such clients may have: 10000. The next one is refused.
+     * How many streams of change notifications such clients may have together: 10000. The next one is answered with a "busy" error. Some are
+     * for clients that have few: see MCPLINK_LIMIT_RESERVE_PERCENT.
      */
     MCPLINK_HTTP_LIMIT_STREAMS = 3,
     /**

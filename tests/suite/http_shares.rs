@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use mcplink::schema::{ProtocolVersion, Tool};
 use mcplink::server::http::{Denied, HttpOptions, HttpServer};
 use mcplink::server::{Context, Principal, Server};
+use mcplink::transport::Limits;
 use mcplink::transport::http::{HttpLimits, HttpListener, ResponseHead};
 use serde_json::{Value, json};
 
@@ -405,6 +406,37 @@ impl Raw {
         response.status
     }
 
+    /// Opens a connection and sends a request of a client without a session.
+    fn modern(last: u8, server: &HttpServer, method: &str, params: Value) -> Self {
+        let (message, fields) = crate::web::modern(1, method, params, json!({}));
+        let field = |(name, value): (&str, String)| format!("{name}: {value}\r\n");
+        let fields: String = fields.into_iter().map(field).collect();
+        let mut client = Self::from(last, server, &fields);
+        client.post(method, &message["params"]);
+        client
+    }
+
+    /// Opens a connection and subscribes to changes of the list of tools. `None` when that is
+    /// refused for the number of subscriptions.
+    fn subscribe(last: u8, server: &HttpServer) -> Option<Self> {
+        let params = json!({"notifications": {"toolsListChanged": true}});
+        let mut client = Self::modern(last, server, "subscriptions/listen", params);
+        let head = client.client.head();
+        let length = |line: &String| line.strip_prefix("Content-Length: ")?.parse().ok();
+        if let Some(length) = head.fields.iter().find_map(length) {
+            let body = client.client.exactly(length);
+            assert!(body.contains("max_streams"), "{head:?} {body}");
+            return None;
+        }
+        client.hear("notifications/subscriptions/acknowledged");
+        Some(client)
+    }
+
+    /// Reads its stream until it tells of this.
+    fn hear(&mut self, method: &str) {
+        while !self.client.line().contains(method) {}
+    }
+
     fn begin_call(&mut self, tool: &str) {
         self.post("tools/call", &json!({"name": tool, "arguments": {}}));
     }
@@ -595,11 +627,7 @@ fn a_half_closed_connection_gets_the_answer_of_its_call() {
     assert_eq!(legacy.initialize(), 200);
     legacy.begin_call("slow");
     let params = json!({"name": "slow", "arguments": {}});
-    let (message, fields) = crate::web::modern(1, "tools/call", params, json!({}));
-    let field = |(name, value): (&str, String)| format!("{name}: {value}\r\n");
-    let fields: String = fields.into_iter().map(field).collect();
-    let mut modern = Raw::from(1, &http, &fields);
-    modern.post("tools/call", &message["params"]);
+    let mut modern = Raw::modern(1, &http, "tools/call", params);
     for client in [&mut legacy, &mut modern] {
         client.client.end_own_side();
     }
@@ -608,4 +636,70 @@ fn a_half_closed_connection_gets_the_answer_of_its_call() {
     assert_eq!(modern.answer(), "done");
     legacy.client.expect_end();
     modern.client.expect_end();
+}
+
+/// Promise 11, subscriptions: one client opens streams as fast as it can and keeps them; others
+/// open theirs, and hear of changes.
+// M-SUB-S-05
+#[test]
+fn a_client_that_subscribes_without_end_shuts_nobody_out() {
+    let gate = Gate::default();
+    let server = server(&gate);
+    let http = server
+        .listen_http("0", HttpOptions::new().max_streams(16))
+        .unwrap();
+    let (over, refused) = (AtomicBool::new(false), AtomicU64::new(0));
+    thread::scope(|scope| {
+        let greedy = scope.spawn(|| {
+            let mut open = Vec::new();
+            while !over.load(Ordering::SeqCst) {
+                match Raw::subscribe(1, &http) {
+                    Some(stream) => open.push(stream),
+                    None => _ = refused.fetch_add(1, Ordering::SeqCst),
+                }
+            }
+            open
+        });
+        wait_until("it may open no more", || refused.load(Ordering::SeqCst) > 0);
+        let ordinary = [2, 3].map(|last| Raw::subscribe(last, &http));
+        let [mut second, mut third] = ordinary.map(|stream| stream.expect("a place"));
+        for _ in 0..20 {
+            let params = json!({"name": "echo", "arguments": {}});
+            let mut call = Raw::modern(2, &http, "tools/call", params);
+            assert_eq!(call.answer(), "echo");
+        }
+        server
+            .add_tool(Tool::new("new"), |_: Value, _: &Context| "new")
+            .unwrap();
+        second.hear("notifications/tools/list_changed");
+        third.hear("notifications/tools/list_changed");
+        over.store(true, Ordering::SeqCst);
+        let mut open = greedy.join().unwrap();
+        assert_eq!(open.len(), 14, "all but the reserve");
+        open[0].hear("notifications/tools/list_changed");
+    });
+    // They have been given back: another one gets as many.
+    let mut open = Vec::new();
+    wait_until("it has all but the reserve", || {
+        open.extend(Raw::subscribe(4, &http));
+        open.len() == 14
+    });
+    assert!(Raw::subscribe(4, &http).is_none());
+}
+
+#[test]
+fn the_part_and_the_reserve_of_subscriptions_are_settings() {
+    let mut limits = Limits::default();
+    (limits.part_percent, limits.reserve_percent) = (20, 40);
+    let server = Server::builder("s", "1")
+        .tool_with(Tool::new("echo"), |_: Value, _: &Context| "echo")
+        .limits(limits)
+        .build()
+        .unwrap();
+    let http = server
+        .listen_http("0", HttpOptions::new().max_streams(10))
+        .unwrap();
+    let open = |last| -> Vec<_> { (0..10).map_while(|_| Raw::subscribe(last, &http)).collect() };
+    let (first, second, third) = (open(1), open(2), open(3));
+    assert_eq!((first.len(), second.len(), third.len()), (6, 2, 1));
 }

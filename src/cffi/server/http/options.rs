@@ -399,7 +399,8 @@ pub enum mcplink_http_limit {
     MCPLINK_HTTP_LIMIT_SESSIONS = 1,
     /// How many requests of clients of revisions since 2026-07-28 may be in hand: 1024. The next one is answered with a "busy" error.
     MCPLINK_HTTP_LIMIT_REQUESTS = 2,
-    /// How many streams of change notifications such clients may have: 10000. The next one is refused.
+    /// How many streams of change notifications such clients may have together: 10000. The next one is answered with a "busy" error. Some are
+    /// for clients that have few: see MCPLINK_LIMIT_RESERVE_PERCENT.
     MCPLINK_HTTP_LIMIT_STREAMS = 3,
     /// How many connections may be open: 24000, and never more than seven eighths of the
     /// descriptors that the process may have. When all are taken, a connection without a request in
