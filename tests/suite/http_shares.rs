@@ -9,7 +9,7 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mcplink::schema::{ProtocolVersion, Tool};
+use mcplink::schema::{ProtocolVersion, Resource, Tool};
 use mcplink::server::http::{Denied, HttpOptions, HttpServer};
 use mcplink::server::{Context, Principal, Server};
 use mcplink::transport::Limits;
@@ -363,6 +363,16 @@ fn options(change: impl FnOnce(&mut HttpLimits)) -> HttpOptions {
     HttpOptions::new().limits(limits(change))
 }
 
+/// Has principals told by the names in their requests.
+fn by_name(options: HttpOptions) -> HttpOptions {
+    options.authenticate(|request| {
+        let name = request
+            .value("Authorization")
+            .ok_or_else(Denied::forbidden)?;
+        Ok(Principal::new(String::from_utf8_lossy(name)))
+    })
+}
+
 /// A client that writes its requests itself, on one connection.
 struct Raw {
     client: Client,
@@ -508,16 +518,8 @@ fn abandoned_calls_of_one_session_delay_no_other() {
 fn slow_calls_of_one_principal_delay_no_other() {
     let gate = Gate::default();
     let server = server(&gate);
-    let options = options(|limits| limits.max_workers = 2).authenticate(|request| {
-        let name = request
-            .value("Authorization")
-            .ok_or_else(Denied::forbidden)?;
-        match name {
-            b"wrong" => Err(Denied::forbidden()),
-            name => Ok(Principal::new(String::from_utf8_lossy(name))),
-        }
-    });
-    let http = server.listen_http("0", options).unwrap();
+    let options = options(|limits| limits.max_workers = 2);
+    let http = server.listen_http("0", by_name(options)).unwrap();
     let [mut ada, mut bob] = ["ada", "bob"].map(|name| {
         let mut client = Raw::from(1, &http, &format!("Authorization: {name}\r\n"));
         assert_eq!(client.initialize(), 200);
@@ -702,4 +704,37 @@ fn the_part_and_the_reserve_of_subscriptions_are_settings() {
     let open = |last| -> Vec<_> { (0..10).map_while(|_| Raw::subscribe(last, &http)).collect() };
     let (first, second, third) = (open(1), open(2), open(3));
     assert_eq!((first.len(), second.len(), third.len()), (6, 2, 1));
+}
+
+/// Promise 11, memory: one principal subscribes to resources in many sessions, and another one can
+/// subscribe as well.
+#[test]
+fn resources_that_one_principal_subscribes_to_leave_room_for_others() {
+    let mut limits = Limits::default();
+    limits.max_subscriptions = 64;
+    let server = Server::builder("s", "1")
+        .limits(limits)
+        .resource(Resource::new("test://a", "a"), |_, _| "a")
+        .build()
+        .unwrap();
+    let http = server
+        .listen_http("0", by_name(HttpOptions::new()))
+        .unwrap();
+    let uri = format!("test://{}", "x".repeat(63 << 10));
+    // Each in a session of its own, which stays when its connection ends.
+    let subscribe = |name: &str| {
+        let mut client = Raw::from(1, &http, &format!("Authorization: {name}\r\n"));
+        assert_eq!(client.initialize(), 200);
+        client.post("resources/subscribe", &json!({ "uri": uri }));
+        let response = client.client.receive();
+        let message: Value = serde_json::from_str(&response.body).unwrap();
+        if let Some(error) = message["error"]["message"].as_str() {
+            assert!(error.contains("times max_subscriptions"), "{error}");
+        }
+        message.get("result").is_some()
+    };
+    let count = (0..300).take_while(|_| subscribe("ada")).count();
+    assert!((200..260).contains(&count), "{count}");
+    assert!(subscribe("bob"));
+    assert!(!subscribe("ada"));
 }
