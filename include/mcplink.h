@@ -785,7 +785,7 @@ enum mcplink_server_event
      */
     MCPLINK_SERVER_MALFORMED = 3,
     /**
-     * A message was longer than MCPLINK_LIMIT_MESSAGE_BYTES, and was refused. As above; not over HTTP.
+     * A message was longer than MCPLINK_LIMIT_MESSAGE_BYTES, or the system had no memory for it. It was refused. As above; not over HTTP.
      */
     MCPLINK_SERVER_TOO_LONG = 4,
     /**
@@ -880,7 +880,7 @@ enum mcplink_status
      */
     MCPLINK_E_UNSUPPORTED = -12,
     /**
-     * A size or count limit was hit.
+     * A size or count limit was hit, or the system has no memory for what a peer sent.
      */
     MCPLINK_E_LIMIT = -13,
     /**
@@ -1997,7 +1997,7 @@ MCPLINK_API int32_t mcplink_result_content_kind(const mcplink_result_t *result, 
  * result: NULL for none.
  * index: of the content block, from 0.
  * len: receives how many bytes there are, 0 when there are none; NULL is fine.
- * Returns: the bytes, and a 0 behind them, valid as long as the result; NULL when the block has none or they are no base64. Threads: any.
+ * Returns: the bytes, and a 0 behind them, valid as long as the result; NULL when the block has none or they can't be decoded. Threads: any.
  * Since 0.1.
  */
 MCPLINK_API const void *mcplink_result_content_bytes(const mcplink_result_t *result, size_t index, size_t *len);

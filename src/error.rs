@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::fallible;
+
 /// A result whose error is an [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -32,7 +34,7 @@ struct Inner {
     not_found: bool,
     os_code: Option<i32>,
     stderr_tail: Option<String>,
-    result: Option<Arc<str>>,
+    result: Option<Arc<String>>,
     http: Option<Box<HttpAnswer>>,
     oauth_code: Option<Box<str>>,
 }
@@ -68,7 +70,7 @@ pub enum ErrorKind {
     /// The operating system refused an operation; [`Error::os_code`] has its number. Or no connection came about that can be trusted (TLS):
     /// nothing was sent.
     Io,
-    /// A size or count limit was hit. The text names the setting to raise.
+    /// A size or count limit was hit: the text names the setting to raise. Or the system has no memory for what a peer sent: the text names that.
     Limit,
     /// The peer answered with an error: [`Error::rpc`] has it.
     Peer,
@@ -136,8 +138,9 @@ impl Error {
         self
     }
 
-    pub(crate) fn with_result(mut self, result: String) -> Self {
-        self.0.result = Some(result.into());
+    /// Puts a copy of the result in, if there is memory for it.
+    pub(crate) fn with_result(mut self, result: &str) -> Self {
+        self.0.result = fallible::copy_text(result).ok().map(Arc::new);
         self
     }
 
@@ -261,7 +264,7 @@ impl Error {
     /// The result that came, as JSON, when it can't be used: it is not what the specification says, or it does not fit the schema that the peer
     /// had advertised. In the second case it can be read as [`CallToolResult`](crate::schema::CallToolResult).
     pub fn result(&self) -> Option<&str> {
-        self.0.result.as_deref()
+        self.0.result.as_ref().map(|result| result.as_str())
     }
 
     /// The HTTP status that the server answered with, if it was another one than success.
@@ -347,6 +350,13 @@ impl RpcError {
         let Some(data) = &self.data else { return false };
         let read = serde_json::from_str::<Data<'_>>(data.get());
         data.get().starts_with('{') && read.is_ok_and(|data| data.busy.get() == "true")
+    }
+
+    /// The system has no memory for a message. Its sender may try again.
+    pub(crate) fn no_memory(message: impl Into<String>) -> Self {
+        let mut error = Self::internal(message);
+        error.data = RawValue::from_string(r#"{"busy":true,"noMemory":true}"#.to_owned()).ok();
+        error
     }
 
     /// Adds `data`.

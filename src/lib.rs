@@ -61,6 +61,7 @@ pub mod auth;
 mod cffi;
 pub mod client;
 mod error;
+mod fallible;
 pub mod jsonrpc;
 pub mod protocol;
 pub mod schema;

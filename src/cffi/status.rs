@@ -40,7 +40,7 @@ pub enum mcplink_status {
     MCPLINK_E_AUTH = -11,
     /// The peer, its revision or this build can't do it.
     MCPLINK_E_UNSUPPORTED = -12,
-    /// A size or count limit was hit.
+    /// A size or count limit was hit, or the system has no memory for what a peer sent.
     MCPLINK_E_LIMIT = -13,
     /// Too many requests are in flight. Nothing was sent.
     MCPLINK_E_BUSY = -14,

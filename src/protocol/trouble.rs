@@ -8,8 +8,8 @@ use std::sync::Arc;
 pub enum ServerEventKind {
     /// A message was none: no JSON, no JSON-RPC, or nested too deeply. It was answered with an error where it can be.
     Malformed,
-    /// A message exceeded [`Limits::max_message_bytes`](crate::transport::Limits::max_message_bytes), and was refused. Over HTTP the listener
-    /// does that, and counts it: [`HttpStats::refused`](crate::transport::http::HttpStats::refused).
+    /// A message exceeded [`Limits::max_message_bytes`](crate::transport::Limits::max_message_bytes), or the system had no memory for it. It was
+    /// refused. Over HTTP the listener does that, and counts it: [`HttpStats::refused`](crate::transport::http::HttpStats::refused).
     TooLong,
     /// A request was refused, since too many are in hand ([`Limits::max_requests`](crate::transport::Limits::max_requests),
     /// [`HttpOptions::max_requests`](crate::server::http::HttpOptions::max_requests)) or too many sessions are open

@@ -91,7 +91,7 @@ impl SessionMessage {
 pub enum Received {
     /// A message.
     Message(SessionMessage),
-    /// A message that exceeded [`Limits::max_message_bytes`] and was dropped.
+    /// A message that was dropped: it exceeded [`Limits::max_message_bytes`], or the system had no memory for it.
     TooLong(TooLong),
     /// Nothing came within the time given.
     Nothing,
@@ -250,7 +250,8 @@ pub trait Control: Send + Sync + fmt::Debug {
 #[non_exhaustive]
 pub struct Limits {
     /// Longest message that is accepted, in bytes. Defaults to 16 MiB. A longer one is dropped: a request is answered with an error, a
-    /// response fails its call with [`ErrorKind::Limit`](crate::ErrorKind::Limit), and the connection lives on.
+    /// response fails its call with [`ErrorKind::Limit`](crate::ErrorKind::Limit), and the connection lives on. A message that
+    /// the system has no memory for is dropped in the same way. Without memory to read anything at all, the connection ends with that kind of error.
     ///
     /// What is kept of a message as JSON trees, `_meta` and members that its type doesn't name, may take up to 64 MiB and four times its
     /// length of memory. Beyond that it can't be read: a request gets *invalid params*, and a call fails with

@@ -32,9 +32,9 @@ pub struct Tapped<'a> {
     pub number: u64,
     /// When it was received, or handed to the transport to be sent.
     pub at: Instant,
-    /// What came or goes, unchanged; empty when it was too long to be kept. It is UTF-8 JSON text if its sender does what it should.
+    /// What came or goes, unchanged; empty when it was dropped. It is UTF-8 JSON text if its sender does what it should.
     pub text: &'a [u8],
-    /// What is known of an incoming message that exceeded [`Limits::max_message_bytes`].
+    /// What is known of an incoming message that was dropped: it exceeded [`Limits::max_message_bytes`], or there was no memory for it.
     pub too_long: Option<&'a TooLong>,
 }
 

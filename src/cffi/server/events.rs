@@ -28,7 +28,7 @@ pub enum mcplink_server_event {
     MCPLINK_SERVER_SESSION_ENDED = 2,
     /// A message was none, and was refused: {"session":1,"peer":"...","message":"..."}. Without a session for an HTTP request that came to none.
     MCPLINK_SERVER_MALFORMED = 3,
-    /// A message was longer than MCPLINK_LIMIT_MESSAGE_BYTES, and was refused. As above; not over HTTP.
+    /// A message was longer than MCPLINK_LIMIT_MESSAGE_BYTES, or the system had no memory for it. It was refused. As above; not over HTTP.
     MCPLINK_SERVER_TOO_LONG = 4,
     /// A request was refused since too many are in hand, or a session since too many are open. As above, with "method":"tools/call" for a request.
     MCPLINK_SERVER_BUSY = 5,

@@ -23,6 +23,9 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 /// A server that wants to be asked again at once is asked after this.
 const SHORTEST: Duration = Duration::from_millis(1);
 
+/// So long the address of an endpoint may be.
+const MAX_ENDPOINT: usize = 32 << 10;
+
 /// How long to wait before a stream is asked for again: longer each time that it was asked for in
 /// vain.
 #[derive(Debug, Default)]
@@ -350,8 +353,10 @@ impl Wire {
 
     /// Where messages go, as the server says it: nowhere but to itself.
     fn endpoint(&self, url: &Uri, data: &[u8]) -> Result<Uri> {
-        let text = String::from_utf8_lossy(data);
-        let Some(endpoint) = location::resolve(url, text.trim()) else {
+        let text = str::from_utf8(data)
+            .ok()
+            .filter(|text| text.len() <= MAX_ENDPOINT);
+        let Some(endpoint) = text.and_then(|text| location::resolve(url, text.trim())) else {
             let text = format!("'{}' names an endpoint that is no URL", self.peer());
             return Err(Error::new(ErrorKind::Protocol, text).sent(true));
         };
@@ -378,10 +383,11 @@ fn going_on_failed(unfinished: Error, last: Option<Error>) -> Error {
 fn received(item: Item, request: Option<&SessionMessage>) -> Received {
     match item {
         Item::Event { data, .. } => Received::Message(SessionMessage::new(data)),
-        Item::TooLong(bytes) => Received::TooLong(TooLong {
+        Item::Dropped { bytes, no_memory } => Received::TooLong(TooLong {
             bytes,
             id: request.and_then(|request| request.related.clone()),
             is_response: true,
+            no_memory,
         }),
     }
 }
