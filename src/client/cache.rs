@@ -138,7 +138,7 @@ impl Place {
 /// What was found for a request.
 pub(super) enum Looked {
     /// The result, as JSON text.
-    Found(Arc<str>),
+    Found(Arc<String>),
     /// It has to be asked for.
     Missing(Fetch),
 }
@@ -334,7 +334,7 @@ impl Fetch {
 /// The response to a request that may have been kept.
 pub(super) enum Fetched {
     /// It was.
-    Kept(Arc<str>),
+    Kept(Arc<String>),
     /// It has just come, and may be kept from now on.
     New(RawResult, Option<Fetch>),
 }
@@ -357,7 +357,7 @@ impl Fetched {
     /// The same, and gives it.
     pub(super) fn into_raw(self) -> RawResult {
         match self {
-            Self::Kept(text) => RawResult::alone(&*text),
+            Self::Kept(text) => RawResult::alone(text.as_str()),
             Self::New(result, fetch) => {
                 if let Some(fetch) = fetch {
                     fetch.keep(&result);
