@@ -1997,7 +1997,7 @@ MCPLINK_API int32_t mcplink_result_content_kind(const mcplink_result_t *result, 
  * result: NULL for none.
  * index: of the content block, from 0.
  * len: receives how many bytes there are, 0 when there are none; NULL is fine.
- * Returns: the bytes, and a 0 behind them, valid as long as the result; NULL when the block has none or they can't be decoded. Threads: any.
+ * Returns: the bytes, and a 0 behind them, valid as long as the result; NULL when there are none or they can't be decoded. Threads: any.
  * Since 0.1.
  */
 MCPLINK_API const void *mcplink_result_content_bytes(const mcplink_result_t *result, size_t index, size_t *len);

@@ -462,7 +462,7 @@ pub unsafe extern "C" fn mcplink_result_content_kind(
 /// result: NULL for none.
 /// index: of the content block, from 0.
 /// len: receives how many bytes there are, 0 when there are none; NULL is fine.
-/// Returns: the bytes, and a 0 behind them, valid as long as the result; NULL when the block has none or they can't be decoded. Threads: any.
+/// Returns: the bytes, and a 0 behind them, valid as long as the result; NULL when there are none or they can't be decoded. Threads: any.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

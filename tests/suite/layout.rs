@@ -16,8 +16,8 @@ const LAYERS: [&str; 10] = [
     "server",
     "cffi",
 ];
-/// Not layers: shares of tables, locks, and memory that is used again.
-const TOOLS: [&str; 3] = ["shares", "spare", "sync"];
+/// Not layers: fallible allocation, shares of tables, memory that is used again, and locks.
+const TOOLS: [&str; 4] = ["fallible", "shares", "spare", "sync"];
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder)
