@@ -835,8 +835,8 @@ enum mcplink_server_event
      */
     MCPLINK_SERVER_MALFORMED = 3,
     /**
-     * A message longer than MCPLINK_LIMIT_MESSAGE_BYTES was refused. Params as above. Not used
-     * over HTTP.
+     * A message was longer than MCPLINK_LIMIT_MESSAGE_BYTES, or the system had no memory for it. It
+     * was refused. Params as above. Not used over HTTP.
      */
     MCPLINK_SERVER_TOO_LONG = 4,
     /**
@@ -935,7 +935,7 @@ enum mcplink_status
      */
     MCPLINK_E_UNSUPPORTED = -12,
     /**
-     * A size or count limit was reached.
+     * A size or count limit was reached, or the system has no memory for data of a peer.
      */
     MCPLINK_E_LIMIT = -13,
     /**
@@ -2134,7 +2134,7 @@ MCPLINK_API int32_t mcplink_result_content_kind(const mcplink_result_t *result, 
  * index: of the content block, from 0.
  * len: receives the number of bytes, 0 for none; may be NULL.
  * Returns: the bytes, followed by a 0, valid as long as the result. NULL when the block has no
- * bytes or invalid base64. Threads: any. Since 0.1.
+ * bytes or they can't be decoded. Threads: any. Since 0.1.
  */
 MCPLINK_API const void *mcplink_result_content_bytes(const mcplink_result_t *result, size_t index, size_t *len);
 

@@ -94,7 +94,7 @@ impl SessionMessage {
 pub enum Received {
     /// A message.
     Message(SessionMessage),
-    /// A message that exceeded [`Limits::max_message_bytes`] and was dropped.
+    /// A message that was dropped: it exceeded [`Limits::max_message_bytes`], or the system had no memory for it.
     TooLong(TooLong),
     /// No message arrived in time.
     Nothing,
@@ -270,7 +270,9 @@ pub trait Control: Send + Sync + fmt::Debug {
 pub struct Limits {
     /// The longest accepted message, in bytes. Defaults to 16 MiB. A longer one is dropped: a
     /// request is answered with an error, a response fails its call with
-    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit), and the connection stays open.
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit), and the connection stays open. A message for
+    /// which the system has no memory is dropped in the same way. Without memory to read anything
+    /// at all, the connection ends with an error of that kind.
     ///
     /// `_meta` and members that a message's type doesn't name are kept as JSON trees. These trees
     /// may take 64 MiB and four times the length of the message. Beyond that the message can't be
