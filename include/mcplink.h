@@ -664,31 +664,6 @@ typedef int32_t mcplink_log_level;
 #endif // __cplusplus
 
 /**
- * Whether an argument of a tool or prompt is required.
- */
-enum mcplink_param_flag
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * The argument may be omitted.
-     */
-    MCPLINK_PARAM_OPTIONAL = 0,
-    /**
-     * The argument is required.
-     */
-    MCPLINK_PARAM_REQUIRED = 1,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_param_flag mcplink_param_flag;
-#else
-typedef int32_t mcplink_param_flag;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
  * The type of an argument of a tool.
  */
 enum mcplink_param_type
@@ -5176,6 +5151,47 @@ mcplink_status_t mcplink_server_options_on_method(mcplink_server_options_t *opti
                                                   mcplink_destroy_fn destroy);
 
 /**
+ * Sets the function that is called when sessions begin and end. A session begins when a client
+ * identifies itself: by "initialize", or by its first request since revision 2026-07-28. It ends
+ * with its connection, or with its session over HTTP. Clients over HTTP without a session, as all
+ * since 2026-07-28, cause no events.
+ *
+ * options: the options.
+ * callback: receives MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for none.
+ * It runs one at a time and in order, on a thread of the server or where its pump is dispatched.
+ * The first requests may run in parallel. These events are never dropped; mcplink_server_free
+ * delivers the last ones.
+ * user, destroy: passed to callback; destroy runs when another function is set, or when the
+ * options and all servers made with them are freed.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_on_session(mcplink_server_options_t *options,
+                                                   mcplink_event_fn callback,
+                                                   void *user,
+                                                   mcplink_destroy_fn destroy);
+
+/**
+ * Sets the function that is called for incidents with clients, for hosts that count them, raise an
+ * alarm or block a client. Incidents are messages that are malformed, too long, too many or
+ * denied, and handlers that fail. Their kinds can be told apart without reading text. The log has
+ * a record for most of them, and for much else.
+ *
+ * options: the options.
+ * callback: receives the other events of enum mcplink_server_event. NULL for none. It runs one at
+ * a time and in order, on a thread of the server or where its pump is dispatched. At most 1024
+ * wait; further ones are dropped.
+ * user, destroy: passed to callback; destroy runs when another function is set, or when the
+ * options and all servers made with them are freed.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_on_event(mcplink_server_options_t *options,
+                                                 mcplink_event_fn callback,
+                                                 void *user,
+                                                 mcplink_destroy_fn destroy);
+
+/**
  * Sets a limit of each connection.
  *
  * options: the options.
@@ -5428,47 +5444,6 @@ mcplink_status_t mcplink_server_options_on_thread(mcplink_server_options_t *opti
                                                   mcplink_thread_fn stop,
                                                   void *user,
                                                   mcplink_destroy_fn destroy);
-
-/**
- * Sets the function that is called when sessions begin and end. A session begins when a client
- * identifies itself: by "initialize", or by its first request since revision 2026-07-28. It ends
- * with its connection, or with its session over HTTP. Clients over HTTP without a session, as all
- * since 2026-07-28, cause no events.
- *
- * options: the options.
- * callback: receives MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for none.
- * It runs one at a time and in order, on a thread of the server or where its pump is dispatched.
- * The first requests may run in parallel. These events are never dropped; mcplink_server_free
- * delivers the last ones.
- * user, destroy: passed to callback; destroy runs when another function is set, or when the
- * options and all servers made with them are freed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_options_on_session(mcplink_server_options_t *options,
-                                                   mcplink_event_fn callback,
-                                                   void *user,
-                                                   mcplink_destroy_fn destroy);
-
-/**
- * Sets the function that is called for incidents with clients, for hosts that count them, raise an
- * alarm or block a client. Incidents are messages that are malformed, too long, too many or
- * denied, and handlers that fail. Their kinds can be told apart without reading text. The log has
- * a record for most of them, and for much else.
- *
- * options: the options.
- * callback: receives the other events of enum mcplink_server_event. NULL for none. It runs one at
- * a time and in order, on a thread of the server or where its pump is dispatched. At most 1024
- * wait; further ones are dropped.
- * user, destroy: passed to callback; destroy runs when another function is set, or when the
- * options and all servers made with them are freed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_options_on_event(mcplink_server_options_t *options,
-                                                 mcplink_event_fn callback,
-                                                 void *user,
-                                                 mcplink_destroy_fn destroy);
 
 /**
  * Makes a server with default options.
@@ -6058,6 +6033,35 @@ mcplink_status_t mcplink_http_options_on_authenticate(mcplink_http_options_t *op
 MCPLINK_API mcplink_status_t mcplink_http_options_clear_authenticate(mcplink_http_options_t *options);
 
 /**
+ * Requires an access token for this server with each request, and tells clients where to obtain
+ * one. Options with a function of mcplink_http_options_on_authenticate, which is for other
+ * credentials, refuse this.
+ *
+ * Handlers read the principal with mcplink_request_principal, and check its scopes with
+ * mcplink_request_has_scope.
+ *
+ * options: the options.
+ * server: the description, which is copied and remains the caller's. NULL, and a description with
+ * a refused setter, are refused: see mcplink_http_options_clear_resource_server. Other faults are
+ * reported when a listener or endpoint is made with the options. That fails with
+ * MCPLINK_E_UNSUPPORTED for JWTs in a build without them.
+ * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused.
+ * Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_http_options_set_resource_server(mcplink_http_options_t *options,
+                                                          const mcplink_resource_server_t *server);
+
+/**
+ * Removes the resource server of mcplink_http_options_set_resource_server. Without another check
+ * all clients are accepted.
+ *
+ * options: the options.
+ * Returns: MCPLINK_OK, also without one, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_options_clear_resource_server(mcplink_http_options_t *options);
+
+/**
  * Returns the method of an HTTP request.
  *
  * request: NULL for "".
@@ -6427,35 +6431,6 @@ mcplink_status_t mcplink_resource_server_set_nonces(mcplink_resource_server_t *s
  * server: the description; may be NULL. Since 0.1.
  */
 MCPLINK_API void mcplink_resource_server_free(mcplink_resource_server_t *server);
-
-/**
- * Requires an access token for this server with each request, and tells clients where to obtain
- * one. Options with a function of mcplink_http_options_on_authenticate, which is for other
- * credentials, refuse this.
- *
- * Handlers read the principal with mcplink_request_principal, and check its scopes with
- * mcplink_request_has_scope.
- *
- * options: the options.
- * server: the description, which is copied and remains the caller's. NULL, and a description with
- * a refused setter, are refused: see mcplink_http_options_clear_resource_server. Other faults are
- * reported when a listener or endpoint is made with the options. That fails with
- * MCPLINK_E_UNSUPPORTED for JWTs in a build without them.
- * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused.
- * Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_http_options_set_resource_server(mcplink_http_options_t *options,
-                                                          const mcplink_resource_server_t *server);
-
-/**
- * Removes the resource server of mcplink_http_options_set_resource_server. Without another check
- * all clients are accepted.
- *
- * options: the options.
- * Returns: MCPLINK_OK, also without one, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_http_options_clear_resource_server(mcplink_http_options_t *options);
 
 /**
  * Listens for HTTP clients, on threads of the library.

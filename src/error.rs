@@ -13,8 +13,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::fallible;
-
 /// A result whose error is an [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -146,7 +144,11 @@ impl Error {
 
     /// Puts a copy of the result in, if there is memory for it.
     pub(crate) fn with_result(mut self, result: &str) -> Self {
-        self.0.result = fallible::copy_text(result).ok().map(Arc::new);
+        let mut copy = String::new();
+        if copy.try_reserve_exact(result.len()).is_ok() {
+            copy.push_str(result);
+            self.0.result = Some(Arc::new(copy));
+        }
         self
     }
 

@@ -5,46 +5,8 @@
 
 use super::base64;
 use super::icon::Icon;
-use super::image_head::{self, Size};
+use super::image_head::{IconFormat, Size};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
-
-/// An image format, detected by the first bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum IconFormat {
-    /// `image/png`.
-    Png,
-    /// `image/jpeg`, also written `image/jpg`.
-    Jpeg,
-    /// `image/webp`.
-    WebP,
-    /// `image/svg+xml`. It can contain scripts and external references: show it only where both are
-    /// disabled.
-    Svg,
-}
-
-impl IconFormat {
-    /// Detects the format by the bytes alone; `None` if it is another one.
-    pub fn of(bytes: &[u8]) -> Option<Self> {
-        image_head::format_of(bytes)
-    }
-
-    /// Returns the MIME type.
-    pub fn mime_type(self) -> &'static str {
-        match self {
-            Self::Png => "image/png",
-            Self::Jpeg => "image/jpeg",
-            Self::WebP => "image/webp",
-            Self::Svg => "image/svg+xml",
-        }
-    }
-
-    fn is_named(self, mime_type: &str) -> bool {
-        let name = mime_type.split(';').next().unwrap_or_default().trim();
-        name.eq_ignore_ascii_case(self.mime_type())
-            || (self == Self::Jpeg && name.eq_ignore_ascii_case("image/jpg"))
-    }
-}
 
 /// Limits on icons, and the accepted formats.
 #[derive(Clone, Debug)]

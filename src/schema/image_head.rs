@@ -2,7 +2,43 @@
 //!
 //! Spec: PNG (third edition) and its animations; ITU-T T.81 (JPEG); RFC 9649 (WebP).
 
-use super::icon_rules::IconFormat;
+/// An image format, detected by the first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum IconFormat {
+    /// `image/png`.
+    Png,
+    /// `image/jpeg`, also written `image/jpg`.
+    Jpeg,
+    /// `image/webp`.
+    WebP,
+    /// `image/svg+xml`. It can contain scripts and external references: show it only where both are
+    /// disabled.
+    Svg,
+}
+
+impl IconFormat {
+    /// Detects the format by the bytes alone; `None` if it is another one.
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        format_of(bytes)
+    }
+
+    /// Returns the MIME type.
+    pub fn mime_type(self) -> &'static str {
+        match self {
+            Self::Png => "image/png",
+            Self::Jpeg => "image/jpeg",
+            Self::WebP => "image/webp",
+            Self::Svg => "image/svg+xml",
+        }
+    }
+
+    pub(super) fn is_named(self, mime_type: &str) -> bool {
+        let name = mime_type.split(';').next().unwrap_or_default().trim();
+        name.eq_ignore_ascii_case(self.mime_type())
+            || (self == Self::Jpeg && name.eq_ignore_ascii_case("image/jpg"))
+    }
+}
 
 /// Detects the format by the bytes alone.
 pub(super) fn format_of(bytes: &[u8]) -> Option<IconFormat> {

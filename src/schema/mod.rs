@@ -84,7 +84,8 @@ pub use elicitation::{
 pub(crate) use elicitation_url::demanded_pages;
 pub use elicitation_url::{URLElicitationRequiredError, UrlDoubt};
 pub use icon::{Icon, IconTheme};
-pub use icon_rules::{IconFormat, IconLimits};
+pub use icon_rules::IconLimits;
+pub use image_head::IconFormat;
 pub use input::{
     CreateMessageRequest, ElicitRequest, InputRequest, InputRequests, InputRequiredResult,
     InputResponse, InputResponses, ListRootsRequest,

@@ -38,7 +38,7 @@ use super::framing::{self, Input, LineReceiver, LineSender, Output, Piece, close
 use super::sys::process::{Process, Signal};
 use super::sys::read::{Read, ReadEnd};
 use super::sys::write::WriteEnd;
-use super::sys::{fd, spawn};
+use super::sys::{command, fd, spawn};
 use super::{Control, Halves, Limits, Threads, Transport, lock};
 use crate::error::{Error, ErrorKind, Result};
 use parent::Parent;
@@ -275,15 +275,15 @@ impl Child {
         // Another child started from the same settings has its own last words.
         let tail = StderrTail::default();
         let (stderr, drainer) = match self.stderr {
-            Stderr::Inherit => (spawn::Stderr::Inherit, None),
-            Stderr::Discard => (spawn::Stderr::Discard, None),
+            Stderr::Inherit => (command::Stderr::Inherit, None),
+            Stderr::Discard => (command::Stderr::Discard, None),
             Stderr::Capture => captured(&tail, &self.tail, None, threads)?,
             Stderr::Lines(lines) => captured(&tail, &self.tail, Some(lines), threads)?,
         };
         let (program, args, directory) = (self.program, self.args, self.directory);
         let dies_with_parent = self.dies_with_parent;
         let spawn = move || {
-            spawn::spawn(spawn::Command {
+            spawn::spawn(command::Command {
                 program: &program,
                 args: &args,
                 env: &env,
@@ -344,9 +344,9 @@ fn captured(
     shown: &StderrTail,
     lines: Option<StderrLines>,
     threads: &Threads,
-) -> Result<(spawn::Stderr, Option<Drainer>)> {
+) -> Result<(command::Stderr, Option<Drainer>)> {
     let (drainer, theirs) = Drainer::start(tail.clone(), shown.clone(), lines, threads)?;
-    Ok((spawn::Stderr::To(theirs), Some(drainer)))
+    Ok((command::Stderr::To(theirs), Some(drainer)))
 }
 
 impl Transport for Child {

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::engine::SchemaLimits;
+use super::limits::SchemaLimits;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
 /// The deepest nesting of parts that apply to one value.

@@ -32,22 +32,25 @@ mod cost;
 #[cfg(feature = "validation")]
 mod engine;
 #[cfg(feature = "validation")]
+mod limits;
+#[cfg(feature = "validation")]
 mod metered;
 #[cfg(feature = "validation")]
 mod wording;
 
-use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::time::Instant;
+mod compiled;
 
+use std::fmt;
+use std::sync::Arc;
+
+pub use self::compiled::CompiledSchema;
+use self::compiled::guarded;
 #[cfg(feature = "validation")]
-pub use self::engine::SchemaLimits;
-use crate::error::{Error, ErrorKind, Result};
+pub use self::limits::SchemaLimits;
+use crate::error::Result;
 use crate::schema::JsonSchema;
 
 type Compile = dyn Fn(&JsonSchema) -> Result<CompiledSchema> + Send + Sync;
-type Check = dyn Fn(&str, Option<Instant>) -> Result<()> + Send + Sync;
 
 /// Compiles JSON Schemas. Cheap to clone.
 #[derive(Clone)]
@@ -84,8 +87,8 @@ impl Validator {
     /// text.
     ///
     /// The error text of both is one sentence. The first fails if the schema can't be used, with
-    /// the kind [`Invalid`](ErrorKind::Invalid) or [`Unsupported`](ErrorKind::Unsupported). The
-    /// second fails with the kind [`Invalid`](ErrorKind::Invalid); its text has the place in the
+    /// the kind [`Invalid`](crate::ErrorKind::Invalid) or [`Unsupported`](crate::ErrorKind::Unsupported). The
+    /// second fails with the kind [`Invalid`](crate::ErrorKind::Invalid); its text has the place in the
     /// JSON text and the expected value. The peer, and a model behind it, may read the second text.
     /// Checks run on the thread that serves or makes the call, many at once. They have to bound
     /// their own cost.
@@ -99,7 +102,7 @@ impl Validator {
     /// let short_texts_only = Validator::custom(|_schema| {
     ///     Ok(|json: &str| match json.len() {
     ///         ..=1000 => Ok(()),
-    ///         _ => Err(Error::new(ErrorKind::Invalid, "expected at most 1000 bytes")),
+    ///         _ => Err(Error::new(crate::ErrorKind::Invalid, "expected at most 1000 bytes")),
     ///     })
     /// });
     /// ```
@@ -117,9 +120,9 @@ impl Validator {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when it is not a schema of its dialect, or refers to something
-    /// outside of itself; [`ErrorKind::Unsupported`] when its dialect is unknown;
-    /// [`ErrorKind::Limit`] when it exceeds a limit.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is not a schema of its dialect, or refers to something
+    /// outside of itself; [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) when its dialect is unknown;
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when it exceeds a limit.
     pub fn compile(&self, schema: &JsonSchema) -> Result<CompiledSchema> {
         (self.0)(schema)
     }
@@ -152,47 +155,6 @@ impl Validator {
 impl fmt::Debug for Validator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Validator").finish_non_exhaustive()
-    }
-}
-
-/// A compiled schema. Cheap to clone.
-#[derive(Clone)]
-pub struct CompiledSchema(Arc<Check>);
-
-impl CompiledSchema {
-    fn new(check: impl Fn(&str, Option<Instant>) -> Result<()> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(check))
-    }
-
-    /// Checks a JSON text.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Invalid`] when the text does not fit the schema: with the place as a JSON
-    /// Pointer, the expected and the received value. [`ErrorKind::Limit`] when the limits do not
-    /// suffice to decide.
-    pub fn check(&self, json: &str) -> Result<()> {
-        (self.0)(json, None)
-    }
-
-    /// Checks a text of a peer. A panic of the validator becomes an error. The built-in validator
-    /// stops at the deadline; a custom one does not know it.
-    pub(crate) fn check_of_peer(&self, json: &str, deadline: Option<Instant>) -> Result<()> {
-        guarded("the value", || (self.0)(json, deadline))
-    }
-}
-
-/// Runs a validator on data of a peer, and turns a panic into an error.
-fn guarded<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        let text = format!("{what} can't be checked: the validator panicked");
-        Err(Error::new(ErrorKind::Unsupported, text))
-    })
-}
-
-impl fmt::Debug for CompiledSchema {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CompiledSchema").finish_non_exhaustive()
     }
 }
 

@@ -4,10 +4,20 @@ use std::ffi::c_char;
 
 use serde::de::DeserializeOwned;
 
-use super::tool::mcplink_param_flag;
 use crate::cffi::entry::Outcome;
 use crate::cffi::json::optional_json;
 use crate::error::{Error, ErrorKind, Result};
+
+/// Whether an argument of a tool or prompt is required.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "constants of C")]
+pub enum mcplink_param_flag {
+    /// The argument may be omitted.
+    MCPLINK_PARAM_OPTIONAL = 0,
+    /// The argument is required.
+    MCPLINK_PARAM_REQUIRED = 1,
+}
 
 /// Reads optional JSON text as a type of the protocol; `None` for NULL.
 ///

@@ -15,7 +15,7 @@ use crate::cffi::stage::Stage;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::name;
 use crate::cffi::threads::ThreadOptions;
-use crate::cffi::user::{UserData, mcplink_destroy_fn};
+use crate::cffi::user::{self, UserData, mcplink_destroy_fn, mcplink_event_fn};
 use crate::error::Result;
 use crate::protocol::KeepAlive;
 use crate::schema::{Implementation, ProtocolVersion};
@@ -212,6 +212,67 @@ pub unsafe extern "C" fn mcplink_server_options_on_method(
                 callback,
                 user: Arc::new(user),
             });
+            Ok(())
+        })
+    }
+}
+
+/// Sets the function that is called when sessions begin and end. A session begins when a client
+/// identifies itself: by "initialize", or by its first request since revision 2026-07-28. It ends
+/// with its connection, or with its session over HTTP. Clients over HTTP without a session, as all
+/// since 2026-07-28, cause no events.
+///
+/// options: the options.
+/// callback: receives MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for none.
+/// It runs one at a time and in order, on a thread of the server or where its pump is dispatched.
+/// The first requests may run in parallel. These events are never dropped; mcplink_server_free
+/// delivers the last ones.
+/// user, destroy: passed to callback; destroy runs when another function is set, or when the
+/// options and all servers made with them are freed.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_on_session(
+    options: *mut mcplink_server_options_t,
+    callback: mcplink_event_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    let user = UserData::new(user, destroy);
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(options, "mcplink_server_options_on_session", |options| {
+            options.events.session = user::Hook::new(callback, user);
+            Ok(())
+        })
+    }
+}
+
+/// Sets the function that is called for incidents with clients, for hosts that count them, raise an
+/// alarm or block a client. Incidents are messages that are malformed, too long, too many or
+/// denied, and handlers that fail. Their kinds can be told apart without reading text. The log has
+/// a record for most of them, and for much else.
+///
+/// options: the options.
+/// callback: receives the other events of enum mcplink_server_event. NULL for none. It runs one at
+/// a time and in order, on a thread of the server or where its pump is dispatched. At most 1024
+/// wait; further ones are dropped.
+/// user, destroy: passed to callback; destroy runs when another function is set, or when the
+/// options and all servers made with them are freed.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_on_event(
+    options: *mut mcplink_server_options_t,
+    callback: mcplink_event_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    let user = UserData::new(user, destroy);
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(options, "mcplink_server_options_on_event", |options| {
+            options.events.event = user::Hook::new(callback, user);
             Ok(())
         })
     }

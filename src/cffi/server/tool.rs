@@ -57,17 +57,6 @@ pub enum mcplink_param_type {
     MCPLINK_PARAM_OBJECT = 6,
 }
 
-/// Whether an argument of a tool or prompt is required.
-#[repr(i32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "constants of C")]
-pub enum mcplink_param_flag {
-    /// The argument may be omitted.
-    MCPLINK_PARAM_OPTIONAL = 0,
-    /// The argument is required.
-    MCPLINK_PARAM_REQUIRED = 1,
-}
-
 /// Hints for the user about the effects of a tool. They are not guaranteed.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

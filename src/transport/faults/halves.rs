@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::super::clock::after;
 use super::super::{Control, Received, Receiver, Sender, SessionMessage, Tapped, lock};
-use super::{Fault, Rule};
+use super::fault::{Fault, Rule};
 use crate::error::{Error, ErrorKind, Result};
 
 /// How often a waiting receiver checks whether the connection was lost, since a fault does not wake

@@ -1,36 +1,16 @@
 //! Fault injection: makes a connection fail on purpose.
 
+mod fault;
 mod halves;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
+pub use self::fault::Fault;
+use self::fault::Rule;
 use self::halves::{FaultyLine, FaultyReceiver, FaultySender};
 use super::{Direction, Halves, Limits, Tapped, Transport};
 use crate::error::{Error, ErrorKind, Result};
-
-/// The effect of a fault on a message.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Fault {
-    /// It passes unchanged.
-    #[default]
-    Pass,
-    /// It is delayed for this long. Later messages of its direction are delayed, too, and so is the
-    /// end of the connection.
-    Delay(Duration),
-    /// It is lost silently.
-    Drop,
-    /// It is cut after this many bytes.
-    Truncate(usize),
-    /// It is lost together with the connection, as if the peer had gone.
-    Close,
-    /// It passes, then the connection is lost.
-    CloseAfter,
-}
-
-type Rule = dyn Fn(&Tapped<'_>) -> Fault + Send + Sync;
 
 /// Wraps a transport and injects faults, to test how an application handles them.
 ///

@@ -21,4 +21,6 @@ pub(crate) use unix::futex;
 #[cfg(all(unix, feature = "http-server"))]
 pub(crate) use unix::tcp;
 #[cfg(unix)]
-pub(crate) use unix::{clock, fd, origin, process, random, read, spawn, standard, thread, write};
+pub(crate) use unix::{
+    clock, command, fd, origin, process, random, read, spawn, standard, thread, write,
+};

@@ -8,7 +8,7 @@ use super::request::{AuthenticateFn, Check, mcplink_authenticate_fn};
 use super::resource_server::mcplink_resource_server_t;
 use crate::cffi::entry::{Outcome, free, value};
 use crate::cffi::error::Failure;
-use crate::cffi::refusal::{Refusal, Settings, set};
+use crate::cffi::refusal::{Refusal, Settings, set, taken};
 use crate::cffi::server::mcplink_server_t;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{filled, missing, name};
@@ -599,6 +599,59 @@ pub unsafe extern "C" fn mcplink_http_options_clear_authenticate(
                 if matches!(options.access, Access::Host(_)) {
                     options.access = Access::Open;
                 }
+                Ok(())
+            },
+        )
+    }
+}
+
+/// Requires an access token for this server with each request, and tells clients where to obtain
+/// one. Options with a function of mcplink_http_options_on_authenticate, which is for other
+/// credentials, refuse this.
+///
+/// Handlers read the principal with mcplink_request_principal, and check its scopes with
+/// mcplink_request_has_scope.
+///
+/// options: the options.
+/// server: the description, which is copied and remains the caller's. NULL, and a description with
+/// a refused setter, are refused: see mcplink_http_options_clear_resource_server. Other faults are
+/// reported when a listener or endpoint is made with the options. That fails with
+/// MCPLINK_E_UNSUPPORTED for JWTs in a build without them.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused.
+/// Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_set_resource_server(
+    options: *mut mcplink_http_options_t,
+    server: *const mcplink_resource_server_t,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options and a description of this library.
+    unsafe {
+        set(
+            options,
+            "mcplink_http_options_set_resource_server",
+            |options| options.set_tokens(taken(server, "server")?.clone()),
+        )
+    }
+}
+
+/// Removes the resource server of mcplink_http_options_set_resource_server. Without another check
+/// all clients are accepted.
+///
+/// options: the options.
+/// Returns: MCPLINK_OK, also without one, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_clear_resource_server(
+    options: *mut mcplink_http_options_t,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(
+            options,
+            "mcplink_http_options_clear_resource_server",
+            |options| {
+                options.clear_tokens();
                 Ok(())
             },
         )

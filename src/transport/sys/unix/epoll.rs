@@ -7,8 +7,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Instant;
 
-use super::fd::{self, Wake};
-use super::read::Ready;
+use super::fd::{self, Ready, Wake};
 
 const INPUT: u64 = 0;
 const WAKE: u64 = 1;

@@ -301,3 +301,13 @@ pub(crate) fn wait_readable(
     entries.pop();
     Ok(entries.iter().map(|entry| entry.revents != 0).collect())
 }
+
+/// A result of a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ready {
+    Input,
+    Woken,
+    Watched,
+    /// The deadline has passed.
+    Nothing,
+}

@@ -9,10 +9,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use super::command::{Command, Stderr, c_string, inheritable, pointers, refusal};
 use super::fd;
 use super::process::Process;
 use super::signal::{self, Set};
-use super::spawn::{Command, Stderr, c_string, inheritable, pointers, refusal};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The data that the child needs before it executes the program.

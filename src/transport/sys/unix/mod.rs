@@ -1,6 +1,7 @@
 //! The platform layer for unix systems.
 
 pub(crate) mod clock;
+pub(crate) mod command;
 #[cfg(target_os = "linux")]
 mod epoll;
 pub(crate) mod fd;

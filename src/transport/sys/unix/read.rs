@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 #[cfg(target_os = "linux")]
 use super::epoll::Epoll;
-use super::fd::{self, Kind, Wake};
+use super::fd::{self, Kind, Ready, Wake};
 
 /// How long a read of a socket blocks by itself before it uses `poll`. An answer within this time
 /// costs one system call.
@@ -221,16 +221,6 @@ impl ReadEnd {
             }
         }
     }
-}
-
-/// A result of a wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ready {
-    Input,
-    Woken,
-    Watched,
-    /// The deadline has passed.
-    Nothing,
 }
 
 fn set_receive_timeout(fd: BorrowedFd<'_>, timeout: Duration) -> io::Result<()> {

@@ -5,42 +5,19 @@
 //! from a thread that blocks SIGTERM could then not be terminated. `posix_spawn` sets mask, actions
 //! and group without running code of ours between fork and exec.
 
-use std::ffi::{CStr, CString, OsStr, OsString, c_char};
+use std::ffi::{CStr, CString, OsString, c_char};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::ptr;
 
+use super::command::{Command, Stderr, c_string, inheritable, pointers, refusal};
 #[cfg(target_os = "linux")]
 use super::fork;
 use super::process::Process;
 use super::signal::Set;
 use crate::error::{Error, ErrorKind, Result};
-
-/// The program to start, and its environment.
-#[derive(Debug)]
-pub(crate) struct Command<'a> {
-    pub(crate) program: &'a OsStr,
-    pub(crate) args: &'a [OsString],
-    /// The whole environment.
-    pub(crate) env: &'a [(OsString, OsString)],
-    pub(crate) directory: Option<&'a Path>,
-    pub(crate) stdin: OwnedFd,
-    pub(crate) stdout: OwnedFd,
-    pub(crate) stderr: Stderr,
-    /// Whether the child is killed when the current thread ends.
-    pub(crate) dies_with_parent: bool,
-}
-
-/// The destination of the standard error.
-#[derive(Debug)]
-pub(crate) enum Stderr {
-    To(OwnedFd),
-    Inherit,
-    Discard,
-}
 
 /// Starts the child and closes our copies of its descriptors.
 ///
@@ -91,7 +68,8 @@ pub(crate) fn spawn(command: Command<'_>) -> Result<Process> {
 mod fork {
     use std::ffi::{CStr, CString};
 
-    use super::{Command, Process};
+    use super::super::command::Command;
+    use super::super::process::Process;
     use crate::error::{Error, ErrorKind, Result};
 
     pub(super) fn spawn(
@@ -103,18 +81,6 @@ mod fork {
         let text = "die_with_parent() needs Linux";
         Err(Error::new(ErrorKind::Unsupported, text))
     }
-}
-
-pub(super) fn refusal(command: &Command<'_>, error: io::Error) -> Error {
-    let advice = match error.raw_os_error() {
-        Some(libc::ENOEXEC) => ": it is neither a program nor a script that begins with #!",
-        Some(libc::ENOENT) => ": check that the file exists, and the interpreter it names after #!",
-        Some(libc::EACCES) => ": check that it is a file with execute permission",
-        _ => "",
-    };
-    let name = command.program.display();
-    let doing = format!("can't start '{name}'{advice}");
-    Error::io(doing, error).with_kind(ErrorKind::Spawn)
 }
 
 /// Returns the file to run. A relative path is relative to our directory, not to the child's.
@@ -186,19 +152,6 @@ fn c_environment(env: &[(OsString, OsString)]) -> Result<Vec<CString>> {
         )
     };
     env.iter().map(entry).collect()
-}
-
-pub(super) fn c_string(what: impl std::fmt::Display, text: &OsStr) -> Result<CString> {
-    CString::new(text.to_owned().into_vec()).map_err(|_nul| {
-        let text =
-            format!("{what} of the child has a NUL byte inside, which no process can be given");
-        Error::new(ErrorKind::Invalid, text)
-    })
-}
-
-pub(super) fn pointers(strings: &[CString]) -> Vec<*mut c_char> {
-    let pointers = strings.iter().map(|string| string.as_ptr().cast_mut());
-    pointers.chain([ptr::null_mut()]).collect()
 }
 
 fn posix_spawn(
@@ -348,19 +301,6 @@ impl Drop for Actions {
         // SAFETY: initialised in new, destroyed once.
         unsafe { libc::posix_spawn_file_actions_destroy(&raw mut self.0) };
     }
-}
-
-/// Returns the open descriptors that are not close-on-exec, without the standard ones.
-pub(super) fn inheritable() -> Vec<libc::c_int> {
-    let entries = std::fs::read_dir("/dev/fd").into_iter().flatten().flatten();
-    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers
-        .filter(|number: &libc::c_int| {
-            // SAFETY: the query is harmless, even if the descriptor has been closed meanwhile.
-            let flags = unsafe { libc::fcntl(*number, libc::F_GETFD) };
-            *number >= 3 && flags != -1 && flags & libc::FD_CLOEXEC == 0
-        })
-        .collect()
 }
 
 /// Looks up a function that older C libraries lack. A normal link would prevent the host from
