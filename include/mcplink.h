@@ -3248,13 +3248,16 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_list(mcplink_client_
  * Says whether answers of the server that differ from the letter of the specification are refused. Defaults to no: what can mean one thing
  * only is understood, and what does not fit into a list is left out of it (mcplink_result_misfits).
  *
- * docs/compatibility.md lists what is understood.
+ * A question of the server (elicitation, sampling, roots) that differs reaches no callback then: its request is refused, or the call that it
+ * belongs to fails. docs/compatibility.md lists what is understood.
  *
  * options: the options.
  * strict: whether such calls fail, with MCPLINK_E_PROTOCOL.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_strict(mcplink_client_options_t *options, bool strict);
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_strict(mcplink_client_options_t *options,
+                                                   bool strict);
 
 /**
  * Says whether calls are sent that need a capability which the server did not declare. Defaults to no: they fail at once, with

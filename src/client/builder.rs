@@ -332,8 +332,9 @@ impl ClientBuilder {
     /// understood, and what does not fit into a result is left out of it, told to [`on_log`](Self::on_log) and given by the methods
     /// `misfits` of results, such as [`CallToolResult::misfits`](crate::schema::CallToolResult::misfits).
     ///
-    /// With it such an answer is an error of the kind [`Protocol`](ErrorKind::Protocol). All that is understood is listed in
-    /// `docs/compatibility.md`.
+    /// With it such an answer is an error of the kind [`Protocol`](ErrorKind::Protocol), and a question of the server (elicitation, sampling,
+    /// roots) that is not exact reaches no handler: its request is refused, or the call that it belongs to fails. All that is understood is
+    /// listed in `docs/compatibility.md`.
     pub fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
         self

@@ -293,7 +293,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_list(
 /// Says whether answers of the server that differ from the letter of the specification are refused. Defaults to no: what can mean one thing
 /// only is understood, and what does not fit into a list is left out of it (mcplink_result_misfits).
 ///
-/// docs/compatibility.md lists what is understood.
+/// A question of the server (elicitation, sampling, roots) that differs reaches no callback then: its request is refused, or the call that it
+/// belongs to fails. docs/compatibility.md lists what is understood.
 ///
 /// options: the options.
 /// strict: whether such calls fail, with MCPLINK_E_PROTOCOL.
