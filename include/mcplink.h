@@ -5837,7 +5837,8 @@ MCPLINK_API mcplink_status_t mcplink_http_request_challenge(mcplink_http_request
  * issuer's metadata names: signature, issuer, times; the principal is sub, scopes are those of scope or scp.
  *
  * resource: the address that clients use, for example "https://files.example/mcp", not the one that the process listens at.
- * issuer: the authorization server, by its issuer identifier, for example "https://login.example".
+ * issuer: the authorization server, by its issuer identifier, for example "https://login.example". It is compared with what tokens and metadata
+ * say character by character (RFC 9068, section 4; RFC 8414, section 3.3), so a "/" at the end makes another issuer.
  * Returns: the description, the caller's to free; NULL for a bad argument and in a build without HTTP. What is wrong with the addresses is found
  * out when something serves with it. Threads: any. Since 0.1.
  */

@@ -234,7 +234,8 @@ fn bound(server: ResourceServer, dpop: mcplink_dpop, _: Option<&Nonces>) -> Resu
 /// issuer's metadata names: signature, issuer, times; the principal is sub, scopes are those of scope or scp.
 ///
 /// resource: the address that clients use, for example "https://files.example/mcp", not the one that the process listens at.
-/// issuer: the authorization server, by its issuer identifier, for example "https://login.example".
+/// issuer: the authorization server, by its issuer identifier, for example "https://login.example". It is compared with what tokens and metadata
+/// say character by character (RFC 9068, section 4; RFC 8414, section 3.3), so a "/" at the end makes another issuer.
 /// Returns: the description, the caller's to free; NULL for a bad argument and in a build without HTTP. What is wrong with the addresses is found
 /// out when something serves with it. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
