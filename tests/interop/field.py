@@ -93,7 +93,8 @@ def output_of(argv: list[str], deadline: float) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Failed(str(error)) from None
     if done.returncode != 0:
-        raise Failed(f"{Path(argv[0]).name} ended with {done.returncode}: {tail(done.stderr or done.stdout, 3)}")
+        why = "; ".join(tail(done.stderr or done.stdout, 3).splitlines())
+        raise Failed(f"{Path(argv[0]).name} ended with {done.returncode}: {why}")
     return done.stdout
 
 
