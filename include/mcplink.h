@@ -3455,13 +3455,14 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_list(mcplink_client_
  * unambiguous deviations are accepted, and invalid entries are left out of lists
  * (mcplink_result_misfits).
  *
- * docs/compatibility.md lists the accepted deviations.
  *
  * options: the options.
  * strict: true to make such calls fail with MCPLINK_E_PROTOCOL.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_strict(mcplink_client_options_t *options, bool strict);
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_strict(mcplink_client_options_t *options,
+                                                   bool strict);
 
 /**
  * Sets whether calls are sent although the server did not declare the capability they need.
@@ -6207,12 +6208,6 @@ MCPLINK_API mcplink_status_t mcplink_http_request_challenge(mcplink_http_request
  * authorization server with the keys that its metadata names. Signature, issuer and times are
  * verified. The principal is sub; the scopes are those of scope or scp.
  *
- * resource: the URL that clients use, for example "https://files.example/mcp", not the address at
- * which the process listens.
- * issuer: the issuer identifier of the authorization server, for example "https://login.example".
- * Returns: the description. The caller owns it and frees it with mcplink_resource_server_free.
- * NULL for a bad argument, and in a build without HTTP. Invalid URLs are reported when a listener
- * or endpoint is made with it. Threads: any. Since 0.1.
  */
 MCPLINK_API mcplink_resource_server_t *mcplink_resource_server_new(const char *resource, const char *issuer);
 

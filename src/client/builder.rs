@@ -367,8 +367,10 @@ impl ClientBuilder {
     /// By default an unambiguous deviation is accepted. An entry that does not fit into a result is
     /// left out, logged to [`on_log`](Self::on_log), and returned by the `misfits` methods of
     /// results, such as [`CallToolResult::misfits`](crate::schema::CallToolResult::misfits). In
-    /// strict mode such an answer is an error of kind [`Protocol`](ErrorKind::Protocol).
-    /// `docs/compatibility.md` lists all accepted deviations.
+    /// strict mode such an answer is an error of kind [`Protocol`](ErrorKind::Protocol). A request of
+    /// the server (elicitation, sampling, roots) that deviates reaches no handler then: it is
+    /// refused, or the call that it belongs to fails. `docs/compatibility.md` lists all accepted
+    /// deviations.
     pub fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
         self

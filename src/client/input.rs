@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use serde::{Deserialize, Serialize};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use super::asked_by::AskedBy;
@@ -21,8 +22,8 @@ use crate::schema::tree;
 use crate::schema::{
     ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
     ElicitRequestParams, ElicitRequestURLParams, ElicitResult, ElicitSchema, ElicitationMode,
-    FitTo, Implementation, InputResponse, InputResponses, ListRootsResult, ProtocolVersion, Root,
-    method,
+    FitTo, Implementation, InputResponse, InputResponses, ListRootsRequestParams, ListRootsResult,
+    ProtocolVersion, Root, method,
 };
 
 type FormFn = dyn Fn(&ElicitRequestFormParams, &AskedBy) -> ElicitResult + Send + Sync;
@@ -46,12 +47,18 @@ pub(super) type Questions = BTreeMap<String, Question>;
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Question {
     method: String,
+    /// As they came: a `null` too, which a strict client refuses.
+    #[serde(default, deserialize_with = "present")]
     params: Option<Box<RawValue>>,
 }
 
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::<RawValue>::deserialize(deserializer).map(Some)
+}
+
 impl Question {
-    fn params(&self) -> &str {
-        self.params.as_deref().map_or("null", RawValue::get)
+    fn params(&self) -> Option<&str> {
+        self.params.as_deref().map(RawValue::get)
     }
 }
 
@@ -59,7 +66,34 @@ impl Question {
 ///
 /// It is registered together with the handler. So a program without such a handler is linked
 /// without this parser.
-type Read = fn(&str) -> serde_json::Result<Box<Answering>>;
+type Read = fn(Params<'_>) -> serde_json::Result<Box<Answering>>;
+
+/// The params of an input request, and how they are parsed.
+#[derive(Clone, Copy)]
+struct Params<'a> {
+    /// Absent if the input request has none.
+    text: Option<&'a str>,
+    /// Whether deviations from the specification are refused.
+    is_strict: bool,
+}
+
+impl Params<'_> {
+    fn read<T: DeserializeOwned>(self) -> serde_json::Result<T> {
+        let text = self.text.unwrap_or("null");
+        match self.is_strict {
+            true => tree::read_strictly(text),
+            false => tree::read(text),
+        }
+    }
+
+    /// Parses params that may be absent. A client that is not strict ignores them.
+    fn check_optional<T: DeserializeOwned>(self) -> serde_json::Result<()> {
+        match self.text {
+            Some(_) if self.is_strict => self.read::<T>().map(drop),
+            _ => Ok(()),
+        }
+    }
+}
 
 type Answering = dyn FnOnce(&InputHandlers, &Asking<'_>) -> Result<InputResponse, RpcError>;
 
@@ -105,7 +139,8 @@ impl InputHandlers {
 
     pub(super) fn on_roots(&mut self, handler: Arc<RootsFn>) {
         self.roots = Some(handler);
-        self.answer(method::ROOTS_LIST, |_| {
+        self.answer(method::ROOTS_LIST, |params| {
+            params.check_optional::<ListRootsRequestParams>()?;
             Ok(Box::new(|this, asking| {
                 respond(this.list_roots(asking)?, asking)
             }))
@@ -170,11 +205,15 @@ impl InputHandlers {
             .fold(handlers, |handlers, (method, read)| {
                 let (this, method, read) = (self.clone(), *method, *read);
                 handlers.request(method, move |request: &Request, responder: Responder| {
-                    let answering = read(request.params()).map_err(|error| {
+                    let peer = responder.peer();
+                    let params = Params {
+                        text: Some(request.params()),
+                        is_strict: peer.core().is_strict(),
+                    };
+                    let answering = read(params).map_err(|error| {
                         let what = without_position(&error);
                         RpcError::invalid_params(format!("params of {method}: {what}"))
                     });
-                    let peer = responder.peer();
                     let mut asking = this.asking(&peer, responder.cancel_token());
                     asking.revision = this.server.get().map(|server| server.revision);
                     let asked = peer.core().person_asked();
@@ -226,7 +265,11 @@ impl InputHandlers {
                 let refusal = RpcError::method_not_found(&question.method);
                 return Err(refused(key, question, refusal));
             };
-            let answering = read(question.params()).map_err(|error| {
+            let params = Params {
+                text: question.params(),
+                is_strict: peer.core().is_strict(),
+            };
+            let answering = read(params).map_err(|error| {
                 let text = format!(
                     "the server's question '{}' ({}) can't be read: {error}",
                     Excerpt(key),
@@ -323,15 +366,15 @@ impl InputHandlers {
     }
 }
 
-fn read_elicit(params: &str) -> serde_json::Result<Box<Answering>> {
-    let params: ElicitRequestParams = tree::read(params)?;
+fn read_elicit(params: Params<'_>) -> serde_json::Result<Box<Answering>> {
+    let params: ElicitRequestParams = params.read()?;
     Ok(Box::new(move |this, asking| {
         respond(this.elicit(&params, asking)?, asking)
     }))
 }
 
-fn read_sample(params: &str) -> serde_json::Result<Box<Answering>> {
-    let params: CreateMessageRequestParams = tree::read(params)?;
+fn read_sample(params: Params<'_>) -> serde_json::Result<Box<Answering>> {
+    let params: CreateMessageRequestParams = params.read()?;
     Ok(Box::new(move |this, asking| {
         respond(this.sample(&params, asking)?, asking)
     }))

@@ -244,7 +244,11 @@ impl Client {
                 over(true)
             }
             ResultType::InputRequired if may_ask(method) => {
-                let asked = tree::read::<Asked>(result).map_err(|error| {
+                let read = match generation.peer.core().is_strict() {
+                    true => tree::read_strictly,
+                    false => tree::read::<Asked>,
+                };
+                let asked = read(result).map_err(|error| {
                     broken(format!(
                         "{}: the questions can't be read: {error}",
                         self.during(method)

@@ -11,7 +11,7 @@ use super::json::{Extra, JsonSchema, RawObject, raw, read_raw};
 use super::meta::{MetaObject, RequestMetaObject};
 use super::primitive::ElicitSchema;
 use super::task::TaskMetadata;
-use super::tree::Tree;
+use super::tree::{self, Tree};
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
@@ -159,8 +159,9 @@ impl<'de> Deserialize<'de> for ElicitRequestParams {
             requested_schema: Option<JsonSchema>,
             url: Option<String>,
             elicitation_id: Option<String>,
+            #[serde(default, deserialize_with = "tree::optional")]
             task: Option<TaskMetadata>,
-            #[serde(rename = "_meta")]
+            #[serde(rename = "_meta", default, deserialize_with = "tree::optional")]
             meta: Option<RequestMetaObject>,
         }
         let FormOrUrlElicitation {

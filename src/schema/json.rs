@@ -232,23 +232,30 @@ impl Form<Option<Box<RawValue>>> for Present {
     }
 }
 
-/// An object as raw JSON. An empty array is read as an empty object.
+/// An object as raw JSON. An empty array is read as an empty object. Other values are refused only in
+/// strict mode.
 pub(super) struct RawObject;
+
+impl RawObject {
+    fn check<E: de::Error>(raw: Box<RawValue>) -> Result<Box<RawValue>, E> {
+        match (misfit::is_strict(), raw.get()) {
+            (true, text) if !text.starts_with('{') => Err(E::custom("expected an object")),
+            (false, text) if is_empty_array(text) => Ok(verbatim("{}")),
+            _ => Ok(raw),
+        }
+    }
+}
 
 impl Form<Box<RawValue>> for RawObject {
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<RawValue>, D::Error> {
-        let raw = Box::<RawValue>::deserialize(deserializer)?;
-        if is_empty_array(raw.get()) && !misfit::is_strict() {
-            return Ok(verbatim("{}"));
-        }
-        Ok(raw)
+        Self::check(Box::<RawValue>::deserialize(deserializer)?)
     }
 }
 
 impl Form<Option<Box<RawValue>>> for RawObject {
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
-        let raw = <Self as Form<Box<RawValue>>>::read(deserializer)?;
-        Ok((raw.get() != "null").then_some(raw))
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        (raw.get() != "null").then(|| Self::check(raw)).transpose()
     }
 }
 

@@ -26,6 +26,7 @@ class Check:
     body: Callable[["Check", Path], str]  # gets a directory of its own, returns what it saw, or raises Failed
     stderr: str = ""
     report: str = ""
+    untidy: bool = False  # a helper of a program that is not ours may still write into the directory when it is removed
 
 
 def short(value) -> str:
@@ -87,16 +88,32 @@ def is_alive(pid: int) -> bool:
 
 def kill_all(process: subprocess.Popen, pids: Path) -> None:
     """Ends the program's process group and the servers it put into groups of their own."""
-    groups = {process.pid}
+    end_groups({process.pid, *noted_groups(pids)})
+    process.wait()
+
+
+def end_noted(pids: Path) -> None:
+    """Ends the servers whose process ids were noted, with their process groups."""
+    end_groups(noted_groups(pids))
+
+
+def noted_groups(pids: Path) -> set[int]:
+    groups = set()
     for pid in started(pids):
-        if is_alive(pid):
-            groups.add(os.getpgid(pid))
+        try:
+            if is_alive(pid):
+                groups.add(os.getpgid(pid))
+        except ProcessLookupError:  # it has ended meanwhile
+            pass
+    return groups
+
+
+def end_groups(groups: set[int]) -> None:
     for group in groups - {os.getpgrp()}:
         try:
             os.killpg(group, signal.SIGKILL)
         except ProcessLookupError:
             pass
-    process.wait()
 
 
 def noting_pids(pids: Path, argv: list[str]) -> list[str]:

@@ -657,6 +657,54 @@ fn tokens_of_an_issuer_are_good_for_its_servers() {
     }
 }
 
+// RFC 9068, section 4, and RFC 8414, section 3.3: an issuer is compared to the letter, unlike by a client that logs in (M-ASD-C-13).
+#[test]
+fn a_slash_at_the_end_makes_another_issuer() {
+    let signer = Signer::p256();
+    let keys = key_set(&[signer.jwk("k")]);
+    let verify = |issuer: &str, said: &str| {
+        let keys = keys.clone();
+        let verifier = JwtVerifier::with_keys(issuer, move || Ok(keys.clone()));
+        let header = json!({"alg": "ES256", "kid": "k"});
+        verifier.verify(&signer.token(&header, &claims(json!({"iss": said}))))
+    };
+    const BARE: &str = "https://login.example";
+    const ROOTED: &str = "https://login.example/";
+    for issuer in [BARE, ROOTED] {
+        verify(issuer, issuer).unwrap();
+    }
+    for (issuer, said) in [(BARE, ROOTED), (ROOTED, BARE)] {
+        let told = refusal(verify(issuer, said));
+        assert!(
+            told.contains("InvalidToken") && told.contains("another issuer"),
+            "{told}"
+        );
+    }
+
+    // Metadata of the other one is none of this one's: its keys are not used.
+    const METADATA: &str = r#"{"issuer":"http://{own}/","jwks_uri":"http://{own}/keys"}"#;
+    let listener = issuer(
+        &[
+            ("/.well-known/oauth-authorization-server", METADATA),
+            ("/.well-known/openid-configuration", METADATA),
+            ("/keys", "{keys}"),
+        ],
+        key_set(&[signer.jwk("k")]),
+    );
+    let bare = format!("http://{}", listener.local_addr());
+    let verify = |issuer: &str| {
+        let header = json!({"alg": "ES256", "kid": "k"});
+        let token = signer.token(&header, &claims(json!({"iss": issuer})));
+        JwtVerifier::new(issuer).verify(&token)
+    };
+    verify(&format!("{bare}/")).unwrap();
+    let told = refusal(verify(&bare));
+    assert!(
+        told.contains("Unavailable") && told.contains("another issuer"),
+        "{told}"
+    );
+}
+
 #[test]
 fn metadata_that_is_not_the_issuers_gives_no_keys() {
     const LONG_ONE: &str = "/long/.well-known/openid-configuration";

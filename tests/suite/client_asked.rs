@@ -642,3 +642,125 @@ fn a_legacy_server_is_told_of_changed_roots_and_a_modern_one_is_not() {
         server.has_heard_nothing(&without);
     }
 }
+
+/// Params that a strict client refuses, and what stands in them that the specification does not have.
+fn beside_the_letter() -> [(&'static str, Value); 8] {
+    let mut without_members = form();
+    without_members["requestedSchema"] = json!([]);
+    let mut meta_of_php = form();
+    meta_of_php["_meta"] = json!([]);
+    let sampled = |content: Value| json!({ "messages": [{ "role": "user", "content": content }], "maxTokens": 7 });
+    let mut settings_of_php = sampling();
+    settings_of_php["metadata"] = json!([]);
+    let mut used_by_php = sampling();
+    used_by_php["messages"] = json!([
+        { "role": "assistant", "content": { "type": "tool_use", "id": "1", "name": "t", "input": [] } },
+        { "role": "user", "content": { "type": "tool_result", "toolUseId": "1", "content": [] } },
+    ]);
+    [
+        ("sampling/createMessage", used_by_php),
+        ("elicitation/create", without_members),
+        ("elicitation/create", meta_of_php),
+        (
+            "sampling/createMessage",
+            sampled(
+                json!({ "type": "text", "text": "?", "annotations": { "audience": ["nobody"] } }),
+            ),
+        ),
+        (
+            "sampling/createMessage",
+            sampled(json!({ "type": "image", "data": "--__\nPg", "mimeType": "a/b" })),
+        ),
+        ("sampling/createMessage", settings_of_php),
+        ("roots/list", json!({ "_meta": [] })),
+        ("roots/list", json!([])),
+    ]
+}
+
+// What a server asks is read as its answers are: leniently, or to the letter when the client is strict.
+#[test]
+fn questions_beside_the_letter_are_answered_unless_the_client_is_strict() {
+    fn answering(strict: bool, asked: &Arc<AtomicUsize>) -> ClientBuilder {
+        let count = || {
+            let asked = Arc::clone(asked);
+            move || asked.fetch_add(1, Ordering::SeqCst)
+        };
+        let (form, model, roots) = (count(), count(), count());
+        client()
+            .strict(strict)
+            .on_elicit(move |_, _| {
+                form();
+                ElicitResult::decline()
+            })
+            .on_sample(move |_, _| {
+                model();
+                says("hi")
+            })
+            .on_list_roots(move |_| {
+                roots();
+                Ok(Vec::new())
+            })
+    }
+    for revision in [LEGACY, MODERN] {
+        for (method, params) in beside_the_letter() {
+            let asked = Arc::default();
+            let answer = ask(answering(false, &asked), revision, method, &params);
+            assert_eq!(answer["error"], Value::Null, "{revision} {method} {params}");
+            assert_eq!(asked.load(Ordering::SeqCst), 1, "{method} {params}");
+
+            let asked = Arc::default();
+            let answer = ask(answering(true, &asked), revision, method, &params);
+            let error = &answer["error"];
+            match revision.is_legacy() {
+                true => assert_eq!(error["code"], -32602, "{answer}"),
+                false => {
+                    assert_eq!(error["kind"], "Protocol", "{answer}");
+                    let text = error["message"].as_str().unwrap();
+                    assert!(
+                        text.contains(method) && text.contains("can't be read"),
+                        "{text}"
+                    );
+                }
+            }
+            assert_eq!(asked.load(Ordering::SeqCst), 0, "{method} {params}");
+        }
+        // What is to the letter is answered by a strict client, too.
+        for (method, params) in [
+            ("elicitation/create", form()),
+            ("sampling/createMessage", sampling()),
+            ("roots/list", json!({ "_meta": {} })),
+        ] {
+            let asked = Arc::default();
+            let answer = ask(answering(true, &asked), revision, method, &params);
+            assert_eq!(answer["error"], Value::Null, "{revision} {method}");
+            assert_eq!(asked.load(Ordering::SeqCst), 1, "{revision} {method}");
+        }
+    }
+}
+
+// In the modern era questions come in a result, whose list of them is read to the letter as well.
+#[test]
+fn a_strict_client_wants_questions_in_an_object() {
+    for (strict, is_refused) in [(false, false), (true, true)] {
+        let (client, mut server) = connect(client().strict(strict), MODERN);
+        let result = server.serve(
+            || client.call_tool_with("t", &json!({}), CallOptions::new().timeout(LONG)),
+            |server| {
+                let first = server.asked("tools/call");
+                let result = json!({ "resultType": "input_required", "inputRequests": [], "requestState": "s" });
+                server.answer(&first, result);
+                if !strict {
+                    let second = server.asked("tools/call");
+                    server.answer(&second, json!({ "resultType": "complete", "content": [] }));
+                }
+            },
+        );
+        match result {
+            Ok(_) => assert!(!is_refused),
+            Err(error) => {
+                assert!(is_refused, "{error}");
+                assert_eq!(error.kind(), ErrorKind::Protocol, "{error}");
+            }
+        }
+    }
+}

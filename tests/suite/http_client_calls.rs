@@ -11,7 +11,7 @@ use mcplink::transport::{Direction, Faults, Limits, Tap};
 use serde_json::{Value, json};
 
 use crate::common::{LATE, LONG};
-use crate::stub::{Stub, asker, call, call_with, progress, text};
+use crate::stub::{Out, Seen, Stub, asker, call, call_with, progress, text};
 
 // M-HTTP-C-06, M-HTTP-C-07, M-HTTP-C-08, M-HTTP-C-09, M-HTTP-C-35, M-HDR-C-01, M-HDR-C-02, M-HDR-C-05, M-HDR-C-06
 #[test]
@@ -295,6 +295,74 @@ fn errors_come_with_any_status() {
         assert_eq!(error.kind(), kind, "{tool}: {error}");
         assert_eq!(error.http_status(), status, "{tool}");
         assert!(error.to_string().contains(text), "{tool}: {error}");
+    }
+}
+
+// M-BASE-S-06: JSON can't tell `1.0` from `1`.
+#[test]
+fn the_clients_own_id_is_known_in_other_spellings_over_http() {
+    let answer = |seen: &Seen, out: &mut Out| {
+        let Some(id) = seen.id().as_f64() else {
+            return out.respond("405 Method Not Allowed", &[], "");
+        };
+        // After a status 404 a client looks whether the server knows its session.
+        if seen.asks() == "ping" {
+            return out.result(seen, json!({}));
+        }
+        assert!(json!(id).to_string().ends_with(".0"), "{id}");
+        let result = json!({ "jsonrpc": "2.0", "id": id, "result": text("done") });
+        let error = json!({ "code": -32003, "message": "told" });
+        let error = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+        let json = [("content-type", "application/json")];
+        let events = [("content-type", "text/event-stream")];
+        let event = |body: &Value| format!("data: {body}\n\n");
+        match seen.body()["params"]["name"].as_str().unwrap_or_default() {
+            "json" => out.json(&result),
+            "events" => {
+                out.stream();
+                // The stream has no end: the client has to find its answer on it.
+                out.event(&result);
+            }
+            "200 json" => out.json(&error),
+            "200 events" => out.respond("200 OK", &events, &event(&error)),
+            "400 json" => out.respond("400 Bad Request", &json, &error.to_string()),
+            "400 events" => out.respond("400 Bad Request", &events, &event(&error)),
+            "404 json" => out.respond("404 Not Found", &json, &error.to_string()),
+            "404 events" => out.respond("404 Not Found", &events, &event(&error)),
+            other => unreachable!("{other}"),
+        }
+    };
+    for stub in [Stub::modern(answer), Stub::legacy("2025-11-25", answer)] {
+        let client = stub.connect();
+        for tool in [
+            "json",
+            "200 json",
+            "400 json",
+            "400 events",
+            "404 json",
+            "404 events",
+            "200 events",
+        ] {
+            match (tool, call(&client, tool)) {
+                ("json", done) => assert_eq!(done.unwrap(), "done"),
+                (_, refused) => {
+                    let error = refused.unwrap_err();
+                    assert_eq!(error.kind(), ErrorKind::Peer, "{tool}: {error}");
+                    let rpc = error.rpc().unwrap();
+                    assert_eq!(
+                        (rpc.code.value(), &*rpc.message),
+                        (-32003, "told"),
+                        "{tool}"
+                    );
+                }
+            }
+        }
+        assert_eq!(call(&client, "events").unwrap(), "done");
+        assert_eq!(stub.seen_asking("tools/call").len(), 8);
+        assert!(
+            stub.seen_asking("initialize").len() <= 1,
+            "the session was not lost"
+        );
     }
 }
 

@@ -89,6 +89,13 @@ fn refuse(out: &mut Out, status: &str, id: &Value, code: i64, message: &str) {
     out.respond(status, &fields, &body.to_string());
 }
 
+/// The id of a request with a fraction of zero.
+fn spelled(seen: &Seen) -> Value {
+    let id = json!(seen.id().as_f64().unwrap());
+    assert!(id.to_string().ends_with(".0"), "{id}");
+    id
+}
+
 type Refuse = fn(&Seen, &mut Out);
 
 /// What refuses a request without naming it.
@@ -251,7 +258,7 @@ fn callers_at_the_same_time_share_one_new_session() {
 
 #[test]
 fn what_a_server_refuses_in_a_good_session_is_told_as_it_is() {
-    let ways: [(Refuse, ErrorKind, u16, usize); 12] = [
+    let ways: [(Refuse, ErrorKind, u16, usize); 15] = [
         (
             |_, out| refuse(out, "400 Bad Request", &Value::Null, -32000, "told"),
             ErrorKind::Peer,
@@ -288,6 +295,30 @@ fn what_a_server_refuses_in_a_good_session_is_told_as_it_is() {
             ErrorKind::Peer,
             404,
             0,
+        ),
+        // The id may be spelled in another way, in JSON and in an event stream.
+        (
+            |seen, out| refuse(out, "400 Bad Request", &spelled(seen), -32003, "told"),
+            ErrorKind::Peer,
+            400,
+            0,
+        ),
+        (
+            |seen, out| {
+                let error = json!({ "code": -32003, "message": "told" });
+                let body = json!({ "jsonrpc": "2.0", "id": spelled(seen), "error": error });
+                let fields = [("content-type", "text/event-stream")];
+                out.respond("400 Bad Request", &fields, &format!("data: {body}\n\n"));
+            },
+            ErrorKind::Peer,
+            400,
+            0,
+        ),
+        (
+            |seen, out| refuse(out, "404 Not Found", &spelled(seen), -32003, "told"),
+            ErrorKind::Peer,
+            404,
+            1,
         ),
         (
             |_, out| refuse(out, "404 Not Found", &Value::Null, -32601, "told"),

@@ -305,7 +305,9 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_list(
 /// unambiguous deviations are accepted, and invalid entries are left out of lists
 /// (mcplink_result_misfits).
 ///
-/// docs/compatibility.md lists the accepted deviations.
+/// A request of the server (elicitation, sampling, roots) that deviates reaches no callback
+/// then: it is refused, or the call that it belongs to fails. docs/compatibility.md lists the accepted
+/// deviations.
 ///
 /// options: the options.
 /// strict: true to make such calls fail with MCPLINK_E_PROTOCOL.

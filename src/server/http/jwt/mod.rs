@@ -42,6 +42,10 @@ const MAX_TOKEN: usize = 16 << 10;
 /// `scp`. Tokens that are bound to a key of the client (`cnf.jkt`) are good together with a proof of that key, where the server takes such
 /// ([`ResourceServer::dpop`](super::ResourceServer::dpop)); those that are bound in another way are refused.
 ///
+/// Issuers are compared character by character: RFC 9068, section 4, requires it of `iss`, and RFC 8414, section 3.3, of the issuer in metadata.
+/// So `https://login.example` and `https://login.example/` are two issuers here: give the one that the authorization server writes into its
+/// tokens. A client that logs in takes the two for one.
+///
 /// The issuer's keys are fetched when they are first needed, again after an hour, and when a token names one that is not there, or names none
 /// and none fits; one request at a time fetches them, for at most 5 s a document. Others that need them wait for a second at most, and are then
 /// answered with status 503; those whose key is there are served meanwhile. When they can't be had, those from before go on being used for a day,
