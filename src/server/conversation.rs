@@ -185,9 +185,6 @@ impl Conversation {
     }
 
     /// Answers `initialize`: the revision to speak from now on. What was agreed on is kept together with others that agreed on the same.
-    ///
-    /// Idempotent: a second `initialize` with equal terms gets the answer of the first, since bridges give the process of one server to one
-    /// client after the other. With other terms it is refused (L-INIT-S-24), since requests of the first client may still be served.
     pub(super) fn agree(
         &self,
         params: InitializeRequestParams,
@@ -209,14 +206,12 @@ impl Conversation {
             capabilities: params.capabilities,
             client_info: Some(params.client_info),
         };
-        let terms = latest_terms.share(terms);
-        let agreed = self.agreed.get_or_init(|| Arc::clone(&terms));
-        if **agreed == *terms {
-            return Ok(revision);
+        match self.agreed.set(latest_terms.share(terms)) {
+            Ok(()) => Ok(revision),
+            Err(_) => Err(RpcError::invalid_request(
+                "initialize was answered already on this connection",
+            )),
         }
-        Err(RpcError::invalid_request(
-            "initialize was answered already on this connection, to a client that said something else of itself",
-        ))
     }
 }
 
@@ -465,24 +460,23 @@ mod tests {
 
     // L-INIT-S-24
     #[test]
-    fn a_second_initialize_is_answered_again_or_refused_for_other_terms() {
+    fn a_second_initialize_is_refused() {
         let conversation = Conversation::default();
-        let agree = |params| conversation.agree(params, &newest_first(), &LatestTerms::default());
-        let first = || initialize("2025-06-18");
-        for _ in 0..2 {
-            let revision = agree(first()).expect("the same terms");
-            assert_eq!(revision, ProtocolVersion::V2025_06_18);
-        }
-        let mut named = first();
-        named.client_info = Implementation::new("other", "1");
-        let mut able = first();
-        able.capabilities.roots = Some(Default::default());
-        for other in [initialize("2025-03-26"), named, able] {
-            let error = agree(other).expect_err("other terms");
-            assert_eq!(error.code, ErrorCode::INVALID_REQUEST);
-        }
-        let kept = conversation.terms(None, &newest_first()).expect("agreed");
-        assert_eq!(kept.revision, ProtocolVersion::V2025_06_18);
+        conversation
+            .agree(
+                initialize("2025-06-18"),
+                &newest_first(),
+                &LatestTerms::default(),
+            )
+            .expect("first");
+        let error = conversation
+            .agree(
+                initialize("2025-06-18"),
+                &newest_first(),
+                &LatestTerms::default(),
+            )
+            .expect_err("second");
+        assert_eq!(error.code, ErrorCode::INVALID_REQUEST);
     }
 
     #[test]

@@ -104,20 +104,6 @@ fn initialize_with_an_unknown_revision_is_answered_with_the_latest_legacy_one() 
     }
 }
 
-// L-INIT-S-24 is about other terms. Bridges such as supergateway give one process to one client after the other.
-#[test]
-fn a_second_initialize_like_the_first_is_answered_like_the_first() {
-    let mut client = ScriptedClient::of(&server());
-    let opening = client.initialize("2025-06-18");
-    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-    let again = client.initialize("2025-06-18");
-    assert_eq!(again["result"], opening["result"]);
-    assert_eq!(again["result"]["protocolVersion"], "2025-06-18");
-    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-    let listed = client.ask("tools/list", json!({}));
-    assert!(listed["result"]["tools"].is_array(), "{listed}");
-}
-
 // L-INIT-S-24: on a stream; over HTTP it opens another session.
 #[test]
 fn a_second_initialize_is_refused_and_changes_nothing() {
