@@ -1,4 +1,6 @@
-//! The counterpart of `c_client.c`: the same calls through Rust. `c_calls COUNT SERVER ARGS` prints the median, in nanoseconds.
+//! The Rust counterpart of `c_client.c`: makes equal calls through Rust.
+//!
+//! `c_calls COUNT SERVER ARGS` prints the median time of COUNT calls, in nanoseconds.
 #![allow(clippy::print_stdout, reason = "a program of its own")]
 #![allow(missing_docs, reason = "a program of its own")]
 
@@ -12,7 +14,7 @@ use serde_json::value::RawValue;
 fn main() -> Result<(), Box<dyn Error>> {
     let mut words = std::env::args().skip(1);
     let Some(count) = words.next().and_then(|count| count.parse::<usize>().ok()) else {
-        // `cargo bench` has started it: benches/c_calls does it right.
+        // Started by `cargo bench`, without arguments. Use the script benches/c_calls instead.
         return Ok(());
     };
     let program = words

@@ -1,5 +1,6 @@
-/* One call of 100 bytes at a time, through the C interface: what benches/c_calls compares with the same through Rust.
- * c_client COUNT SERVER ARGS: prints the median of COUNT calls, in nanoseconds. */
+/* Makes calls of 100 bytes through the C interface, one at a time. benches/c_calls compares it with
+ * calls through Rust. c_client COUNT SERVER ARGS: prints the median time of COUNT calls, in
+ * nanoseconds. */
 #include <mcplink.h>
 
 #include <stdint.h>

@@ -1,8 +1,11 @@
-//! What changes cost: publishing one, opening and closing a stream, telling all streams, and the memory of each.
+//! Measures change notifications: publishing a change, opening and closing a stream, notifying all
+//! streams, and the memory of each stream.
 //!
-//! `cargo bench --bench fanout` prints all of it; `cargo bench --bench fanout -- publish memory` prints some of it. The server listens in
-//! this process, the clients are in another one, so that times and memory are the server's. Each process needs a descriptor for each of
-//! 10,000 streams: `ulimit -n 10100`. With fewer there are fewer streams, and the figures say how many.
+//! `cargo bench --bench fanout` prints all figures; `cargo bench --bench fanout -- publish memory`
+//! prints some of them. The server runs in this process and the clients in another one, so the
+//! times and the memory are the server's. Each process needs a descriptor for each of 10,000
+//! streams: `ulimit -n 10100`. With fewer descriptors there are fewer streams, and the figures show
+//! how many.
 #![allow(clippy::print_stdout, reason = "a program of its own")]
 #![allow(missing_docs, reason = "a program of its own")]
 
@@ -23,11 +26,11 @@ use serde_json::{Value, json};
 type Outcome<T> = Result<T, Box<dyn Error>>;
 type Part = fn(usize) -> Outcome<()>;
 
-/// So often each is measured.
+/// The number of rounds for each measurement.
 const ROUNDS: usize = 15;
-/// A resource that all streams subscribe to.
+/// The URI of a resource that all streams subscribe to.
 const SHARED: &str = "bench:shared";
-/// Longer than changes are told together.
+/// The pause between rounds, longer than the time in which changes are merged.
 const APART: Duration = Duration::from_millis(25);
 
 fn main() -> Outcome<()> {
@@ -43,7 +46,7 @@ fn main() -> Outcome<()> {
         ("all", tell_all),
         ("memory", memory),
     ];
-    // `cargo bench` adds a word of its own.
+    // `cargo bench` adds the argument `--bench`.
     let words: Vec<&String> = words
         .iter()
         .filter(|word| !word.starts_with("--"))
@@ -56,7 +59,7 @@ fn main() -> Outcome<()> {
         .try_for_each(|(_, part)| part(most))
 }
 
-/// How many descriptors a process may have.
+/// Returns the limit of open descriptors for this process.
 fn descriptors() -> Outcome<usize> {
     let limits = fs::read_to_string("/proc/self/limits")?;
     let line = limits
@@ -66,7 +69,7 @@ fn descriptors() -> Outcome<usize> {
     Ok(soft.ok_or("no limit of descriptors")?.parse()?)
 }
 
-/// A server, and the process with its clients.
+/// A server in this process, and the child process with its clients.
 struct World {
     server: Server,
     http: HttpServer,
@@ -106,7 +109,7 @@ impl World {
         })
     }
 
-    /// Has the clients do something, and gives the microseconds that it took for each.
+    /// Sends a command to the client process, and returns the microseconds per repetition.
     fn ask(&mut self, what: &str, count: usize) -> Outcome<f64> {
         writeln!(self.commands, "{what} {count}")?;
         let mut reply = String::new();
@@ -122,7 +125,7 @@ impl World {
     }
 }
 
-/// Prints a figure.
+/// Prints one figure.
 fn show(what: &str, streams: usize, cost: f64, unit: &str) {
     println!("{what:<44} {streams:>6} streams {cost:>9.2} {unit}");
 }
@@ -131,7 +134,7 @@ fn sizes(most: usize) -> [usize; 3] {
     [1, 1_000.min(most), most]
 }
 
-/// The quickest of some rounds: other work only adds to it.
+/// Returns the fastest of [`ROUNDS`] rounds: other load can only make a round slower.
 fn quickest(mut round: impl FnMut() -> Outcome<f64>) -> Outcome<f64> {
     let mut quickest = f64::MAX;
     for _ in 0..ROUNDS {
@@ -140,7 +143,7 @@ fn quickest(mut round: impl FnMut() -> Outcome<f64>) -> Outcome<f64> {
     Ok(quickest)
 }
 
-/// What a publisher pays, on its own thread.
+/// Measures the time of a publisher, on its own thread.
 fn publish(most: usize) -> Outcome<()> {
     const CALLS: usize = 10_000;
     for streams in sizes(most) {
@@ -160,7 +163,7 @@ fn publish(most: usize) -> Outcome<()> {
             })?;
             show(what, streams, cost, "µs a call");
         }
-        // The thread that tells sleeps, and has to be woken.
+        // The notifying thread is asleep now, so each change includes its wake.
         let cost = quickest(|| {
             thread::sleep(APART);
             let began = Instant::now();
@@ -173,7 +176,7 @@ fn publish(most: usize) -> Outcome<()> {
     Ok(())
 }
 
-/// What it takes to open a stream and to close it, beside so many others.
+/// Measures opening and closing a stream while many others are open.
 fn open(most: usize) -> Outcome<()> {
     const STREAMS: usize = 50;
     for streams in sizes(most.saturating_sub(STREAMS)) {
@@ -186,7 +189,7 @@ fn open(most: usize) -> Outcome<()> {
     Ok(())
 }
 
-/// What the thread that tells spends on each stream when one change is told to all.
+/// Measures the processor time of the notifying thread per stream, for one change sent to all.
 fn tell_all(most: usize) -> Outcome<()> {
     for streams in sizes(most) {
         let mut world = World::start()?;
@@ -194,7 +197,7 @@ fn tell_all(most: usize) -> Outcome<()> {
         let round = || {
             let before = time_of("fanout")?;
             world.server.resource_updated(SHARED);
-            // It is over when the time no longer grows.
+            // The work is over when the processor time no longer grows.
             let mut last = before;
             loop {
                 thread::sleep(APART * 4);
@@ -219,7 +222,7 @@ fn tell_all(most: usize) -> Outcome<()> {
     Ok(())
 }
 
-/// The processor time of the thread of this process whose name ends so.
+/// Returns the processor time of the thread of this process whose name ends with `name`.
 fn time_of(name: &str) -> Outcome<Duration> {
     for task in fs::read_dir("/proc/self/task")? {
         let task = task?.path();
@@ -235,7 +238,7 @@ fn time_of(name: &str) -> Outcome<Duration> {
     Ok(Duration::ZERO)
 }
 
-/// What the server's memory grows by for each stream.
+/// Measures the growth of the server's resident memory per stream.
 fn memory(most: usize) -> Outcome<()> {
     for (era, what) in [
         ("plain", "memory of a modern stream"),
@@ -260,7 +263,7 @@ fn resident_kib() -> Outcome<usize> {
     Ok(line.trim_end_matches("kB").trim().parse()?)
 }
 
-/// The other process.
+/// The clients, in the child process.
 struct Clients {
     address: SocketAddr,
     streams: Vec<TcpStream>,
@@ -296,7 +299,7 @@ impl Clients {
         Ok(())
     }
 
-    /// One that wants to be told of tools alone, as most do.
+    /// Opens a stream that subscribes to the list of tools only, as most clients do.
     fn keep_plain(&mut self) -> Outcome<()> {
         let stream = self.listen(&json!({ "toolsListChanged": true }))?;
         self.streams.push(stream);
@@ -361,7 +364,7 @@ fn post(stream: &mut TcpStream, fields: &str, message: &Value) -> Outcome<()> {
     Ok(())
 }
 
-/// What comes, up to an end.
+/// Reads until the text contains `end`.
 fn read_to(stream: &mut TcpStream, end: &str) -> Outcome<String> {
     let (mut text, mut piece) = (String::new(), [0; 4096]);
     while !text.contains(end) {

@@ -1,7 +1,11 @@
-//! How the cost of a message grows with what a server has to do with: requests in flight, sessions, tools, and bytes of the message.
+//! Measures how the cost of a message grows with the number of requests in flight, sessions and
+//! tools, and with the length of the message.
 //!
-//! `cargo bench --bench growth` prints the curves: what one message cost in the quickest of some rounds, since other work only adds to it. `cargo bench --bench growth -- sessions tools` prints
-//! some of them. Messages are given to the server's HTTP service in this process, so that sockets and other processes are no part of it.
+//! `cargo bench --bench growth` prints the curves: the cost of one message in the fastest of
+//! several rounds, since other load can only make a round slower.
+//! `cargo bench --bench growth -- sessions tools` prints some of them. The benchmark passes the
+//! messages to the server's HTTP service in this process, so sockets and other processes have no
+//! part in the figures.
 #![allow(clippy::print_stdout, reason = "a program of its own")]
 #![allow(missing_docs, reason = "a program of its own")]
 
@@ -16,9 +20,9 @@ use mcplink::transport::http::{HttpRequest, ResponseHead, ResponseWriter, Servic
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// So often each is measured.
+/// The number of rounds for each measurement.
 const ROUNDS: usize = 15;
-/// So many messages of 100 bytes make a round.
+/// The number of messages of 100 bytes in a round.
 const CALLS: usize = 2_000;
 const SIZES: [usize; 5] = [1, 10, 100, 1_000, 10_000];
 
@@ -37,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("payload", payload),
     ];
     let words: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo bench` adds a word of its own.
+    // `cargo bench` adds the argument `--bench`.
     let words: Vec<&String> = words
         .iter()
         .filter(|word| !word.starts_with("--"))
@@ -49,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .try_for_each(|(_, curve)| curve())
 }
 
-/// Takes the answers in.
+/// Collects the heads of the answers, and checks that none is an error.
 #[derive(Clone, Debug, Default)]
 struct Answers(Arc<Mutex<Vec<ResponseHead>>>);
 
@@ -88,7 +92,7 @@ fn builder() -> ServerBuilder {
         .tool_with(Tool::new("echo"), |args: Echo, _: &Context| args.message)
 }
 
-/// A request of the modern era, with the header fields that it needs.
+/// A request of the modern era; it is sent with the header fields of that era.
 struct Call {
     tool: String,
     body: Vec<u8>,
@@ -126,7 +130,7 @@ impl Call {
     }
 }
 
-/// What the quickest of the rounds took, the first one apart, divided by how many messages that were.
+/// Returns the time per message in the fastest round. A warm-up round is not counted.
 fn each(
     messages: usize,
     mut round: impl FnMut() -> Result<Duration, Box<dyn Error>>,
@@ -139,13 +143,13 @@ fn each(
     Ok(quickest.as_secs_f64() / messages as f64)
 }
 
-/// Prints a point of a curve, and how many times more it is than the first one.
+/// Prints one point of a curve, and its ratio to the first point.
 fn show(what: &str, number: usize, cost: f64, unit: &str, first: &mut Option<f64>) {
     let ratio = cost / *first.get_or_insert(cost);
     println!("{what:<24} {number:>9} {cost:>10.2} {unit}  {ratio:>5.2}x");
 }
 
-/// So many calls begin, and then end in the order in which they began.
+/// Starts many calls, and then answers them in the order of their start.
 fn in_flight() -> Result<(), Box<dyn Error>> {
     let mut first = None;
     for count in SIZES {
@@ -160,7 +164,7 @@ fn in_flight() -> Result<(), Box<dyn Error>> {
         let server = builder().deferred_tool(Tool::new("wait"), keep).build()?;
         let service = server.http_service(HttpOptions::new().max_requests(20_000));
         let (call, answers) = (Call::of("wait", ""), Answers::default());
-        // Few of them are done often, so that the clock can tell.
+        // Small numbers are repeated, so that a round is long enough for the clock.
         let times = (CALLS / count).max(1);
         let cost = each(times * count, || {
             let began = Instant::now();
@@ -188,7 +192,7 @@ fn in_flight() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Calls in turn on each of so many sessions.
+/// Makes calls on many sessions, in turn.
 fn sessions() -> Result<(), Box<dyn Error>> {
     let mut first = None;
     for count in SIZES {
@@ -238,7 +242,7 @@ fn sessions() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Calls of one of so many tools.
+/// Calls one tool of a server with many tools.
 fn tools() -> Result<(), Box<dyn Error>> {
     let mut first = None;
     for count in SIZES {
@@ -257,7 +261,7 @@ fn tools() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Calls with a text of so many bytes, which comes back.
+/// Calls a tool with a long text, which it returns.
 fn payload() -> Result<(), Box<dyn Error>> {
     let mut first = None;
     let service = builder().build()?.http_service(HttpOptions::new());

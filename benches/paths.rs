@@ -1,7 +1,9 @@
-//! The paths of a message, one at a time, for who counts instructions: `benches/instructions` runs them under callgrind.
+//! Runs one path of a message at a time, for instruction counts: `benches/instructions` runs it
+//! under callgrind.
 //!
-//! `paths NAME COUNT` does the same COUNT times. What two counts differ in is what one message costs, without what starting costs. Nothing
-//! here waits for another process, so that the numbers are the same from run to run.
+//! `paths NAME COUNT` repeats the path COUNT times. The difference between two counts is the cost
+//! of the additional messages, without the cost of the start. No path waits for another process, so
+//! the numbers are equal from run to run.
 #![allow(missing_docs, reason = "a program of its own")]
 
 use std::error::Error;
@@ -36,7 +38,7 @@ struct Count {
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let name = arguments.next().unwrap_or_default();
-    // Without a count `cargo bench` has started it: a look whether all paths work.
+    // Without a count it was started by `cargo bench`: run each path once, to check that all work.
     let Some(count) = arguments.next().and_then(|count| count.parse().ok()) else {
         return NAMES.iter().try_for_each(|name| run(name, 3));
     };
@@ -111,7 +113,7 @@ fn request(id: usize, is_modern: bool, method: &str, mut params: Value) -> Value
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 
-/// The input of a server: the next request comes when the one before was answered.
+/// The input of a server: it returns the next request after the previous one was answered.
 struct Feed {
     opening: Cursor<Vec<u8>>,
     line: Vec<u8>,
@@ -126,7 +128,7 @@ impl Read for Feed {
             return Ok(count);
         }
         self.left -= 1;
-        // It fails when the server has gone.
+        // Fails if the server has ended.
         let waited = self.answered.recv_timeout(Duration::from_secs(60));
         waited.map_err(|_| io::ErrorKind::TimedOut)?;
         self.opening = Cursor::new(self.line.clone());
@@ -134,7 +136,7 @@ impl Read for Feed {
     }
 }
 
-/// The output of a server: says when a response has been written.
+/// The output of a server: it reports each response that was written.
 struct Sink(Sender<()>);
 
 impl Write for Sink {
@@ -142,10 +144,10 @@ impl Write for Sink {
         let mut rest = bytes;
         while !rest.is_empty() {
             let line = rest;
-            // Quicker than to look at each byte, which would be much of what is counted.
+            // Faster than a loop over the bytes, which would be a large part of the count.
             rest.skip_until(b'\n')?;
             if find(line, b"\"result\":").is_some() {
-                // It fails when no more is asked for.
+                // Fails after the last request, when the receiver has been dropped.
                 _ = self.0.send(());
             }
             assert!(
@@ -162,13 +164,13 @@ impl Write for Sink {
     }
 }
 
-/// Looks into the first bytes only: what it looks for stands there.
+/// Searches only the first 64 bytes, which contain all members that this program looks for.
 fn find(line: &[u8], wanted: &[u8]) -> Option<usize> {
     let head = &line[..line.len().min(64)];
     head.windows(wanted.len()).position(|part| part == wanted)
 }
 
-/// A server on a stream.
+/// Runs a server on a stream.
 fn stream(
     count: usize,
     is_modern: bool,
@@ -198,7 +200,7 @@ fn stream(
     Ok(server()?.serve(Stream::new(feed, Sink(answer)))?)
 }
 
-/// Counts answers.
+/// A response writer that counts answers.
 #[derive(Debug)]
 struct Answer;
 
@@ -223,7 +225,7 @@ impl ResponseWriter for Answer {
     fn on_gone(&mut self, _: Box<dyn FnOnce() + Send>) {}
 }
 
-/// What a server does with a request that a listener has read.
+/// Runs the HTTP service of a server on requests that a listener would have read.
 fn http(count: usize, params: Value) -> Result<(), Box<dyn Error>> {
     let service: HttpService = server()?.http_service(HttpOptions::new());
     let body = request(1, true, "tools/call", params)
@@ -246,7 +248,7 @@ fn http(count: usize, params: Value) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A client that calls a server in the same process.
+/// Runs a client that calls a server in this process, through memory.
 fn call(count: usize, message: &str) -> Result<(), Box<dyn Error>> {
     let (here, there) = memory::pair();
     let serving = server()?.open(there)?;
@@ -260,7 +262,7 @@ fn call(count: usize, message: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A client that calls a server that does next to nothing, over a socket.
+/// Runs a client that calls a minimal server over a socket.
 fn call_http(count: usize, answer: Vec<u8>) -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
@@ -274,8 +276,9 @@ fn call_http(count: usize, answer: Vec<u8>) -> Result<(), Box<dyn Error>> {
             if ends.load(Ordering::SeqCst) {
                 return Ok(());
             }
-            // On a busy machine the client gives a connection up whose stream doesn't end at once, and makes another one. What goes wrong
-            // here is a failure of its call.
+            // On a busy machine the client drops a connection whose stream does not end at once,
+            // and opens another one. An error of the dropped connection is ignored here: if it
+            // matters, the client's call fails.
             _ = play(client, &mut next, &usual);
         }
     });
@@ -296,35 +299,36 @@ fn call_http(count: usize, answer: Vec<u8>) -> Result<(), Box<dyn Error>> {
     Ok(serving.join().map_err(|_| "the server panicked")??)
 }
 
-/// What the server is.
+/// Returns the result of `server/discover`.
 fn described() -> Vec<u8> {
     whole(
         r#"{"jsonrpc":"2.0","id":#,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"serverInfo":{"name":"bare","version":"1"}}}"#,
     )
 }
 
-/// What stands around the places of the id.
+/// Returns the parts of an answer between the places of the id.
 fn parts_of(answer: &[u8]) -> Vec<Vec<u8>> {
     let parts = answer.split(|byte| *byte == b'#');
     parts.map(<[u8]>::to_vec).collect()
 }
 
-/// Gives the next answer, and then the usual one to every request, with the request's id between the parts.
+/// Sends `next` as the first answer and `usual` as all further ones, with the request's id
+/// inserted.
 fn play(client: TcpStream, next: &mut Vec<Vec<u8>>, usual: &Vec<Vec<u8>>) -> io::Result<()> {
     client.set_nodelay(true)?;
     let (mut reader, mut writer) = (BufReader::new(client.try_clone()?), client);
     while let Some(id) = next_id(&mut reader)? {
-        // Ids of one length make answers of one length.
+        // Ids are padded to one length, so that all answers have one length.
         writer.write_all(&next.join(format!("{id:<ID$}").as_bytes()))?;
         next.clone_from(usual);
     }
     Ok(())
 }
 
-/// How long ids are in answers, with the spaces behind them.
+/// The length of an id in an answer, including trailing spaces.
 const ID: usize = 8;
 
-/// Reads a request; `None` when the client has gone.
+/// Reads a request and returns its id; `None` when the client has closed the connection.
 fn next_id(reader: &mut impl BufRead) -> io::Result<Option<u64>> {
     let (mut line, mut length) = (String::new(), 0);
     loop {
@@ -348,7 +352,7 @@ fn next_id(reader: &mut impl BufRead) -> io::Result<Option<u64>> {
         .ok_or_else(|| io::Error::other("a request without an id"))
 }
 
-/// An answer in one piece.
+/// Returns an HTTP response with a content length.
 fn whole(body: &str) -> Vec<u8> {
     let length = body.len() + body.matches('#').count() * (ID - 1);
     format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}").into_bytes()
@@ -364,7 +368,7 @@ fn result(message: &str) -> String {
     )
 }
 
-/// An event stream, each event in a chunk of its own.
+/// Returns an event stream with each event in its own chunk.
 fn streamed_answer() -> Vec<u8> {
     let mut answer =
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -1,4 +1,5 @@
-/* A program that is a server over HTTP and its own client: what HTTP both ways costs in size. */
+/* A program that is an HTTP server and its own client, to measure the size of HTTP in both
+ * directions. */
 #include <mcplink.h>
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
-//! What a call costs over stdio, as a ratio to a bare ping-pong between two processes.
+//! Measures a call over stdio, as a ratio to a bare ping-pong between two processes.
 //!
-//! `cargo bench` plays each workload and its bare counterpart in turn and prints the medians and the ratio, pair by pair, so that a machine
-//! that gets faster or slower meanwhile does not matter. The bare counterpart moves the same bytes over the same kind of socket pair and
-//! understands none of them: no server can be faster.
+//! `cargo bench` runs each workload and its bare counterpart in turn, so that changes in the
+//! machine's speed affect both. It prints the medians and the ratio of each pair. The bare
+//! counterpart moves equal bytes over a socket pair without parsing them: no server can be faster.
 #![allow(clippy::print_stdout, reason = "a program of its own")]
 #![allow(missing_docs, reason = "a program of its own")]
 
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 }
 
-/// Sends every byte back as it comes.
+/// Echoes every byte.
 fn bare_peer() -> std::io::Result<()> {
     let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout());
     let mut buffer = vec![0; 64 << 10];
@@ -97,7 +97,7 @@ fn compare(what: &str, mut bare: impl FnMut() -> Duration, mut ours: impl FnMut(
         times.push(other);
         ratios.push(other / one);
     }
-    // The first round warms up.
+    // The first round is a warm-up.
     let micros = |seconds: &mut [f64]| median(&mut seconds[1..]) * 1e6 / CALLS as f64;
     println!(
         "{what:<40} {:>7.2}   bare ping-pong {:>6.2}   ratio {:.2}",
@@ -132,13 +132,13 @@ fn called_by_many(client: &Client) -> Duration {
             scope.spawn(|| (0..CALLS / IN_FLIGHT).for_each(|_| call(client)));
         }
     });
-    // The threads' share is rounded down.
+    // The number of calls per thread was rounded down.
     started
         .elapsed()
         .mul_f64(CALLS as f64 / (CALLS / IN_FLIGHT * IN_FLIGHT) as f64)
 }
 
-/// A peer and the bytes to and from it.
+/// A peer process and the connection to it.
 struct Wire {
     stream: UnixStream,
     buffer: Vec<u8>,
@@ -148,7 +148,8 @@ impl Wire {
     fn start(role: &str) -> std::io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         let input = OwnedFd::from(theirs.try_clone()?);
-        // It ends when our end of the socket pair is closed, at the latest with this process.
+        // The child ends when our end of the socket pair is closed, at the latest with this
+        // process.
         Command::new(std::env::current_exe()?)
             .arg(role)
             .stdin(Stdio::from(input))
@@ -164,7 +165,7 @@ impl Wire {
         self.stream.write_all(text.as_bytes())
     }
 
-    /// Waits for so many lines.
+    /// Waits for `lines` lines.
     fn receive(&mut self, mut lines: usize) -> std::io::Result<()> {
         while lines > 0 {
             let count = self.stream.read(&mut self.buffer)?;

@@ -1,9 +1,10 @@
 //! The client of the benchmarks: `bench_client -- SERVER COMMAND`, or `bench_client URL`.
 //!
-//! It runs the workloads against a server with the tools of `bench_server`, and prints one JSON object: times of a call in microseconds, as
-//! the median and the 99th percentile, the processor's time a call, calls a second, memory in kilobytes.
+//! It runs the workloads against a server with the tools of `bench_server`, and prints one JSON
+//! object. The object has the median and the 99th percentile of the time per call in microseconds,
+//! the processor time per call, calls per second, and memory in kilobytes.
 //!
-//! With `--legacy` in front, the server is spoken to as one of before 2026-07-28, without finding out.
+//! With `--legacy` as the first argument, the client uses the legacy era without detecting it.
 #![allow(clippy::print_stdout, reason = "a program of its own")]
 
 use std::error::Error;
@@ -25,7 +26,7 @@ struct Echo<'a> {
     message: &'a str,
 }
 
-/// What was measured, in the order in which it was.
+/// The measured values, in the order of measurement.
 #[derive(Default)]
 struct Report(Map<String, Value>);
 
@@ -34,7 +35,7 @@ impl Report {
         self.0.insert(key.into(), value.into());
     }
 
-    /// Runs one workload for so long, or so often, and notes the times of its rounds.
+    /// Runs one workload for a limited time or number of rounds, and records the time of each.
     fn time(
         &mut self,
         name: &str,
@@ -75,7 +76,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     .ok_or("behind -- comes the command of the server")?;
                 (
                     "stdio",
-                    // Some servers are told by it what to measure: `BENCH_TOOLS`.
+                    // The environment configures some servers: `BENCH_TOOLS`.
                     Box::new(Child::new(program).args(arguments).inherit_env()),
                 )
             }
@@ -162,7 +163,7 @@ fn side_by_side(
                         echo(client, UNIT).map_err(|error| error.to_string())?;
                         calls.fetch_add(1, Ordering::Relaxed);
                     }
-                    // Once it has ended, nobody can tell any more what it used.
+                    // A thread's processor time can be read only while the thread exists.
                     let own = nanos_run("/proc/thread-self/schedstat");
                     used.fetch_add(own, Ordering::Relaxed);
                     Ok::<_, String>(())
@@ -197,7 +198,7 @@ fn micros(span: Duration) -> f64 {
     (span.as_nanos() as f64 / 10.0).round() / 100.0
 }
 
-/// What the threads of this process have run so far, in microseconds.
+/// Returns the processor time of this process's threads, in microseconds.
 fn processor_time() -> f64 {
     let Ok(tasks) = fs::read_dir("/proc/self/task") else {
         return 0.0;

@@ -1,6 +1,6 @@
 //! The server of the benchmarks: `bench_server stdio`, or `bench_server http PORT`.
 //!
-//! With `BENCH_TOOLS=N` in the environment it has N tools, so that their list is long.
+//! With `BENCH_TOOLS=N` in the environment it has N tools, to measure long lists.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ fn sleep(args: Sleep, _: &Context) -> &'static str {
     "slept"
 }
 
-/// A tool that only makes the list longer, about 350 bytes of it.
+/// Returns a tool whose only purpose is to lengthen the list, by about 350 bytes.
 fn filler(number: usize) -> mcplink::Result<Tool> {
     let schema = Schema::new(&json!({
         "type": "object",

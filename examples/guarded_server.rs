@@ -1,7 +1,8 @@
-//! A server that takes access tokens only: `guarded_server 127.0.0.1:PORT ISSUER [--dpop]`. See `tests/interop`.
+//! A server that requires access tokens: `guarded_server 127.0.0.1:PORT ISSUER [--dpop]`. See
+//! `tests/interop`.
 //!
-//! Every request needs the scope `files:read`, and the tool `write` needs `files:write` too. With `--dpop` tokens have to be bound to a key of the
-//! client, and proofs of it to have a nonce.
+//! Every request needs the scope `files:read`, and the tool `write` needs `files:write` too. With
+//! `--dpop`, tokens must be bound to a key of the client, and proofs must have a nonce.
 #![allow(clippy::print_stderr, reason = "a program of its own")]
 
 use std::process::ExitCode;
@@ -28,7 +29,7 @@ fn server() -> mcplink::Result<Server> {
         .build()
 }
 
-/// Serves until the process is ended.
+/// Serves until the process ends.
 fn serve(address: &str, issuer: &str, is_bound: bool) -> mcplink::Result<()> {
     let resource = format!("http://{address}/mcp");
     let mut tokens = ResourceServer::new(&resource, [issuer], JwtVerifier::new(issuer))?

@@ -1,4 +1,4 @@
-//! The smallest client: starts the command it is given, and calls its tool `greet`.
+//! The smallest client: starts a server from its command line, and calls the tool `greet`.
 #![allow(clippy::print_stdout, reason = "a program of its own")]
 
 use mcplink::client::Client;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 #[derive(Deserialize, JsonSchema)]
 struct Greeting {
-    /// Who is greeted.
+    /// The name to greet.
     name: String,
 }
 

@@ -1,18 +1,18 @@
-//! The client that other implementations' servers are tried with: see `tests/interop`.
+//! The client for tests against servers of other implementations: see `tests/interop`.
 //!
 //! ```text
 //! interop_client [--era legacy|modern|auto] [--call NAME JSON]... [OPTION]... -- COMMAND [ARGUMENT ...]
 //! interop_client … -- URL
 //!
-//! --answer               be asked: the user fills in "Ada" everywhere, the model says "Paris"
-//! --root URI             have this root
-//! --cancel NAME JSON     call a tool, in its turn among the calls, and cancel the call at the first progress
+//! --answer               answer questions: the user enters "Ada" everywhere, the model returns "Paris"
+//! --root URI             declare this root
+//! --cancel NAME JSON     call a tool, in order with the calls, and cancel it at its first progress
 //! --watch URI            subscribe to this resource, and to changes of lists, before anything else
-//! --events NUMBER        wait for so many events of the subscription; 1 if it is not said
-//! --log                  want log messages from "debug" on
+//! --events NUMBER        wait for this number of events of the subscription; default 1
+//! --log                  request log messages of level "debug" and above
 //! --read URI             read a resource
 //! --prompt NAME JSON     get a prompt
-//! --complete JSON        complete what these params of completion/complete say
+//! --complete JSON        send completion/complete with these params
 //! ```
 #![allow(
     clippy::print_stdout,
@@ -45,7 +45,7 @@ enum Asked {
 struct Call {
     name: String,
     arguments: Value,
-    /// Cancel it at the first progress.
+    /// Whether to cancel the call at its first progress.
     is_cancelled: bool,
 }
 
@@ -165,7 +165,7 @@ fn call(client: &Client, call: &Call, log: bool) -> mcplink::Result<Value> {
     Ok(seen)
 }
 
-/// What the typed call gives, as JSON again: what was lost on the way is missing in the report.
+/// Makes a typed call, and converts its result back to JSON, so that the report shows lost members.
 fn ask(client: &Client, asked: &Asked) -> mcplink::Result<Value> {
     let result = match asked {
         Asked::Read(uri) => client.read_resource(uri).map(|it| json!(it.contents)),
@@ -185,7 +185,7 @@ fn ask(client: &Client, asked: &Asked) -> mcplink::Result<Value> {
     })
 }
 
-/// What the server told by itself.
+/// Events and notifications that the server sent.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<Vec<Value>>>);
 
@@ -198,7 +198,7 @@ impl Told {
         json!(*self.0.lock().expect("nobody panics"))
     }
 
-    /// Waits until there are so many, for a while.
+    /// Waits until there are `number` events, or a timeout passes.
     fn wait(&self, number: usize) {
         let patience = Instant::now() + Duration::from_secs(5);
         let told = || self.0.lock().expect("nobody panics").len();
@@ -225,7 +225,7 @@ fn builder(arguments: &Arguments, logs: &Told) -> ClientBuilder {
         .on_elicit(|form, _| {
             let schema: Value = form.requested_schema.read().unwrap_or_default();
             let fields = schema["properties"].as_object().into_iter().flatten();
-            // Only texts: what else is wanted has defaults, or is not tried here.
+            // Fill in only strings: other fields have defaults, or are not tested here.
             let texts = fields.filter(|(_, field)| field["type"] == "string");
             let texts = texts.filter(|(_, field)| field["format"].is_null());
             let plain = texts.filter(|(_, it)| it["enum"].is_null() && it["oneOf"].is_null());
@@ -257,13 +257,13 @@ fn watch(
     client.subscribe(filter, noting).map(Some)
 }
 
-/// The names in each list that the server has.
+/// Returns the names in each of the server's lists.
 fn lists(client: &Client) -> mcplink::Result<Value> {
     let mut lists = json!({});
     if client.capabilities().resources.is_some() {
         let resources = client.list_resources()?.into_iter().map(|it| it.uri);
         lists["resources"] = resources.collect();
-        // Not every server with resources knows the method.
+        // Not every server with resources implements this method.
         if let Ok(templates) = client.list_resource_templates() {
             lists["templates"] = templates.into_iter().map(|it| it.uri_template).collect();
         }
@@ -278,7 +278,7 @@ fn lists(client: &Client) -> mcplink::Result<Value> {
     Ok(lists)
 }
 
-/// The server is started, or reached at its URL.
+/// Returns a transport that starts the server, or connects to its URL.
 fn server(command: &[String]) -> mcplink::Result<Box<dyn Transport>> {
     if let [url] = command
         && url.starts_with("http")
@@ -293,7 +293,7 @@ fn server(command: &[String]) -> mcplink::Result<Box<dyn Transport>> {
 fn run(arguments: &Arguments) -> mcplink::Result<Value> {
     let (logs, events) = (Told::default(), Told::default());
     let client = builder(arguments, &logs).connect(server(&arguments.command)?)?;
-    // A server may send them without being able to be told which.
+    // A server may send log messages without supporting `logging/setLevel`.
     let may_set = client.revision().is_legacy() && client.capabilities().logging.is_some();
     if arguments.log && may_set {
         client.set_log_level(LoggingLevel::Debug)?;

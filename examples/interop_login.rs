@@ -1,18 +1,19 @@
-//! A client that logs in in other ways than `mcp` does, and calls tools: see `tests/interop`.
+//! A client that logs in by methods that `mcp` does not offer, and calls tools: see
+//! `tests/interop`.
 //!
 //! ```text
 //! interop_login [OPTION]... URL TOOL...
 //!
-//! --person PROGRAM       opens the pages of a login
-//! --tokens FOLDER        where tokens are kept
-//! --client ISSUER ID     who the client is, to an authorization server that knows it
-//! --secret TEXT          it proves itself by this secret
-//! --key FILE             it proves itself by the private key in this PEM file
-//! --machine              it acts in its own name, without a person
-//! --dpop                 tokens have to be bound to a key
+//! --person PROGRAM       the program that opens the pages of a login
+//! --tokens FOLDER        the folder for tokens
+//! --client ISSUER ID     the client's id at this authorization server
+//! --secret TEXT          authenticate the client with this secret
+//! --key FILE             authenticate the client with the private key in this PEM file
+//! --machine              act in the client's own name, without a person
+//! --dpop                 require tokens that are bound to a key
 //! ```
 //!
-//! What the tools say is printed, a line each.
+//! Prints the text of each tool's result, one per line.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,

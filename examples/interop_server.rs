@@ -1,4 +1,4 @@
-//! The server that other implementations' clients are tried against: see `tests/interop`.
+//! The server for tests against clients of other implementations: see `tests/interop`.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize, JsonSchema)]
 struct Greeting {
-    /// Who is greeted.
+    /// The name to greet.
     name: String,
 }
 
@@ -25,9 +25,9 @@ struct Sum {
 
 #[derive(Deserialize, JsonSchema)]
 struct Steps {
-    /// How many steps to take.
+    /// The number of steps.
     steps: u32,
-    /// How long each of them takes, in milliseconds.
+    /// The duration of each step, in milliseconds.
     delay_ms: u64,
 }
 

@@ -1,6 +1,8 @@
-//! The main job in one command: a client that starts a server, asks it what it can do, and calls its tools.
+//! The main use in one command: a client that starts a server, reads its capabilities, and calls
+//! its tools.
 //!
-//! The program plays both parts. Without arguments it is the client; it starts itself once more, as a child process, to be the server.
+//! The program is both. Without arguments it is the client, which starts this program once more, as
+//! a child process, as the server.
 #![allow(clippy::print_stdout, reason = "a program of its own")]
 
 use std::io::{IsTerminal, Write, stdout};
@@ -30,7 +32,7 @@ fn main() -> Outcome {
 
 #[derive(Deserialize, JsonSchema)]
 struct Greeting {
-    /// Who is greeted.
+    /// The name to greet.
     name: String,
 }
 
@@ -95,7 +97,7 @@ fn client() -> Outcome {
 
     call(&client, "greet", &json!({ "name": "Ada" }))?;
     call(&client, "count", &json!({ "to": 25 }))?;
-    // A tool that fails gives a result that says so, for a model to read: it is no error of the program.
+    // A tool that fails returns a result with `is_error`, for a model to read. It is not an `Err`.
     call(&client, "divide", &json!({ "dividend": 1, "divisor": 0 }))?;
 
     heading("A server without tools");
@@ -163,7 +165,7 @@ fn heading(text: &str) {
     println!("\n{text}");
 }
 
-/// A progress bar on a terminal, plain lines elsewhere.
+/// Shows progress: a bar on a terminal, plain lines elsewhere.
 struct Bar {
     live: bool,
     shown: bool,
@@ -189,7 +191,7 @@ impl Bar {
                 "░".repeat(Self::WIDTH.saturating_sub(done)),
             );
             print!("\r  {done}{left} {}/{total} {message}", progress.progress);
-            // A terminal that does not take it shows nothing, and that is all.
+            // A failed write loses only this update of the bar.
             drop(stdout().flush());
         } else if progress.progress % 5.0 == 0.0 {
             println!("  {}/{total} {message}", progress.progress);

@@ -1,14 +1,17 @@
-/* A server whose tool asks the user twice, and takes the money once. Any client that can show forms starts it: ./ask
+/* A server whose tool asks the user twice, and takes the payment once. Start it with any client
+ * that supports forms: ./ask
  *
- * A handler that asks is run again from its start when the answers are there. What must happen once is remembered: here the payment, which
- * is made behind the first answer and not made again behind the second one. */
+ * The library runs a handler that asks again from its start when the answers have come. A step that
+ * must happen only once is remembered: here the payment. It is made after the first answer, and not
+ * repeated after the second one. */
 #include <mcplink.h>
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Shows the user a form with one field. False while there is no answer, and when there won't be one: the handler returns then. */
+/* Shows the user a form with one field. Returns false while there is no answer, and when there will
+ * be none: the handler must return then. */
 static bool ask_user(mcplink_responder_t *resp, const char *key, const char *message, const char *field, const mcplink_json_t **filled)
 {
     const mcplink_json_t *answer;
@@ -27,7 +30,7 @@ static bool ask_user(mcplink_responder_t *resp, const char *key, const char *mes
     return *filled != NULL;
 }
 
-/* Takes the money, and says under which number. */
+/* Takes the payment, and returns its number. */
 static int pay(void)
 {
     static atomic_int last_number = 1000;

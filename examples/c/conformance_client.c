@@ -1,7 +1,9 @@
-/* The client that the conformance suite of the protocol tries (tests/conformance/run client --c): conformance_client URL
+/* The client for the protocol's conformance suite (tests/conformance/run client --c):
+ * conformance_client URL
  *
- * The suite says by the environment what to do: MCP_CONFORMANCE_SCENARIO is the name of the scenario,
- * MCP_CONFORMANCE_PROTOCOL_VERSION the revision, MCP_CONFORMANCE_CONTEXT what the scenario gives along. */
+ * The suite sets these environment variables: MCP_CONFORMANCE_SCENARIO is the name of the scenario,
+ * MCP_CONFORMANCE_PROTOCOL_VERSION the revision, and MCP_CONFORMANCE_CONTEXT the data of the
+ * scenario. */
 #include <mcplink.h>
 
 #include <arpa/inet.h>
@@ -13,23 +15,25 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The suite can't end us if we hang. */
+/* The program ends itself after this time, because the suite does not end a client that hangs. */
 #define PATIENCE_SECONDS 25
 
 struct run {
     const char *url;
     mcplink_handler_fn on_elicit;
-    /* Of the scenarios about authorization. */
+    /* The scenario about authorization, without its prefix. */
     const char *auth;
     mcplink_client_t *client;
     mcplink_error_t *err;
 };
 
-/* Where the document of this client would be; and where logins lead, which is seen without going there. */
+/* The URL of this client's metadata document, which it does not serve; and the redirect URI, which
+ * it reads without following it. */
 #define DOCUMENT "https://conformance-test.local/client-metadata.json"
 #define REDIRECT "http://127.0.0.1:33418/callback"
 
-/* Asks for the page of a login; the suite's authorization server asks no person, and answers with a redirect at once. */
+/* Requests the page of a login. The suite's authorization server needs no person: it answers with a
+ * redirect at once. */
 static void visit(void *user, mcplink_login_t *login)
 {
     static const char begin[] = "http://";
@@ -73,7 +77,7 @@ static mcplink_status_t state_it(void *text, mcplink_str_t audience, mcplink_tok
     return give(text, token);
 }
 
-/* What the scenario gives along; NULL where it is missing, which is refused where it is needed. */
+/* Returns a value of the scenario's data, or NULL. A setter that requires it refuses NULL. */
 static const char *given(const mcplink_json_t *context, const char *name)
 {
     const mcplink_json_t *it = mcplink_json_get(context, name);
@@ -82,7 +86,7 @@ static const char *given(const mcplink_json_t *context, const char *name)
 
 static char *copy_of(const char *text) { return text != NULL ? strdup(text) : NULL; }
 
-/* Says how tokens are come by in a scenario. */
+/* Sets the way in which a scenario obtains tokens. */
 static mcplink_status_t set_oauth(const char *scenario, const mcplink_json_t *context, mcplink_oauth_t *oauth)
 {
     const char *issuer = given(context, "issuer"), *id = given(context, "client_id");
@@ -141,7 +145,7 @@ static mcplink_status_t connect_to_server(struct run *run)
     return st;
 }
 
-/* Calls a tool; that it ran and failed is fine here. */
+/* Calls a tool. A tool that ran and failed counts as success. */
 static mcplink_status_t call(struct run *run, const char *tool, mcplink_str_t args)
 {
     mcplink_result_t *result = NULL;
@@ -186,7 +190,7 @@ static mcplink_status_t sse_retry(struct run *run)
     return st == MCPLINK_OK ? call_with(run, "test_reconnection", "{}") : st;
 }
 
-/* Fills a form in with the defaults that it names. */
+/* Accepts a form with its default values. */
 static void accept_defaults(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
 {
     const mcplink_json_t *fields = mcplink_json_pointer(mcplink_request_params(req), "/requestedSchema/properties");
@@ -236,7 +240,7 @@ static mcplink_status_t request_state(struct run *run)
     return st;
 }
 
-/* A value for a parameter of this type. */
+/* Returns a sample value of a type, as JSON. */
 static const char *sample_of(mcplink_str_t type)
 {
     if (strcmp(type.ptr, "integer") == 0 || strcmp(type.ptr, "number") == 0) return "1";
@@ -246,7 +250,7 @@ static const char *sample_of(mcplink_str_t type)
     return "\"sample\"";
 }
 
-/* Calls a tool with a value for each parameter that it requires. */
+/* Calls a tool with a sample value for each required parameter. */
 static mcplink_status_t call_sample(struct run *run, const mcplink_json_t *tool)
 {
     const mcplink_json_t *schema = mcplink_json_get(tool, "inputSchema");
@@ -320,7 +324,7 @@ static mcplink_status_t standard_headers(struct run *run)
     return st;
 }
 
-/* Makes the calls that the scenario gives along. */
+/* Makes the calls that the scenario's data list. */
 static mcplink_status_t custom_headers(struct run *run)
 {
     mcplink_json_t *context = NULL;
@@ -337,7 +341,7 @@ static mcplink_status_t custom_headers(struct run *run)
     return st;
 }
 
-/* Gives a schema back as it came. */
+/* Returns a received schema unchanged. */
 static mcplink_status_t echo_schema(struct run *run)
 {
     mcplink_result_t *listed = NULL;
@@ -362,7 +366,7 @@ static mcplink_status_t echo_schema(struct run *run)
     return st;
 }
 
-/* The scenarios about authorization differ in how tokens are come by only. */
+/* The prefix of the scenarios about authorization, which differ only in how they obtain tokens. */
 #define AUTH "auth/"
 
 static mcplink_status_t behind_a_login(struct run *run)

@@ -1,9 +1,10 @@
-/* A daemon with signals and children of its own, which serves over HTTP until SIGTERM or SIGINT.
+/* A daemon with its own signals and children, which serves over HTTP until SIGTERM or SIGINT.
  *
  *     ./daemon 127.0.0.1:0
  *
- * Its tool runs a shell command, and answers when the daemon's own reaper has learnt of its end. The library installs no signal handler, its
- * threads take no signals, and it waits for no child that it did not start: all of that is the daemon's. */
+ * Its tool runs a shell command, and answers when the daemon's own reaper has reaped that child. The
+ * library installs no signal handler, its threads block all signals, and it waits for no child that
+ * it did not start. So signals and children belong to the daemon. */
 #include <mcplink.h>
 
 #include <pthread.h>
@@ -22,12 +23,14 @@ struct job {
     mcplink_responder_t *resp;
 };
 
+/* The commands that run. The lock guards the list; it is also held from the start of a child until
+ * its job is in the list, so that the reaper never finds a child without a job. */
 static struct {
     pthread_mutex_t lock;
     struct job *first;
 } jobs = { PTHREAD_MUTEX_INITIALIZER, NULL };
 
-/* Starts a command that takes all signals, which the daemon's own threads have blocked. */
+/* Starts a command with no signal blocked; by default a child inherits its parent's signal mask. */
 static int start(const char *command, pid_t *pid)
 {
     char *argv[] = { "sh", "-c", (char *)command, NULL };
@@ -43,12 +46,13 @@ static int start(const char *command, pid_t *pid)
     return failed;
 }
 
-/* On a thread of the library. The lock keeps the reaper out until the job is noted. */
+/* Runs on a thread of the library. It holds the lock until the job is in the list: the reaper waits
+ * for it, even if the child ends at once. */
 static void run(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
 {
     struct job *job = malloc(sizeof *job);
     (void)user;
-    if (job == NULL) return; /* The library answers that something failed. */
+    if (job == NULL) return; /* The library answers with an error. */
     pthread_mutex_lock(&jobs.lock);
     if (start(mcplink_json_str(mcplink_json_get(mcplink_request_args(req), "command")).ptr, &job->pid) == 0) {
         job->resp = mcplink_responder_keep(resp);
@@ -61,7 +65,7 @@ static void run(void *user, const mcplink_request_t *req, mcplink_responder_t *r
     pthread_mutex_unlock(&jobs.lock);
 }
 
-/* Takes a job off the list. */
+/* Removes a job from the list, and returns it. */
 static struct job *take_job(pid_t pid)
 {
     struct job **at, *job;
@@ -73,7 +77,7 @@ static struct job *take_job(pid_t pid)
     return job;
 }
 
-/* Reaps every child that has ended, whoever started it. */
+/* Reaps every child that has ended, also those that other code started. */
 static void reap(void)
 {
     pid_t pid;
@@ -90,7 +94,7 @@ static void reap(void)
     }
 }
 
-/* The daemon's loop: signals, one after the other. */
+/* The daemon's loop: handles one signal after the other. */
 static void wait_for_end(const sigset_t *mine)
 {
     int got = 0;
@@ -111,7 +115,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: daemon ADDRESS:PORT\n");
         return 2;
     }
-    /* Before any thread is there: all of them have it then. */
+    /* Block the signals before any thread starts, so that all threads inherit the mask. */
     sigemptyset(&mine);
     sigaddset(&mine, SIGTERM);
     sigaddset(&mine, SIGINT);

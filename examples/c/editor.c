@@ -1,9 +1,11 @@
-/* A program with a loop of its own, as an editor has: one thread, one poll, and everything that a server says comes in there.
+/* A program with its own event loop, like an editor: one thread and one poll, which also receives
+ * all messages of a server.
  *
  *     ./editor ./conformance_server stdio
  *
- * Type the name of a tool, and its arguments as JSON if it has any: slow {"steps":3}. Calls go on while you type. When the server asks
- * something, the next line is the answer. "quit", or the end of the input, ends it. */
+ * Type the name of a tool, and its arguments as JSON if it has any: slow {"steps":3}. Calls continue
+ * while you type. When the server asks a question, the next line is the answer. "quit", or the end of
+ * the input, ends the program. */
 #include <mcplink.h>
 
 #include <poll.h>
@@ -15,8 +17,8 @@
 struct editor {
     mcplink_client_t *client;
     bool is_running;
-    int calls;                     /* started, and not done */
-    mcplink_responder_t *question; /* what the next line answers */
+    int calls;                     /* started, and not finished */
+    mcplink_responder_t *question; /* the next line answers it */
     char line[1024];               /* typed so far */
     size_t len;
 };
@@ -27,7 +29,7 @@ static void say(const char *what, mcplink_str_t text)
     fflush(stdout);
 }
 
-/* All callbacks run in mcplink_pump_dispatch, on the only thread: they need no locks. */
+/* All callbacks run in mcplink_pump_dispatch, on the only thread, so they need no locks. */
 
 static void on_progress(void *user, double progress, double total, mcplink_str_t message)
 {
@@ -93,12 +95,12 @@ static void on_event(void *user, int32_t event, const mcplink_json_t *params)
         if (params != NULL) say("no server", mcplink_json_str(mcplink_json_get(params, "message")));
         editor->is_running = false;
         break;
-    default: /* There may be more, some day. */
+    default: /* A later version may have more kinds. */
         break;
     }
 }
 
-/* The server takes its question back. */
+/* The server has withdrawn its question. */
 static void on_question_over(void *user)
 {
     struct editor *editor = user;
@@ -106,7 +108,7 @@ static void on_question_over(void *user)
     editor->question = NULL;
 }
 
-/* A question: it is kept until the user has typed the answer. */
+/* Keeps the question until the user has typed the answer. */
 static void on_elicit(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
 {
     struct editor *editor = user;
@@ -119,7 +121,7 @@ static void on_elicit(void *user, const mcplink_request_t *req, mcplink_responde
     say("the server asks", mcplink_json_str(mcplink_json_get(mcplink_request_params(req), "message")));
 }
 
-/* What was typed goes into the first field of the form. */
+/* Answers with the typed text in the first field of the form. */
 static void answer(struct editor *editor, const char *typed)
 {
     mcplink_responder_t *question = editor->question;
@@ -168,7 +170,7 @@ static void take_line(struct editor *editor, char *line)
     else if (*line != 0) call(editor, line);
 }
 
-/* Takes what is typed, and cuts it into lines. */
+/* Reads input, and splits it into lines. */
 static void take_input(struct editor *editor)
 {
     ssize_t got = read(STDIN_FILENO, editor->line + editor->len, sizeof editor->line - editor->len);
@@ -185,7 +187,7 @@ static void take_input(struct editor *editor)
         memmove(editor->line, end + 1, rest);
         editor->len = rest;
     }
-    if (editor->len == sizeof editor->line) editor->len = 0; /* Nobody types such a line. */
+    if (editor->len == sizeof editor->line) editor->len = 0; /* Too long for a line: drop it. */
 }
 
 int main(int argc, char **argv)
@@ -215,8 +217,9 @@ int main(int argc, char **argv)
     }
     if (st < 0) fprintf(stderr, "editor: %s\n", mcplink_error_message(err));
     mcplink_error_free(err);
-    mcplink_client_free(editor.client);      /* Calls that go on get their outcome here. */
-    mcplink_responder_free(editor.question); /* Behind it: a question that is let go of is answered, and its call would go on. */
+    mcplink_client_free(editor.client);      /* Active calls get their outcome here. */
+    /* Only after that: freeing a question answers it, and its call would continue. */
+    mcplink_responder_free(editor.question);
     mcplink_pump_free(pump);
     printf("bye, %d calls left\n", editor.calls);
     return st < 0;

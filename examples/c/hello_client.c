@@ -1,4 +1,5 @@
-/* A client that starts hello_server and calls its tool: the smallest one there is. In the folder where both are: ./hello_client */
+/* The smallest client: it starts hello_server and calls its tool. In the folder of both:
+ * ./hello_client */
 #include <mcplink.h>
 #include <stdio.h>
 

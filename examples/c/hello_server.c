@@ -1,4 +1,5 @@
-/* A server with one tool, over standard input and output: the smallest one there is. ./hello_client starts it, or any other client. */
+/* The smallest server: one tool, over standard input and output. Start it with ./hello_client, or
+ * with any other client. */
 #include <mcplink.h>
 #include <stdio.h>
 

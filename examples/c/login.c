@@ -1,7 +1,8 @@
-/* A client of a server that wants a login: login URL
+/* A client of a server that requires a login: login URL
  *
- * The person is told who asks for what before the browser comes up, and logs in there; the library listens for where that leads. Tokens are kept
- * in a folder, so that the next start asks nobody. Ctrl-C gives up. */
+ * The program prints the server and the scopes before the browser opens. The person logs in there,
+ * and the library listens for the redirect. Tokens are kept in a folder, so the next start needs no
+ * login. Ctrl-C cancels. */
 #include <mcplink.h>
 
 #include <pthread.h>
@@ -9,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Before the browser is opened. It runs on a thread of the library's. */
+/* Runs before the browser opens, on a thread of the library. */
 static void tell(void *user, mcplink_login_t *login)
 {
     const char *browser = user;
@@ -21,7 +22,7 @@ static void tell(void *user, mcplink_login_t *login)
 static sigset_t interrupts;
 static mcplink_cancel_t *escape;
 
-/* Triggering a token is nothing for a signal handler, so a thread waits for the signal. */
+/* A signal handler must not trigger a token, so a thread waits for the signal. */
 static void *wait_for_interrupt(void *unused)
 {
     int number;
@@ -34,7 +35,7 @@ static void *wait_for_interrupt(void *unused)
 static mcplink_oauth_t *how_to_log_in(void)
 {
     mcplink_oauth_t *oauth = mcplink_oauth_new();
-    /* NULL is what the system has, "" none at all. */
+    /* NULL means the system's default, "" means none. */
     const char *browser = getenv("BROWSER"), *folder = getenv("LOGIN_STORE");
     mcplink_oauth_set_client_name(oauth, "mcplink login example", NULL);
     mcplink_oauth_set_browser(oauth, 0, browser, NULL, tell, browser != NULL ? (void *)browser : "system", NULL);

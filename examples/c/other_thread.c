@@ -1,5 +1,6 @@
-/* A server whose handlers only note what is asked; a thread of the program's own answers, one request after the other. For programs whose
- * data belongs to one thread: a database, an engine. Any client starts it: ./other_thread
+/* A server whose handlers only queue requests. A thread of the program answers them, one after the
+ * other. This suits programs whose data belong to one thread: a database, an engine. Start it with
+ * any client: ./other_thread
  *
  * A kept responder occupies no thread of the library, so any number of requests may wait. */
 #include <mcplink.h>
@@ -13,6 +14,8 @@ struct job {
     mcplink_responder_t *resp;
 };
 
+/* The queue between the library's threads and the worker. The lock guards the list and is_over;
+ * `changed` is signalled after each change of either, so the worker misses none. */
 struct queue {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -20,13 +23,13 @@ struct queue {
     bool is_over;
 };
 
-/* On a thread of the library: keeps the request, and is done with it. */
+/* Runs on a thread of the library: queues the request, and returns. */
 static void note(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
 {
     struct queue *queue = user;
     struct job *job = malloc(sizeof *job);
     (void)req;
-    if (job == NULL) return; /* The library answers that something failed. */
+    if (job == NULL) return; /* The library answers with an error. */
     job->next = NULL;
     job->resp = mcplink_responder_keep(resp);
     pthread_mutex_lock(&queue->lock);
@@ -36,7 +39,7 @@ static void note(void *user, const mcplink_request_t *req, mcplink_responder_t *
     pthread_mutex_unlock(&queue->lock);
 }
 
-/* The next job, or NULL when there are no more. */
+/* Waits for the next job; returns NULL when the queue is empty and over. */
 static struct job *next_job(struct queue *queue)
 {
     struct job *job;
@@ -51,7 +54,7 @@ static struct job *next_job(struct queue *queue)
     return job;
 }
 
-/* The thread that has the data: here a sum, which needs no lock. */
+/* The thread that owns the data: here a sum, which therefore needs no lock. */
 static void *work(void *user)
 {
     struct queue *queue = user;
@@ -62,9 +65,9 @@ static void *work(void *user)
         int64_t number;
         char line[64];
         if (mcplink_responder_is_cancelled(job->resp)) {
-            /* Nobody waits any more. */
+            /* The request was cancelled: no answer is needed. */
         } else if (mcplink_json_i64(mcplink_json_get(mcplink_request_args(req), "number"), &number)) {
-            /* Without overflow, which C leaves undefined. */
+            /* Unsigned arithmetic, because signed overflow is undefined in C. */
             sum = (int64_t)((uint64_t)sum + (uint64_t)number);
             snprintf(line, sizeof line, "the sum is %lld", (long long)sum);
             mcplink_responder_text(job->resp, line, MCPLINK_NUL);
@@ -99,7 +102,8 @@ int main(void)
     if (st < 0) fprintf(stderr, "other_thread: %s\n", mcplink_error_message(err));
     mcplink_error_free(err);
     mcplink_server_free(srv);
-    /* What came in behind the worker's back is refused. */
+    /* Requests that arrived after the worker ended are refused: freeing a responder answers with an
+     * error. */
     while (queue.first != NULL) {
         struct job *job = next_job(&queue);
         mcplink_responder_free(job->resp);

@@ -1,8 +1,9 @@
-/* MCP over a connection that the program has already: packets of its own protocol, of which one kind carries MCP and the others something
- * else. Both ends are in this program, at a pair of sockets: ./own_transport
+/* MCP over an existing connection of the program: packets of its own protocol, of which one kind
+ * carries MCP. Both ends are in this program, on a pair of sockets: ./own_transport
  *
- * A packet is a byte that says its kind, four bytes of length, and so many bytes. The library never sees a socket: what it wants to send it
- * gives to a function, and what has come in is fed to it, cut as it may be. */
+ * A packet is one byte for the kind, four bytes for the length, and the data. The library never
+ * sees a socket: it passes outgoing bytes to a function, and the program feeds it incoming bytes,
+ * in pieces of any size. */
 #include <mcplink.h>
 
 #include <pthread.h>
@@ -13,15 +14,15 @@
 
 enum { KIND_MCP = 'M', KIND_NOTE = 'N' };
 
-/* One end of the connection. */
+/* One end of the connection. `lock` guards has_room; `changed` is signalled when it changes. */
 struct end {
     const char *name;
     int fd;
-    pthread_mutex_t write_lock; /* packets leave in one piece */
+    pthread_mutex_t write_lock; /* held while a packet is written, so that packets don't mix */
     mcplink_transport_t *transport;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool has_room; /* for what is fed */
+    bool has_room; /* the transport accepts more input */
 };
 
 static bool send_all(int fd, const void *bytes, size_t len)
@@ -59,7 +60,7 @@ static bool send_packet(struct end *end, char kind, const char *bytes, size_t le
     return sent;
 }
 
-/* What the library sends. */
+/* Sends outgoing bytes of the library. */
 static mcplink_status_t on_send(void *user, const char *bytes, size_t len)
 {
     return send_packet(user, KIND_MCP, bytes, len) ? MCPLINK_OK : MCPLINK_E_USER;
@@ -78,7 +79,7 @@ static void on_room(void *user)
     set_room(user, true);
 }
 
-/* The library has ended its conversation: here nothing else goes over the connection then. */
+/* The library has closed its connection. In this program that ends the socket connection too. */
 static void on_close(void *user)
 {
     struct end *end = user;
@@ -86,7 +87,10 @@ static void on_close(void *user)
     set_room(end, true);
 }
 
-/* Gives the library what has come in; waits while it has no room. */
+/* Feeds incoming bytes to the library; waits while it has no room.
+ *
+ * has_room is cleared before each attempt. So a report of room after the attempt is never lost: it
+ * sets has_room, and the wait ends at once. */
 static void feed(struct end *end, const char *bytes, size_t len)
 {
     for (;;) {
@@ -140,7 +144,7 @@ static void end_free(struct end *end)
     pthread_cond_destroy(&end->changed);
 }
 
-/* The server's tool. */
+/* The handler of the server's tool. */
 static void shout(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
 {
     mcplink_str_t text = mcplink_json_str(mcplink_json_get(mcplink_request_args(req), "text"));
@@ -199,7 +203,8 @@ int main(void)
     if (st < 0) fprintf(stderr, "own_transport: %s\n", mcplink_error_message(err));
     mcplink_error_free(err);
     mcplink_client_free(client);
-    shutdown(ends[1].fd, SHUT_RDWR); /* The readers end with the connection, if the client was never there to close it. */
+    /* Ends the readers, also if no client was opened that could close the connection. */
+    shutdown(ends[1].fd, SHUT_RDWR);
     pthread_join(readers[0], NULL);
     pthread_join(readers[1], NULL);
     mcplink_session_free(session);

@@ -1,7 +1,9 @@
-/* A small web server of the program's own, with MCP at one of its addresses: ./own_web_server 8080, and a client at
- * http://127.0.0.1:8080/mcp. Port 0 is one that the system chooses; the first line says which. It ends on SIGTERM or SIGINT.
+/* A small web server with MCP at one of its paths: ./own_web_server 8080, and a client at
+ * http://127.0.0.1:8080/mcp. Port 0 means that the system chooses the port; the first line of the
+ * output has its number. It ends on SIGTERM or SIGINT.
  *
- * One thread does it all: sockets, signals, and the handlers and responses of the library, which a pump brings here. */
+ * A single thread does all the work: sockets, signals, and the handlers and responses of the
+ * library, which run there through a pump. */
 #include <mcplink.h>
 
 #include <arpa/inet.h>
@@ -23,9 +25,9 @@ struct connection {
     int fd; /* -1 for none */
     char *in, *out;
     size_t in_len, out_len;
-    mcplink_exchange_t *exchange; /* once the request is there */
-    bool has_ended;               /* everything of the response is in `out` */
-    char quiet[16];               /* to be written when nothing was for this long */
+    mcplink_exchange_t *exchange; /* set when the request is complete */
+    bool has_ended;               /* the whole response is in `out` */
+    char quiet[16];               /* the text to write after each silent quiet_ms */
     int64_t quiet_ms, last_ms;
 };
 
@@ -36,7 +38,7 @@ static void on_signal(int number)
 {
     (void)number;
     is_stopping = 1;
-    mcplink_pump_wakeup(pump); /* One of the two functions that a signal handler may call. */
+    mcplink_pump_wakeup(pump); /* One of two functions that a signal handler may call. */
 }
 
 static int64_t now_ms(void)
@@ -46,7 +48,7 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Appends to what goes out. False when there is no memory. */
+/* Appends to the output. Returns false when there is no memory. */
 static bool put(struct connection *c, const char *bytes, size_t len)
 {
     char *longer = realloc(c->out, c->out_len + len + 1);
@@ -63,7 +65,7 @@ static bool put_text(struct connection *c, const char *text)
     return put(c, text, strlen(text));
 }
 
-/* The response of the library: a head, pieces of the body, the end. */
+/* The library's response: a head, pieces of the body, the end. */
 
 static mcplink_status_t on_begin(void *user, const mcplink_http_head_t *head, int64_t length)
 {
@@ -80,7 +82,7 @@ static mcplink_status_t on_begin(void *user, const mcplink_http_head_t *head, in
         snprintf(line, sizeof line, "Content-Length: %lld\r\n", (long long)length);
         fits = fits && put_text(c, line);
     } else {
-        /* Of unknown length: it ends with the connection. */
+        /* The length is unknown: the end of the connection ends the body. */
         c->quiet_ms = mcplink_http_head_quiet_ms(head);
         snprintf(c->quiet, sizeof c->quiet, "%s", mcplink_http_head_quiet_text(head).ptr);
     }
@@ -97,7 +99,7 @@ static void on_end(void *user, bool complete)
     struct connection *c = user;
     struct linger at_once = { 1, 0 };
     c->has_ended = true;
-    if (!complete) { /* So that the client sees that something is missing. */
+    if (!complete) { /* Reset the connection, so that the client detects the incomplete response. */
         c->out_len = 0;
         setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     }
@@ -105,7 +107,7 @@ static void on_end(void *user, bool complete)
 
 static void close_connection(struct connection *c)
 {
-    mcplink_exchange_free(c->exchange); /* Ends the response, if it had not ended. */
+    mcplink_exchange_free(c->exchange); /* Ends the response, if it has not ended yet. */
     close(c->fd);
     free(c->in);
     free(c->out);
@@ -137,7 +139,7 @@ static void add_headers(mcplink_exchange_t *exchange, char *line)
     }
 }
 
-/* Address and port of one side of a connection; "" when the system does not say. */
+/* Writes address and port of one side of a connection; "" if the system does not know them. */
 static void name_address(int (*of)(int, struct sockaddr *, socklen_t *), int fd, char *text, size_t size)
 {
     struct sockaddr_in at = { 0 };
@@ -148,7 +150,8 @@ static void name_address(int (*of)(int, struct sockaddr *, socklen_t *), int fd,
         snprintf(text, size, "%s:%d", host, ntohs(at.sin_port));
 }
 
-/* The request is there: its head ends with an empty line, which was cut off behind the first of its two line ends. */
+/* Serves a complete request. Its head ends after the line end of the last header line; the empty
+ * line was cut off. */
 static void serve(struct connection *c, mcplink_http_t *http, char *body, size_t body_len)
 {
     char *method = c->in, *target = strchr(method, ' ');
@@ -170,12 +173,12 @@ static void serve(struct connection *c, mcplink_http_t *http, char *body, size_t
     mcplink_exchange_set_body(c->exchange, body, body_len);
     name_address(getsockname, c->fd, local, sizeof local);
     name_address(getpeername, c->fd, remote, sizeof remote);
-    /* A local address that is not known is refused: it decides under which names the server is reached. */
+    /* An unknown local address is refused, because it determines the allowed host names. */
     mcplink_exchange_set_addresses(c->exchange, local, *remote ? remote : NULL);
     if (mcplink_http_serve(http, c->exchange, NULL) != MCPLINK_OK) answer_plainly(c, "500 Internal Server Error", "");
 }
 
-/* The length that the head says the body has; 0 without one. */
+/* Returns the content length in the head, or 0. */
 static size_t body_length(const char *head)
 {
     const char *line;
@@ -186,18 +189,19 @@ static size_t body_length(const char *head)
     return 0;
 }
 
-/* Takes what has come in; serves when all of the request is there. */
+/* Reads input, and serves the request when it is complete. */
 static void take_input(struct connection *c, mcplink_http_t *http)
 {
     char some[16384], *end;
     ssize_t got = recv(c->fd, some, sizeof some, 0);
     char *longer;
     size_t body_at, len;
-    if (got <= 0) { /* The client has gone. */
+    if (got <= 0) { /* The client has closed the connection. */
         close_connection(c);
         return;
     }
-    if (c->exchange != NULL || c->has_ended) return; /* A second request: this server takes one a connection. */
+    /* Ignore a second request: this server accepts one per connection. */
+    if (c->exchange != NULL || c->has_ended) return;
     longer = c->in_len + (size_t)got > MAX_REQUEST ? NULL : realloc(c->in, c->in_len + (size_t)got + 1);
     if (longer == NULL) {
         answer_plainly(c, "413 Content Too Large", "");
@@ -240,7 +244,7 @@ static void accept_connection(int listener, struct connection *all)
     if (fd >= 0) close(fd);
 }
 
-/* Listens on the loopback address; says where. -1 when it can't. */
+/* Listens on the loopback address, and prints the URL. Returns -1 on failure. */
 static int listen_on(uint16_t port)
 {
     struct sockaddr_in at = { 0 };
@@ -256,7 +260,7 @@ static int listen_on(uint16_t port)
     return fd;
 }
 
-/* Writes on streams that were quiet for long; returns for how long nothing has to be written. */
+/* Writes to streams that were silent for long. Returns the time until the next write is due. */
 static int keep_alive(struct connection *all)
 {
     int64_t now = now_ms(), wait = 60000;
@@ -287,7 +291,7 @@ static void run(int listener, mcplink_http_t *http)
         polled[i].fd = listener;
         polled[i + 1].fd = (int)mcplink_pump_fd(pump);
         polled[i].events = polled[i + 1].events = POLLIN;
-        if (poll(polled, MAX_CONNECTIONS + 2, timeout) < 0) continue; /* A signal. */
+        if (poll(polled, MAX_CONNECTIONS + 2, timeout) < 0) continue; /* Interrupted by a signal. */
         for (i = 0; i < MAX_CONNECTIONS; i++) {
             struct connection *c = &all[i];
             if (polled[i].fd < 0) continue;
@@ -302,7 +306,7 @@ static void run(int listener, mcplink_http_t *http)
         if (all[i].fd >= 0) close_connection(&all[i]);
 }
 
-/* The server's tool: tells how far it is, so that its response is a stream. */
+/* The handler of the server's tool: it reports progress, so its response is a stream. */
 static void count(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
 {
     int i;

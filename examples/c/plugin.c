@@ -1,7 +1,8 @@
-/* A plug-in that gives the document of its host to MCP clients, over HTTP on a port that the system chooses. See plugin_host.c.
+/* A plug-in that serves the document of its host to MCP clients, over HTTP on a port that the
+ * system chooses. See plugin_host.c.
  *
- * It brings the library along; nothing of it is seen by the host or by other plug-ins. What is started here has ended when plugin_stop
- * returns, so the host may unload it then. */
+ * It contains the library, whose symbols are hidden from the host and from other plug-ins. All
+ * threads have ended when plugin_stop returns, so the host may then unload the plug-in. */
 #include "plugin.h"
 
 #include <mcplink.h>
@@ -31,7 +32,7 @@ static mcplink_status_t make_server(mcplink_error_t **err)
     mcplink_resource_t *document = mcplink_resource_new("host://document", "document");
     mcplink_tool_t *tool = mcplink_tool_new("append", "Appends text to the document");
     mcplink_status_t st;
-    /* What the host gives is used by one thread at a time. */
+    /* One worker, because the host's functions may be called by one thread at a time. */
     mcplink_server_options_set_workers(o, 1);
     st = mcplink_server_new_with(o, &server, err);
     mcplink_tool_add_param(tool, "text", MCPLINK_PARAM_STRING, MCPLINK_PARAM_REQUIRED, NULL);

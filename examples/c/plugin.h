@@ -1,4 +1,4 @@
-/* What plugin_host gives its plug-ins, and what it wants of them. */
+/* The interface between plugin_host and its plug-ins. */
 #ifndef PLUGIN_H
 #define PLUGIN_H
 
@@ -6,12 +6,13 @@
 
 struct host {
     void (*print)(const char *line);
-    /* What is in the document; valid until the next call. */
+    /* Returns the text of the document; valid until the next call. */
     const char *(*document)(void);
     void (*append)(const char *text);
 };
 
-/* Both are exported by a plug-in. Starting gives 0, or -1 when it failed and has printed why. */
+/* A plug-in exports both functions. Starting returns 0, or -1 after printing the reason of a
+ * failure. */
 typedef int (*plugin_start_fn)(const struct host *host);
 typedef void (*plugin_stop_fn)(void);
 

@@ -1,8 +1,9 @@
-/* A program that knows nothing of MCP, and loads a plug-in that does.
+/* A program without MCP that loads a plug-in with it.
  *
  *     ./plugin_host ./plugin.so
  *
- * It prints where the plug-in serves, and runs until its input ends; then it unloads the plug-in and prints its document. */
+ * It prints the URL of the plug-in, and runs until its input ends. Then it unloads the plug-in and
+ * prints its document. */
 #include "plugin.h"
 
 #include <dlfcn.h>
@@ -44,7 +45,7 @@ int main(int argc, char **argv)
     plugin_stop_fn stop = NULL;
     void *plugin = argc == 2 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
     if (plugin != NULL) {
-        /* POSIX's own way to have a function of an object pointer. */
+        /* The conversion from an object pointer to a function pointer that POSIX recommends. */
         *(void **)&start = dlsym(plugin, "plugin_start");
         *(void **)&stop = dlsym(plugin, "plugin_stop");
     }

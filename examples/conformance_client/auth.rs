@@ -1,4 +1,6 @@
-//! The scenarios about authorization: the suite's authorization server asks no person, and answers a login with a redirect at once.
+//! The scenarios about authorization.
+//!
+//! The suite's authorization server needs no person: it answers a login with a redirect at once.
 
 use std::error::Error;
 use std::io::{Read as _, Write as _};
@@ -15,9 +17,9 @@ use serde_json::{Value, json};
 
 use crate::{Done, builder};
 
-/// Where the document of this client would be.
+/// The URL of this client's metadata document. The client does not serve it.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
-/// Nobody listens there: where a login leads is seen without going there.
+/// The redirect URI. No listener is needed: the client reads the redirect without following it.
 const REDIRECT: &str = "http://127.0.0.1:33418/callback";
 
 pub(crate) fn run(scenario: &str, url: &str) -> Done {
@@ -76,7 +78,7 @@ fn oauth(scenario: &str) -> Result<OAuthBuilder, Box<dyn Error>> {
     })
 }
 
-/// Asks for the page of the login, and gives where it would lead.
+/// Requests the page of the login, and returns the URL of its redirect.
 fn visit(login: &Login<'_>) -> mcplink::Result<Secret> {
     let failed = |what: &dyn std::fmt::Display| {
         mcplink::Error::new(ErrorKind::Io, format!("the login failed: {what}"))

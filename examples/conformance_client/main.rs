@@ -1,11 +1,12 @@
-//! The client that the official conformance suite tries: see `tests/conformance`.
+//! The client for the official conformance suite: see `tests/conformance`.
 //!
 //! ```text
 //! conformance_client URL
 //! ```
 //!
-//! The suite says by the environment what to do: `MCP_CONFORMANCE_SCENARIO` is the name of the scenario,
-//! `MCP_CONFORMANCE_PROTOCOL_VERSION` the revision, `MCP_CONFORMANCE_CONTEXT` what the scenario gives along.
+//! The suite sets these environment variables: `MCP_CONFORMANCE_SCENARIO` is the name of the
+//! scenario, `MCP_CONFORMANCE_PROTOCOL_VERSION` the revision, and `MCP_CONFORMANCE_CONTEXT` the
+//! data of the scenario.
 #![allow(clippy::print_stderr, reason = "a program of its own")]
 
 mod auth;
@@ -22,7 +23,8 @@ use serde_json::{Map, Value, json};
 
 type Done = Result<(), Box<dyn Error>>;
 
-/// The suite can't end us if we hang.
+/// The time after which the program ends itself, because the suite does not end a client that
+/// hangs.
 const PATIENCE: Duration = Duration::from_secs(25);
 
 fn main() -> ExitCode {
@@ -103,7 +105,7 @@ fn builder() -> Result<ClientBuilder, Box<dyn Error>> {
     )
 }
 
-/// Fills a form in with the defaults that it names.
+/// Accepts a form with its default values.
 fn accept_defaults(form: &ElicitRequestFormParams) -> ElicitResult {
     let schema: Value = form.requested_schema.read().unwrap_or_default();
     let mut content = Map::new();
@@ -115,7 +117,7 @@ fn accept_defaults(form: &ElicitRequestFormParams) -> ElicitResult {
     ElicitResult::accept(&content).unwrap_or_else(|_| ElicitResult::cancel())
 }
 
-/// Another call is made while the first one is between its rounds.
+/// Makes another call while the first one is between its rounds.
 fn request_state(connect: impl Fn(ClientBuilder) -> Result<Client, Box<dyn Error>>) -> Done {
     let shared: Arc<OnceLock<Client>> = Arc::default();
     let inner = Arc::clone(&shared);
@@ -164,7 +166,7 @@ fn custom_headers(client: &Client) -> Done {
     Ok(())
 }
 
-/// An argument for each parameter that a tool requires.
+/// Returns a sample argument for each required parameter of a tool.
 fn sample(tool: &Tool) -> Result<Value, Box<dyn Error>> {
     let schema: Value = tool.input_schema.read()?;
     let mut arguments = Map::new();

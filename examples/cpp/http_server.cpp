@@ -1,8 +1,10 @@
-/* A server over HTTP in C++, for those who know the password, until SIGTERM or SIGINT: notes that clients write, read and are told of.
+/* An HTTP server in C++ that keeps notes: clients with the password write and read them, and
+ * subscribe to changes. It runs until SIGTERM or SIGINT.
  *
  *     PASSWORD=secret ./http_server 127.0.0.1:0
  *
- * Who sends a request is found out by a function of this program: a client has to send "Authorization: Bearer NAME:PASSWORD". */
+ * A function of this program authenticates each request: a client must send the header field
+ * "Authorization: Bearer NAME:PASSWORD". */
 #include <mcplink.hpp>
 
 #include <csignal>
@@ -15,7 +17,7 @@
 #include <string>
 #include <vector>
 
-/* Handlers run on several threads at once. */
+/* The notes. A mutex guards them, because handlers run on several threads at once. */
 class notes {
 public:
     void write(const std::string &title, std::string_view text)
@@ -48,7 +50,7 @@ static std::string text_of(mcplink::json_view value)
     return std::string(value.str());
 }
 
-/* Whether two texts are the same, taking as long for any guess. */
+/* Compares two texts in constant time, so that the time reveals nothing about the secret. */
 static bool same(std::string_view guess, std::string_view secret)
 {
     unsigned differs = guess.size() == secret.size() ? 0 : 1;
@@ -77,7 +79,7 @@ static void add_everything(mcplink::server &server, notes &kept)
     write.param("title", MCPLINK_PARAM_STRING, MCPLINK_PARAM_REQUIRED).param("text", MCPLINK_PARAM_STRING, MCPLINK_PARAM_REQUIRED);
     server.add_tool(write, [&](const mcplink::request &asked, mcplink::responder &) {
         const auto title = text_of(asked.args()["title"]);
-        /* So the title can stand in a URI as it is. */
+        /* Restrict titles to characters that a URI may contain unescaped. */
         if (title.empty() || title.find_first_not_of(title_characters) != std::string::npos)
             throw mcplink::tool_failure("a title has letters, digits, '-' and '_'");
         kept.write(title, asked.args()["text"].str());
@@ -94,7 +96,7 @@ static void add_everything(mcplink::server &server, notes &kept)
         return *found;
     }).value();
 
-    /* The same as resources, whose titles are completed. */
+    /* The notes are also resources, with completion for their titles. */
     mcplink::resource_template all("note://{title}", "note");
     server.add_template(all.mime_type("text/plain"), [&](const mcplink::request &asked, mcplink::responder &answer) {
         const auto found = kept.read(text_of(asked.args()["title"]));
@@ -115,7 +117,7 @@ try {
         std::fputs("usage: PASSWORD=... http_server ADDRESS:PORT\n", stderr);
         return 2;
     }
-    /* Before any thread is there: all of them have it then. */
+    /* Block the signals before any thread starts, so that all threads inherit the mask. */
     sigset_t mine;
     sigemptyset(&mine);
     sigaddset(&mine, SIGTERM);
@@ -138,7 +140,8 @@ try {
 
     int got = 0;
     sigwait(&mine, &got);
-    /* Calls in hand end first; then the listener, the server and the notes, in this order. */
+    /* End active calls first; then the destructors of the listener, the server and the notes run,
+     * in this order. */
     listener.close().value();
     std::fputs("http_server: stopped\n", stderr);
     return 0;

@@ -1,6 +1,7 @@
 //! Tools that ask the user, the client's model or the client itself before they answer.
 //!
-//! Each is written as if the answers were there at once: where they are not, `?` leaves, and the handler is run again when they have come.
+//! Each handler is written as if the answers were there at once. If an answer is missing, `?`
+//! returns from the handler, and the library runs it again when the answers have come.
 
 use mcplink::schema::{
     BooleanSchema, CreateMessageRequestParams, ElicitAction, ElicitRequestParams, ElicitSchema,
@@ -17,7 +18,7 @@ use crate::tools::Nothing;
 
 type Answer = Result<String, ToolError>;
 
-/// Shows the user a form, and gives what was done with it and what was filled in.
+/// Shows the user a form, and returns the user's action and the entered values.
 fn fill_in(
     context: &Context,
     key: &str,
@@ -35,7 +36,7 @@ fn fill_in(
     Ok((action, content))
 }
 
-/// Asks the user for one text.
+/// Asks the user for one string.
 pub(crate) fn ask_text(
     context: &Context,
     key: &str,
@@ -116,7 +117,7 @@ fn elicitation_enums(_: Nothing, context: &Context) -> Answer {
     Ok(format!("Elicitation completed: {action} {content}"))
 }
 
-/// The client is told what it lacks when it can't be asked.
+/// If the client did not declare sampling, the library's error names the missing capability.
 fn needs_sampling(_: Nothing, context: &Context) -> Answer {
     Ok(ask_model(context, "answer", "Are you there?")?)
 }
@@ -145,7 +146,7 @@ fn confirms(_: Nothing, context: &Context) -> Answer {
     Ok(format!("state-ok: {action}"))
 }
 
-/// All three are asked before the first `?`, so they go out together.
+/// Asks three questions before the first `?`, so they go out together.
 fn asks_everything(_: Nothing, context: &Context) -> Answer {
     let name = ask_text(context, "user_name", "What is your name?", "name");
     let greeting = ask_model(context, "greeting", "Write a greeting.");
@@ -160,7 +161,7 @@ fn asks_twice(_: Nothing, context: &Context) -> Answer {
     Ok(format!("{name} likes {colour}."))
 }
 
-/// Asks only for what the client can do.
+/// Asks only questions for which the client has declared a capability.
 fn asks_what_it_can(_: Nothing, context: &Context) -> Answer {
     let can = &context.terms().capabilities;
     if can.sampling.is_some() {
@@ -172,7 +173,7 @@ fn asks_what_it_can(_: Nothing, context: &Context) -> Answer {
     }
 }
 
-/// Adds them all.
+/// Adds the tools of this module.
 pub(crate) fn add(server: ServerBuilder) -> ServerBuilder {
     let rounds = |kind: &str| format!("test_input_required_result_{kind}");
     server

@@ -1,4 +1,4 @@
-//! Tools that change what the server has, or say so.
+//! Tools that change the server's lists, or report a change.
 
 use mcplink::schema::{Prompt, Tool};
 use mcplink::server::{Context, Server, ToolError};
@@ -13,7 +13,7 @@ struct Touched {
     uri: String,
 }
 
-/// A tool comes and goes. Clients are told by the server itself.
+/// Adds and removes a tool. The library notifies the clients.
 fn change_tools(server: &Server) -> Result<&'static str, ToolError> {
     let tool = Tool::new("fleeting").description("Is gone in a moment");
     server.add_tool(tool, |_: Nothing, _: &Context| ())?;
@@ -28,7 +28,7 @@ fn change_prompts(server: &Server) -> Result<&'static str, ToolError> {
     Ok("The list of prompts changed, and changed back.")
 }
 
-/// Adds them all to a server that is built, since they need it.
+/// Adds the tools of this module. Their handlers need the built server.
 pub(crate) fn add(server: &Server) -> mcplink::Result<()> {
     let changed = server.clone();
     server.add_tool(

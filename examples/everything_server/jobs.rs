@@ -1,4 +1,4 @@
-//! Tools that are run as tasks where the client takes them: the same handlers serve others at once.
+//! Tools that run as tasks for clients that support tasks, and as plain calls for others.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ struct Computation {
     label: String,
 }
 
-/// Stops when it is cancelled, be it as a task or as a call.
+/// Stops when it is cancelled, as a task or as a call.
 fn slow_compute(args: Computation, context: &Context) -> Result<String, ToolError> {
     let time = Duration::try_from_secs_f64(args.seconds)?;
     if context.cancel_token().wait(time) {
@@ -64,14 +64,14 @@ fn confirm_delete(args: File, context: &Context) -> Result<String, ToolError> {
     })
 }
 
-/// Both are asked before the first `?`, so they go out together.
+/// Asks two questions before the first `?`, so they go out together.
 fn multi_input(_: Nothing, context: &Context) -> Result<String, ToolError> {
     let first = confirmed(context, "first", "Do the first thing?");
     let second = confirmed(context, "second", "Do the second thing?");
     Ok(format!("first: {}, second: {}", first?, second?))
 }
 
-/// Becomes a task when the question is answered.
+/// Becomes a task after the question is answered.
 fn with_task(_: Nothing, context: &Context) -> Result<String, ToolError> {
     let name = ask_text(context, "user_name", "What is your name?", "name")?;
     context.become_task()?;
@@ -93,7 +93,7 @@ fn job<A: DeserializeOwned + JsonSchema, R: ToolOutput>(
     Ok(server.tool_with(tool, handler))
 }
 
-/// Adds them all.
+/// Adds the tools of this module.
 pub(crate) fn add(server: ServerBuilder) -> Result<ServerBuilder> {
     let server = server.tasks(TaskOptions::default()).tool(
         "test_tool_with_task",

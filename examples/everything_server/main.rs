@@ -1,6 +1,8 @@
-//! A server with everything that a client may want to try: `everything_server stdio`, or `everything_server http 127.0.0.1:PORT`.
+//! A server with every feature, to try clients on: `everything_server stdio`, or
+//! `everything_server http 127.0.0.1:PORT`.
 //!
-//! The tools, resources and prompts whose names begin with `test` are those that the conformance suite of the protocol looks for.
+//! The protocol's conformance suite requires the tools, resources and prompts whose names begin
+//! with `test`.
 #![allow(clippy::print_stderr, reason = "a program of its own")]
 
 mod asking;
@@ -26,7 +28,7 @@ fn server() -> mcplink::Result<Server> {
     Ok(server)
 }
 
-/// Serves until the process is ended.
+/// Serves until the process ends.
 fn serve_http(server: &Server, address: &str) -> mcplink::Result<()> {
     let listening = server.listen_http(address, HttpOptions::new())?;
     eprintln!("everything_server: {}", listening.url());

@@ -72,7 +72,7 @@ fn required(name: &str, description: &str) -> PromptArgument {
         .required(true)
 }
 
-/// Adds them all.
+/// Adds the prompts.
 pub(crate) fn add(server: ServerBuilder) -> ServerBuilder {
     let prompt = |name: &str, description: &str| Prompt::new(name).description(description);
     server

@@ -28,7 +28,7 @@ fn text(uri: &str, name: &str) -> Resource {
     Resource::new(uri, name).mime_type("text/plain")
 }
 
-/// Adds them all. The first one is a text.
+/// Adds the resources and templates. The first resource must be text.
 pub(crate) fn add(server: ServerBuilder) -> ServerBuilder {
     server
         .resource(

@@ -1,4 +1,4 @@
-//! Tools that answer by themselves.
+//! Tools that ask no questions.
 
 use std::time::Duration;
 
@@ -150,7 +150,7 @@ fn progresses(_: Nothing, context: &Context) -> &'static str {
     "Three steps of progress."
 }
 
-/// What no Rust type gives: a schema is also taken as it is written.
+/// A schema that no Rust type produces: a tool may also have a schema as JSON text.
 const PERSON: &str = r##"{
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "type": "object",
@@ -175,7 +175,7 @@ const PERSON: &str = r##"{
     "additionalProperties": false
 }"##;
 
-/// Over HTTP the argument also travels as the header `Mcp-Param-Value`.
+/// Over HTTP, clients repeat the argument in the header field `Mcp-Param-Value`.
 const MIRRORED: &str = r#"{
     "type": "object",
     "properties": { "value": { "type": "string", "x-mcp-header": "Value" } },
@@ -187,7 +187,7 @@ struct Mirrored {
     value: String,
 }
 
-/// Adds them all. The first one is callable without arguments.
+/// Adds the tools. The first one must be callable without arguments.
 pub(crate) fn add(server: ServerBuilder) -> mcplink::Result<ServerBuilder> {
     let person = Tool::new("json_schema_2020_12_tool")
         .description("Has an input schema with many keywords")

@@ -1,4 +1,4 @@
-//! The actions, each a call or two.
+//! The actions of the command line; each makes one or two calls.
 
 use std::sync::mpsc;
 use std::time::Instant;
@@ -17,12 +17,12 @@ use crate::interrupt;
 use crate::print::{self, Bar};
 use crate::values::{self, Arguments, Given};
 
-/// A connected client and how it is to be used.
+/// A connected client and the options of the command line.
 pub(crate) struct Session {
     client: Client,
     options: Options,
     log_level_is_set: bool,
-    /// What the shell listens to.
+    /// The subscription of the shell.
     listening: Option<Subscription>,
 }
 
@@ -65,7 +65,7 @@ impl Session {
         }
     }
 
-    /// As in the shell: events are shown while other actions run.
+    /// Subscribes in the background, for the shell: events are shown while other actions run.
     pub(crate) fn listen_aside(&mut self, uris: Vec<String>) -> Done {
         let json = self.options.json;
         let show = move |event| _ = show_event(&event, json);
@@ -74,7 +74,7 @@ impl Session {
         Ok(())
     }
 
-    /// Legacy servers are told once, modern ones with each call.
+    /// Sets the log level: a legacy server gets it once, a modern one with each call.
     fn set_log_level(&mut self) -> Done {
         let client = &self.client;
         let may_set = client.revision().is_legacy() && client.capabilities().logging.is_some();
@@ -254,7 +254,8 @@ impl Session {
         self.show_contents(&result)
     }
 
-    /// One binary resource goes to a file or another program as it is.
+    /// Prints resource contents. If standard output is not a terminal, a single binary resource is
+    /// written as bytes.
     fn show_contents(&self, result: &ReadResourceResult) -> Done {
         use std::io::IsTerminal;
         if let [ResourceContents::Blob(blob)] = &*result.contents

@@ -1,4 +1,4 @@
-//! What the command line asks for.
+//! Parses the command line.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -73,7 +73,7 @@ pub(crate) struct Options {
     pub(crate) authorities: Option<PathBuf>,
     pub(crate) login: bool,
     pub(crate) tokens: Option<PathBuf>,
-    /// Environment variables for the server; without a value, as they are.
+    /// Environment variables for the server. One without a value is passed on from this process.
     pub(crate) env: Vec<(String, Option<String>)>,
     pub(crate) inherits_env: bool,
     pub(crate) server: Vec<OsString>,
@@ -211,7 +211,7 @@ pub(crate) fn read(words: impl Iterator<Item = OsString>) -> Result<Asked, Strin
     Ok(Asked::Run(Box::new(options), action))
 }
 
-/// A word that is text: names, values and addresses are, while files may be called anything.
+/// Returns a word as text. Names, values and URLs must be UTF-8; only file names need not be.
 fn text(word: OsString) -> Result<String, String> {
     word.into_string()
         .map_err(|word| format!("'{}' is no UTF-8", word.to_string_lossy()))
@@ -294,7 +294,7 @@ fn read_revision(text: &str) -> Result<ProtocolVersion, String> {
     })
 }
 
-/// A directory becomes a URI.
+/// Parses a root: a URI, or a directory, which becomes a URI.
 fn read_root(text: &str) -> Result<Root, String> {
     let root = if text.contains("://") {
         let root = Root::new(text);

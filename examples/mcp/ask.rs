@@ -1,4 +1,6 @@
-//! What a server asks, put to whoever sits at the terminal. Questions go to standard error, so that standard output stays the result's.
+//! Passes the server's questions on to the user at the terminal.
+//!
+//! Questions go to standard error, so that standard output contains only the result.
 
 use std::io::{self, IsTerminal};
 use std::sync::{Mutex, PoisonError};
@@ -16,10 +18,12 @@ use crate::input::{self, NoLine};
 use crate::interrupt;
 use crate::print::{beside, clean, note};
 
-/// One question at a time, also when a server asks several at once.
+/// Serializes questions: only the holder of the lock talks to the user, also when a server sends
+/// several questions at once.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Lets the server ask the user and the model where there is somebody to ask, and name the roots that are given.
+/// Registers the handlers: for roots, if there are any, and for the user and the model, if standard
+/// input and standard error are terminals.
 pub(crate) fn let_ask(builder: ClientBuilder, roots: &[Root]) -> ClientBuilder {
     let mut builder = builder;
     if !roots.is_empty() {
@@ -44,10 +48,10 @@ fn in_turn<T>(ask: impl FnOnce() -> T) -> T {
     ask()
 }
 
-/// Nobody answers any more: the input has ended, or nobody wants the answer.
+/// No answer will come: the input has ended, or the question was withdrawn.
 struct Gone;
 
-/// Shows a prompt, and reads a line.
+/// Shows a prompt, and waits for a line.
 fn line(prompt: &str, by: &AskedBy) -> Result<String, Gone> {
     loop {
         beside(&clean(prompt));
@@ -104,7 +108,7 @@ fn fill_in(asked: &ElicitRequestFormParams, by: &AskedBy) -> Result<ElicitResult
     })
 }
 
-/// Asks until the answer fits; `None` is a field that is left out.
+/// Asks until the answer is valid; `None` means that the field is left out.
 fn fill(field: &Field, by: &AskedBy) -> Result<Option<Value>, Gone> {
     for (number, option) in (1..).zip(&field.options) {
         note(&format!("    {number:2}  {option}"));
@@ -130,7 +134,7 @@ fn open(asked: &ElicitRequestURLParams, by: &AskedBy) -> Result<ElicitResult, Go
     })
 }
 
-/// There is no model here, so the user speaks for it.
+/// Lets the user answer a sampling request, because this program has no model.
 fn answer_for_model(
     asked: &CreateMessageRequestParams,
     by: &AskedBy,

@@ -1,4 +1,4 @@
-//! Why it did not work, and the exit code that tells it.
+//! Failures, with their text and exit code.
 
 use std::io;
 use std::time::Duration;
@@ -12,7 +12,7 @@ pub(crate) const USAGE: u8 = 2;
 pub(crate) const REFUSED: u8 = 3;
 pub(crate) const LOST: u8 = 4;
 pub(crate) const TIMED_OUT: u8 = 5;
-/// As shells have it after INT.
+/// The exit code that shells use after SIGINT.
 pub(crate) const INTERRUPTED: u8 = 130;
 
 #[derive(Debug)]
@@ -33,17 +33,17 @@ impl Failure {
         Self::new(USAGE, text)
     }
 
-    /// A signal came.
+    /// A signal interrupted the work.
     pub(crate) fn interrupted() -> Self {
         Self::new(INTERRUPTED, "interrupted")
     }
 
-    /// The tool ran and failed. What it said has been shown.
+    /// The tool ran and failed. Its text has already been shown.
     pub(crate) fn of_tool() -> Self {
         Self::new(TOOL_FAILED, "")
     }
 
-    /// No connection came about, whoever is to blame.
+    /// Connecting failed, on either side.
     pub(crate) fn of_connecting(error: &Error, timeout: Option<Duration>) -> Self {
         match (error.kind(), timeout) {
             (ErrorKind::Timeout, Some(timeout)) => {
@@ -56,7 +56,7 @@ impl Failure {
         }
     }
 
-    /// Says why on standard error; `help` is what to type for more.
+    /// Prints the failure on standard error; `help` is the command for more help.
     pub(crate) fn report(&self, help: &str) {
         if self.text.is_empty() {
             return;
@@ -72,12 +72,12 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let code = match error.kind() {
             ErrorKind::Timeout => TIMED_OUT,
-            // Cancelled is what the user refused to answer.
+            // `Cancelled` means that the user refused to answer a question.
             ErrorKind::Peer | ErrorKind::Unsupported | ErrorKind::Cancelled => REFUSED,
             ErrorKind::Invalid => USAGE,
             _ => LOST,
         };
-        // What is missing, or allowed, often stands only there.
+        // Often only the data name the missing or the allowed values.
         let data = error.rpc().and_then(|rpc| rpc.data.as_deref());
         match data {
             Some(data) => Self::new(code, format!("{error}: {}", start_of(data.get()))),
@@ -87,7 +87,7 @@ impl From<Error> for Failure {
 }
 
 impl From<io::Error> for Failure {
-    /// Whoever reads our output may leave early, as `head` does: that is no failure worth a word.
+    /// A broken pipe is no failure: the reader of our output may close it early, as `head` does.
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::new(0, ""),

@@ -1,11 +1,11 @@
-//! The fields of a form, as they are asked for and read line by line.
+//! The fields of a form, which are prompted for and read line by line.
 
 use std::fmt;
 
 use mcplink::schema::{ElicitSchema, JsonSchema};
 use serde_json::{Value, json};
 
-/// One of the texts that a field lets choose from.
+/// One choice of a field.
 #[derive(Debug)]
 pub(crate) struct Choice {
     value: String,
@@ -29,7 +29,7 @@ pub(crate) struct Field {
     schema: Value,
 }
 
-/// The fields of a form in their order.
+/// Returns the fields of a form, in their order.
 pub(crate) fn fields(schema: &JsonSchema) -> mcplink::Result<Vec<Field>> {
     let form = ElicitSchema::of(schema)?;
     let mut fields = Vec::new();
@@ -68,7 +68,7 @@ fn choices(schema: &Value) -> Vec<Choice> {
 }
 
 impl Field {
-    /// What stands before the answer.
+    /// Returns the prompt of the field.
     pub(crate) fn prompt(&self) -> String {
         let mut text = format!("  {}", self.name);
         let about = [&self.schema["description"], &self.schema["title"]];
@@ -99,7 +99,7 @@ impl Field {
         self.schema["type"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// Reads an answer: a value, nothing, or what is wrong with it.
+    /// Parses an answer: returns a value, nothing, or the reason why it is invalid.
     pub(crate) fn read(&self, text: &str) -> Result<Option<Value>, String> {
         if text.is_empty() {
             return match &self.schema["default"] {
@@ -139,7 +139,7 @@ impl Field {
         Ok(Some(value))
     }
 
-    /// A choice is named by its number, its value or its title.
+    /// Finds a choice by its number, its value or its title.
     fn choose(&self, text: &str) -> Result<String, String> {
         let by_name =
             |choice: &&Choice| choice.value == text || choice.title.as_deref() == Some(text);

@@ -1,8 +1,11 @@
-//! Lines from standard input, for one at a time. A wait for a line ends when the work in hand is
-//! interrupted; the line goes to the next one.
+//! Reads lines from standard input, for one waiter at a time.
 //!
-//! **Threads.** `input`, started with the first line that is asked for: a read that waits can't be
-//! ended. It reads only when somebody waits.
+//! A wait ends when its cancel token is triggered. A line that arrives later goes to the next
+//! waiter.
+//!
+//! **Threads.** `input`, started by the first wait, because a blocking read can't be interrupted.
+//! It reads only when a waiter has set `is_wanted`. It runs until the process ends; no thread joins
+//! it.
 
 use std::io::{self, BufRead as _};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,12 +13,12 @@ use std::thread;
 
 use mcplink::protocol::CancelToken;
 
-/// Why there is no line.
+/// The reason why there is no line.
 #[derive(Debug)]
 pub(crate) enum NoLine {
     /// The input has ended, or can't be read.
     Ended,
-    /// Nobody wants it any more.
+    /// A cancel token was triggered.
     Cancelled,
     NotText,
 }
@@ -26,6 +29,8 @@ struct State {
     line: Option<Result<String, NoLine>>,
 }
 
+// Guards the hand-over of a line: a waiter sets `is_wanted`, and the thread stores `line` and
+// clears `is_wanted`. `CHANGED` is notified after each change, under the lock.
 static STATE: Mutex<State> = Mutex::new(State {
     is_started: false,
     is_wanted: false,
@@ -37,9 +42,11 @@ fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for a line, with its end.
+/// Waits for a line; the result includes its line end.
 pub(crate) fn line(tokens: &[&CancelToken]) -> Result<String, NoLine> {
-    // Who triggers has set its flag before; with the lock no waiter misses it.
+    // No lost wakeup: a trigger sets the token's flag first, then notifies under the lock. A waiter
+    // checks the flag under the lock before it waits, so it sees the flag or gets the notification.
+    // Register before taking the lock: the callback of a triggered token runs at once, and locks.
     let wake = Arc::new(|| {
         let _state = state();
         CHANGED.notify_all();
@@ -74,7 +81,7 @@ pub(crate) fn line(tokens: &[&CancelToken]) -> Result<String, NoLine> {
     }
 }
 
-/// Reads a line each time that one is wanted.
+/// The body of the thread: reads one line whenever `is_wanted` is set.
 fn read() {
     loop {
         let is_idle = |state: &mut State| !state.is_wanted;

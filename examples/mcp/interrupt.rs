@@ -1,8 +1,8 @@
-//! What INT, TERM and HUP do: the first one cancels what is going on, the next one ends the program
-//! at once.
+//! Handles INT, TERM and HUP: the first signal cancels the current work, the next one ends the
+//! program at once.
 //!
-//! **Threads.** `signals`, started at the beginning: it waits for signals as long as the program
-//! runs, and triggers the token of the work in hand. Nobody joins it.
+//! **Threads.** `signals`, started by [`watch`]: it waits for signals until the process ends, and
+//! triggers the token of the current work. No thread joins it.
 
 use std::process;
 use std::sync::{Mutex, PoisonError};
@@ -14,16 +14,17 @@ use signal_hook::iterator::Signals;
 
 use crate::failure::INTERRUPTED;
 
-/// What a signal cancels; `None` before the first [`begin`].
+/// The token of the current work, which a signal triggers; `None` before the first [`begin`].
 static IN_HAND: Mutex<Option<CancelToken>> = Mutex::new(None);
 
-/// Has signals cancel instead of kill, except those that are ignored already, as `nohup` has it.
+/// Makes the signals cancel instead of kill. A signal that the process was started to ignore, by
+/// `nohup` for example, stays ignored.
 pub(crate) fn watch() {
     begin();
     let signals = [SIGINT, SIGTERM, SIGHUP];
     let ignored = ignored();
     let wanted = signals.iter().filter(|signal| !ignored.contains(signal));
-    // Without this they kill, as they do in other programs.
+    // If the handlers can't be installed, the signals kill the program, as by default.
     let Ok(mut signals) = Signals::new(wanted) else {
         return;
     };
@@ -40,24 +41,24 @@ pub(crate) fn watch() {
     drop(watched);
 }
 
-/// Begins a piece of work of its own: the next signal cancels it.
+/// Begins a new piece of work with a new token: the next signal cancels it.
 pub(crate) fn begin() {
     let mut in_hand = IN_HAND.lock().unwrap_or_else(PoisonError::into_inner);
     *in_hand = Some(CancelToken::new());
 }
 
-/// The token of the work in hand.
+/// Returns the token of the current work.
 pub(crate) fn token() -> CancelToken {
     let mut in_hand = IN_HAND.lock().unwrap_or_else(PoisonError::into_inner);
     in_hand.get_or_insert_default().clone()
 }
 
-/// Whether the work in hand was interrupted.
+/// Whether a signal interrupted the current work.
 pub(crate) fn has_come() -> bool {
     token().is_triggered()
 }
 
-/// The signals that this process was started to ignore, where the system tells.
+/// Returns the signals that this process ignores, on systems with `/proc`; elsewhere none.
 fn ignored() -> Vec<i32> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status

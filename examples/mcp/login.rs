@@ -7,7 +7,8 @@ use mcplink::auth::{Browser, FileStore, Login, OAuth};
 use crate::failure::Failure;
 use crate::print::note;
 
-/// Logs in when the server wants it, where these authorities vouch, and keeps the login for the next time.
+/// Returns an authorizer that logs in when the server requires it, and stores the tokens for the
+/// next run. `roots` are the trusted certificate authorities.
 pub(crate) fn authorizer(
     folder: Option<&Path>,
     authorities: Option<&[u8]>,

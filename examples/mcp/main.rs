@@ -1,4 +1,5 @@
-//! A command line for servers: `mcp [OPTION ...] ACTION ... -- SERVER COMMAND ...`, or `--url URL` in the place of the command
+//! A command line for servers: `mcp [OPTION ...] ACTION ... -- SERVER COMMAND ...`, or `--url URL`
+//! instead of the command.
 //!
 //! Try `cargo run --example mcp -- tools -- target/debug/examples/hello_server`, or `mcp --help`.
 #![allow(
@@ -73,13 +74,15 @@ fn connect(options: &Options) -> Result<Client, Failure> {
     let server = server(options)?;
     let builder = Client::builder("mcp", env!("CARGO_PKG_VERSION"))
         .revisions(&options.revisions)
-        // Who calls by hand sees what comes of it.
+        // A user of the command line sees the server's answer, so an undeclared capability may be
+        // tried.
         .assume_capabilities(true)
         .cancel_connecting_with(&interrupt::token())
         .on_log_message(show_log_message);
     let mut builder = ask::let_ask(builder, &options.roots);
     if let Some(timeout) = options.timeout {
-        // A silent server is asked twice, in both eras, within the time.
+        // The probe of the era takes at most half of the time, so that a silent server can be tried
+        // in both eras.
         builder = builder
             .connect_timeout(timeout)
             .probe_timeout((timeout / 2).min(Duration::from_secs(5)));
@@ -98,7 +101,7 @@ fn connect(options: &Options) -> Result<Client, Failure> {
     })
 }
 
-/// What is to be started, or reached.
+/// Returns the transport: a server to start, or a URL to connect to.
 fn server(options: &Options) -> Result<Box<dyn Transport>, Failure> {
     if let Some(url) = &options.url {
         let http = Http::new(url).map_err(|error| Failure::usage(error.to_string()))?;
@@ -143,7 +146,7 @@ fn read_authorities(file: &Path) -> Result<Vec<u8>, Failure> {
         .map_err(|error| Failure::usage(format!("--cacert {}: {error}", file.display())))
 }
 
-/// Trusts those that are named in a text.
+/// Trusts only the certificate authorities in a PEM text.
 #[cfg(feature = "tls")]
 fn trusting(http: Http, pem: &[u8]) -> Result<Http, Failure> {
     Ok(http.root_certificates(pem))

@@ -1,4 +1,4 @@
-//! What people see.
+//! Output for people: lines, tables, JSON and progress bars.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -27,15 +27,15 @@ pub(crate) fn bytes(bytes: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-/// The text that was written last did not end its line.
+/// True while the last output did not end its line.
 static IS_WITHIN_A_LINE: AtomicBool = AtomicBool::new(false);
 
-/// Notes whether what comes next begins a line: what a person types ends one, too.
+/// Records whether the next output begins a line. A line that the user types ends one too.
 pub(crate) fn ends_a_line(ends: bool) {
     IS_WITHIN_A_LINE.store(!ends, Ordering::Relaxed);
 }
 
-/// Begins a new line, unless one begins here.
+/// Ends the current line, if it is not empty.
 pub(crate) fn fresh_line() -> io::Result<()> {
     match IS_WITHIN_A_LINE.load(Ordering::Relaxed) {
         true => out("\n"),
@@ -43,13 +43,14 @@ pub(crate) fn fresh_line() -> io::Result<()> {
     }
 }
 
-/// A line of JSON. What would steer a terminal is escaped, which is the same JSON to programs.
+/// Prints JSON on one line. Characters that control a terminal are escaped, which does not change
+/// the JSON value.
 pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
     let text = serde_json::to_string(value)?;
     let mut line = String::with_capacity(text.len() + 1);
     for c in text.chars() {
         match c {
-            // They stand between tokens, where servers write JSON in several lines.
+            // White space between tokens: raw JSON of a server may have several lines.
             '\n' | '\r' | '\t' => line.push(' '),
             c if steers(c) => line.push_str(&format!("\\u{:04x}", u32::from(c))),
             c => line.push(c),
@@ -59,17 +60,17 @@ pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
     out(&line)
 }
 
-/// A line of text for people.
+/// Prints a line of text for people.
 pub(crate) fn line(text: &str) -> io::Result<()> {
     out(&format!("{}\n", shown(text)))
 }
 
-/// A text that is the result as a whole: nothing is added.
+/// Prints a text that is the whole result, without additions.
 pub(crate) fn text(text: &str) -> io::Result<()> {
     out(&shown(text))
 }
 
-/// A line beside the result, on standard error. It takes the place of a bar.
+/// Prints a line on standard error, in place of a progress bar.
 pub(crate) fn note(text: &str) {
     let start = if io::stderr().is_terminal() {
         CLEAR
@@ -79,15 +80,15 @@ pub(crate) fn note(text: &str) {
     beside(&format!("{start}{}\n", clean(text)));
 }
 
-/// Writes to standard error. Where nobody reads that, nobody is to be told.
+/// Writes to standard error. A failure is ignored, since there is no place left to report it.
 pub(crate) fn beside(text: &str) {
     _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// Empties the line of a terminal.
+/// Clears the current line of a terminal.
 const CLEAR: &str = "\r\x1b[K";
 
-/// Text as it came, but for what would steer a terminal.
+/// Returns the text; on a terminal, with control characters escaped.
 fn shown(text: &str) -> String {
     if io::stdout().is_terminal() {
         clean(text)
@@ -96,8 +97,8 @@ fn shown(text: &str) -> String {
     }
 }
 
-/// Text in which what steers a terminal is escaped: a server's words must not move the cursor, nor
-/// show letters in another order.
+/// Escapes characters that control a terminal: a server's text must not move the cursor or reverse
+/// the direction of writing.
 pub(crate) fn clean(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     let mut clean = String::with_capacity(text.len());
@@ -110,18 +111,19 @@ pub(crate) fn clean(text: &str) -> String {
     clean
 }
 
-/// Whether a character is a control (C0, DEL, C1) or changes the direction of those behind it.
+/// Whether a character is a control (C0, DEL, C1) or changes the direction of the text after it.
 fn steers(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Columns as wide as what is in them; on a terminal the last one is cut at its edge.
+/// Prints a table with columns as wide as their longest cell; on a terminal the last column is cut
+/// at the edge.
 pub(crate) fn table(heads: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
     let is_shown = io::stdout().is_terminal();
     let one_line = |(column, cell): (usize, &String)| {
         let first = cell.trim().lines().next().unwrap_or_default();
         let text = clean(first).replace('\t', " ");
-        // On a terminal the columns between leave room for the last one.
+        // On a terminal the middle columns leave space for the last one.
         let is_between = column > 0 && column + 1 < heads.len();
         if is_shown && is_between {
             shortened(&text, WIDEST_BETWEEN)
@@ -154,7 +156,7 @@ pub(crate) fn table(heads: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
 }
 
 const WIDEST_BETWEEN: usize = 24;
-/// A cell that takes more columns does not make the others as wide.
+/// The width above which a cell does not widen its column.
 const WIDEST_ALIGNED: usize = 200;
 
 fn cut(line: &str) -> String {
@@ -172,7 +174,7 @@ fn shortened(text: &str, width: usize) -> String {
     format!("{}…", start_of(text, width.saturating_sub(1)))
 }
 
-/// As much of a text as takes so many columns.
+/// Returns the beginning of a text that fits into `columns` columns.
 fn start_of(text: &str, columns: usize) -> &str {
     let mut left = columns;
     let mut fits = |c: char| {
@@ -184,7 +186,7 @@ fn start_of(text: &str, columns: usize) -> &str {
     &text[..end.map_or(text.len(), |(at, _)| at)]
 }
 
-/// How wide the terminal is. It is asked once.
+/// Returns the width of the terminal. It is determined once.
 fn columns() -> usize {
     static COLUMNS: OnceLock<usize> = OnceLock::new();
     *COLUMNS.get_or_init(|| {
@@ -202,7 +204,7 @@ fn columns_of_terminal() -> Option<usize> {
     columns.parse().ok().filter(|columns| *columns > 0)
 }
 
-/// What a table shows of a schema, in the order of its text.
+/// The properties of a schema that a table shows, in the order of the text.
 #[derive(Deserialize)]
 struct Arguments {
     #[serde(default)]
@@ -236,7 +238,7 @@ impl<'de> Deserialize<'de> for Keys {
     }
 }
 
-/// The arguments of a tool: those that may be missing in brackets.
+/// Returns the arguments of a tool; optional ones are in brackets.
 pub(crate) fn arguments(schema: &JsonSchema) -> String {
     let Ok(schema) = schema.read::<Arguments>() else {
         return String::new();
@@ -256,7 +258,7 @@ pub(crate) fn arguments(schema: &JsonSchema) -> String {
     names.join(" ")
 }
 
-/// Content as text.
+/// Returns a content block as text.
 pub(crate) fn content(block: &ContentBlock) -> String {
     match block {
         ContentBlock::Text(text) => text.text.clone(),
@@ -287,7 +289,7 @@ pub(crate) fn resource(contents: &ResourceContents) -> String {
     }
 }
 
-/// How far a call is, in one line of the terminal.
+/// A progress bar, on one line of the terminal.
 pub(crate) struct Bar {
     is_shown: bool,
     is_drawn: bool,

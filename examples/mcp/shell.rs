@@ -1,4 +1,4 @@
-//! The actions line by line.
+//! The shell: runs actions line by line.
 
 use std::io::{self, IsTerminal};
 
@@ -8,8 +8,9 @@ use crate::failure::{Failure, LOST, USAGE};
 use crate::input::{self, NoLine};
 use crate::{interrupt, print};
 
-/// Runs until the input ends, or a signal comes while no action runs: one that comes during an
-/// action cancels that only. A script goes on after a failure, and tells the first one at its end.
+/// Runs the shell until the input ends, or a signal arrives while no action runs. A signal during
+/// an action cancels only that action. A script continues after a failure, and returns the first
+/// one at its end.
 pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
     let is_interactive = io::stdin().is_terminal();
     let mut first_failure = None;
@@ -74,7 +75,8 @@ pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
     }
 }
 
-/// Splits a line at its spaces. Quotes at the beginning of a word or a value keep it together; what begins with a brace is JSON, and goes to the end of the line.
+/// Splits a line at its spaces. Quotes at the beginning of a word or a value keep it together. A
+/// word that begins with a brace is JSON, and extends to the end of the line.
 fn words(line: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut rest = line.trim();

@@ -1,4 +1,4 @@
-//! Arguments of tools and prompts, as they are typed.
+//! Arguments of tools and prompts, as the user types them.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +9,20 @@ use serde_json::value::RawValue;
 
 use crate::wanted::{Candidate, Wanted};
 
-/// What follows the name of a tool or a prompt.
+/// The words after the name of a tool or a prompt.
 pub(crate) enum Given {
-    /// A JSON object, as it was typed.
+    /// A JSON object, unchanged.
     Object(Box<RawValue>),
     Pairs(Vec<(String, String)>),
 }
 
-/// The arguments of a tool, as they go out.
+/// The arguments of a tool, as they are sent.
 pub(crate) enum Arguments {
     Object(Box<RawValue>),
     Pairs(Vec<(String, Argument)>),
 }
 
-/// One argument: a text, or JSON as it was typed, digit for digit.
+/// One argument: a string, or JSON, digit for digit.
 pub(crate) enum Argument {
     Text(String),
     Json(Box<RawValue>),
@@ -71,13 +71,13 @@ pub(crate) fn pairs(words: &[String]) -> Result<Vec<(String, String)>, String> {
     Ok(pairs)
 }
 
-/// Whether the schema matters: a value can be read as a text or as JSON.
+/// Whether a value can be read both as a string and as JSON, so that the schema must decide.
 pub(crate) fn are_ambiguous(pairs: &[(String, String)]) -> bool {
     let is_json = |text: &str| serde_json::from_str::<&RawValue>(text).is_ok();
     pairs.iter().any(|(_, value)| is_json(value))
 }
 
-/// The values as JSON where they are, except where the tool's schema wants text.
+/// Converts values to JSON where they are JSON, unless the tool's schema requires a string.
 pub(crate) fn typed(pairs: Vec<(String, String)>, schema: Option<&Value>) -> Arguments {
     let wanted = schema.map(Wanted::of);
     let typed = |(key, text): (String, String)| {
@@ -95,7 +95,7 @@ pub(crate) fn typed(pairs: Vec<(String, String)>, schema: Option<&Value>) -> Arg
     Arguments::Pairs(pairs.into_iter().map(typed).collect())
 }
 
-/// Arguments of prompts are texts.
+/// Returns arguments of a prompt, which are always strings.
 pub(crate) fn texts(given: Given) -> Result<Vec<(String, String)>, String> {
     let object = match given {
         Given::Pairs(pairs) => return Ok(pairs),

@@ -1,14 +1,15 @@
-//! Whether a text or the JSON in it is meant by an argument: the schema of the tool says which.
+//! Decides by the tool's schema whether an argument means the typed text or the JSON in it.
 
 use std::cell::Cell;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// So deep are references and combinations of schemas followed. What is deeper allows everything.
+/// The depth to which references and combinations of schemas are followed. A deeper schema allows
+/// every value.
 const MAX_DEPTH: u32 = 32;
-/// So many schemas are looked at in all. After that everything is allowed: schemas may refer to
-/// themselves many times over.
+/// The total number of schemas to inspect; after that every value is allowed. Schemas may be
+/// recursive, so the depth alone is not a sufficient bound.
 const MAX_LOOKS: u32 = 100_000;
 
 /// A word of the command line that is JSON.
@@ -20,30 +21,30 @@ pub(crate) struct Candidate {
 impl Candidate {
     pub(crate) fn read(text: &str) -> Option<Self> {
         let raw: Box<RawValue> = serde_json::from_str(text).ok()?;
-        // What is JSON and can't be read is a number that is too large for a double.
+        // Valid JSON that fails to parse here is a number that is too large for a double.
         let value = serde_json::from_str(raw.get());
         let value = value.unwrap_or_else(|_| Value::from(f64::MAX));
         Some(Self { raw, value })
     }
 
-    /// The JSON as it was typed.
+    /// Returns the JSON, unchanged.
     pub(crate) fn into_raw(self) -> Box<RawValue> {
         self.raw
     }
 }
 
-/// The arguments that a tool's schema wants.
+/// The parameters in a tool's schema.
 pub(crate) struct Wanted<'a> {
     root: &'a Value,
     looks: Cell<u32>,
 }
 
-/// How closely a value is held against a schema.
+/// How strictly a value is compared with a schema.
 #[derive(Clone, Copy, PartialEq)]
 enum Look {
     /// By `type`, `enum` and `const`.
     Value,
-    /// By its type only.
+    /// By `type` only.
     Kind,
 }
 
@@ -53,8 +54,8 @@ impl<'a> Wanted<'a> {
         Self { root, looks }
     }
 
-    /// Whether the text itself is meant for an argument, and not the JSON in it. Where the schema
-    /// allows both, JSON is.
+    /// Whether an argument means the text itself, not the JSON in it. If the schema allows both, it
+    /// means the JSON.
     pub(crate) fn is_text(&self, key: &str, text: &str, json: &Candidate) -> bool {
         let text = Value::String(text.to_owned());
         for look in [Look::Value, Look::Kind] {
@@ -62,10 +63,10 @@ impl<'a> Wanted<'a> {
             match (allows(&text), allows(&json.value)) {
                 (true, false) => return true,
                 (false, true) => return false,
-                // Where only texts can be, quotes are part of the text.
+                // If only strings are allowed, quotes are part of the text.
                 (true, true) => return json.value.is_string() && self.wants_only_texts(key),
-                // The server will say what is wrong. It gets the type that it wants, if one of the
-                // two has that.
+                // Neither fits, and the server will report the error. Prefer the one of the right
+                // type.
                 (false, false) => {}
             }
         }
@@ -84,7 +85,7 @@ impl<'a> Wanted<'a> {
         !others.iter().any(allows)
     }
 
-    /// Whether a schema of objects allows a value for one member.
+    /// Whether an object schema allows a value for one member.
     fn allows_argument(
         &self,
         schema: &Value,
@@ -101,14 +102,14 @@ impl<'a> Wanted<'a> {
         self.allows(own, value, look, depth + 1) && self.combines(schema, depth, &combined)
     }
 
-    /// Whether a schema allows a value, as far as its type and the values that it names go.
+    /// Whether a schema allows a value, as far as `type`, `enum` and `const` tell.
     fn allows(&self, schema: &Value, value: &Value, look: Look, depth: u32) -> bool {
         let kinds = match &schema["type"] {
             Value::String(kind) => vec![&**kind],
             Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
             _ => Vec::new(),
         };
-        // "nullable" is of OpenAPI, and found in schemas that come from there.
+        // `nullable` comes from OpenAPI, and is found in schemas that were converted from it.
         let is_null = value.is_null() && schema["nullable"] == Value::Bool(true);
         let has_kind = kinds.is_empty() || kinds.iter().any(|kind| is_of_kind(value, kind));
         let is_same = |other: &Value| match look {
@@ -126,8 +127,8 @@ impl<'a> Wanted<'a> {
             && self.combines(schema, depth, &combined)
     }
 
-    /// Whether what a schema refers to and combines allows something, as `allows` finds out of
-    /// each.
+    /// Whether the schemas that a schema refers to and combines allow a value; `allows` checks each
+    /// of them.
     fn combines(&self, schema: &Value, depth: u32, allows: &dyn Fn(&Value) -> bool) -> bool {
         self.looks.set(self.looks.get() + 1);
         if depth >= MAX_DEPTH || self.looks.get() > MAX_LOOKS {
@@ -145,14 +146,14 @@ impl<'a> Wanted<'a> {
             })
     }
 
-    /// The schema that a reference within the document leads to.
+    /// Returns the target of a reference within the document.
     fn resolve(&self, reference: &str) -> Option<&'a Value> {
         let pointer = unescaped(reference.strip_prefix('#')?)?;
         self.root.pointer(&pointer)
     }
 }
 
-/// A fragment of a URI with its escapes read.
+/// Decodes the percent escapes of a URI fragment.
 fn unescaped(fragment: &str) -> Option<String> {
     let mut parts = fragment.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();
@@ -179,7 +180,7 @@ fn is_of_kind(value: &Value, kind: &str) -> bool {
     kind_of(value) == kind || (kind == "integer" && is_whole())
 }
 
-/// JSON Schema takes 1 and 1.0 for the same number.
+/// Compares two values as JSON Schema does: 1 equals 1.0.
 fn is_equal(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""MCP for Python programs with ctypes alone: a client, a server, and a pump that brings callbacks to a thread of the program's own.
+"""MCP for Python programs with ctypes alone: a client, a server, and a pump that runs callbacks on a
+thread of the program.
 
     MCPLINK_LIBRARY=target/release/libmcplink.so examples/python/mcplink_ctypes.py call greet '{"name":"Python"}' -- ./hello_server
     MCPLINK_LIBRARY=target/release/libmcplink.so examples/python/mcplink_ctypes.py serve
 
-It knows nothing but include/mcplink.h, so it also shows what a binding for another language has to do: who owns what, and how callbacks
-find their way back.
+It uses only include/mcplink.h. So it also shows the tasks of a binding for another language: ownership,
+and the dispatch of callbacks.
 """
 
 import ctypes
@@ -22,7 +23,7 @@ FOREVER = c_uint32(-1).value  # MCPLINK_FOREVER
 
 
 class View(ctypes.Structure):
-    """mcplink_str_t: text that belongs to somebody else."""
+    """mcplink_str_t: a view of text that another object owns."""
 
     _fields_ = [("ptr", c_void_p), ("len", c_size_t)]
 
@@ -37,7 +38,7 @@ PROGRESS = CFUNCTYPE(None, c_void_p, c_double, c_double, View)
 DESTROY = CFUNCTYPE(None, c_void_p)
 
 OUT = POINTER(c_void_p)
-# Result first, then the parameters. Objects are plain pointers here: whoever calls sees to their types.
+# Result type first, then the parameter types. Objects are plain pointers: callers must pass the right type.
 PROTOTYPES = {
     "mcplink_version": (c_char_p,),
     "mcplink_error_free": (None, c_void_p),
@@ -100,7 +101,7 @@ PROTOTYPES = {
 
 
 def load():
-    """The library, with the prototypes of the functions that are used here."""
+    """Loads the library, and sets the prototypes of the functions that are used here."""
     library = ctypes.CDLL(os.environ.get("MCPLINK_LIBRARY", "libmcplink.so"))
     for name, (result, *parameters) in PROTOTYPES.items():
         function = getattr(library, name)
@@ -112,7 +113,7 @@ lib = load()
 
 
 class Error(Exception):
-    """What went wrong: a status and a sentence."""
+    """A failure: a status and a sentence."""
 
     def __init__(self, status, message):
         super().__init__(message)
@@ -121,7 +122,7 @@ class Error(Exception):
 
 
 def check(status, error=None):
-    """Raises what a function says that fails; frees the error."""
+    """Raises an Error if the status is negative; frees the error object."""
     message = lib.mcplink_error_message(error).decode()
     lib.mcplink_error_free(error)
     if status < 0:
@@ -129,8 +130,8 @@ def check(status, error=None):
     return status
 
 
-# Callbacks. Each C callback is one function for all of them, which lives as long as the program; `user` is the number of what it calls,
-# and `destroy` forgets that. So nothing is freed too early, and nothing is left behind.
+# Callbacks. There is one C callback of each type, which lives as long as the program. `user` is the number of
+# the Python function to call, and `destroy` removes that function. So none is freed too early, and none leaks.
 
 known, numbers = {}, itertools.count(1)
 
@@ -151,7 +152,7 @@ def on_request(user, request, responder):
     respond = Responder(responder)
     try:
         known[user](request, respond)
-    except Exception as failure:  # It must not leave by way of the library.
+    except Exception as failure:  # An exception must not pass through the library.
         respond.tool_error(str(failure))
 
 
@@ -174,13 +175,13 @@ def on_progress(user, progress, total, message):
 
 
 def parse(node):
-    """A value of the library's as one of Python's."""
+    """Converts a JSON value of the library to a Python value."""
     text = str(lib.mcplink_json_text(node))
     return json.loads(text) if text else None
 
 
 class Responder:
-    """The right to answer, as long as the handler runs; `keep` makes one that is good for longer."""
+    """Answers one request. It is valid while the handler runs; `keep` returns one that stays valid."""
 
     def __init__(self, pointer):
         self.pointer = pointer
@@ -206,7 +207,7 @@ class Responder:
 
 
 class Pump:
-    """Runs callbacks on a thread of Python's own."""
+    """Runs callbacks on a Python thread."""
 
     def __init__(self):
         out, error = c_void_p(), c_void_p()
@@ -221,7 +222,7 @@ class Pump:
                 lib.mcplink_pump_dispatch(self.pointer, 64)
 
     def close(self):
-        """To be called when what uses it is closed."""
+        """Ends the thread. Close all clients and servers that use the pump before."""
         self.is_over = True
         lib.mcplink_pump_wakeup(self.pointer)
         self.thread.join()
@@ -229,14 +230,14 @@ class Pump:
 
 
 class Client:
-    """A client of a program that is started (`argv`), or of a server over HTTP (`url`)."""
+    """A client. It starts a server (`argv`), or connects to one over HTTP (`url`)."""
 
     def __init__(self, argv=None, url=None, revisions=None, pump=None, elicit=None, event=None):
         options, out, error = lib.mcplink_client_options_new(), c_void_p(), c_void_p()
         if argv:
             words = [os.fsencode(word) for word in argv]
             check(lib.mcplink_client_options_set_command(options, (c_char_p * (len(words) + 1))(*words)))
-            # The server may be this program, too.
+            # The server may be this program, which needs MCPLINK_LIBRARY.
             check(lib.mcplink_client_options_pass_env(options, b"MCPLINK_LIBRARY"))
         if url:
             check(lib.mcplink_client_options_set_url(options, url.encode()))
@@ -258,7 +259,7 @@ class Client:
         return str(lib.mcplink_client_revision(self.pointer))
 
     def result(self, function, *args):
-        """The status and text of a result, and all of it."""
+        """Calls a function; returns the status, the text of the result, and the whole result."""
         out, error = c_void_p(), c_void_p()
         status = check(function(self.pointer, *args, byref(out), byref(error)), error)
         got = status, str(lib.mcplink_result_text(out)), parse(lib.mcplink_result_json(out))
@@ -269,7 +270,7 @@ class Client:
         return [tool["name"] for tool in self.result(lib.mcplink_client_list_tools, None)[2]["tools"]]
 
     def call(self, tool, args=None, progress=None):
-        """Calls a tool, and waits. Returns its status, OK or TOOL_ERROR, and its text."""
+        """Calls a tool, and waits. Returns the status, OK or TOOL_ERROR, and the text."""
         options = lib.mcplink_call_options_new()
         if progress:
             lib.mcplink_call_options_on_progress(options, on_progress, user_of(progress), forget)
@@ -280,7 +281,7 @@ class Client:
             lib.mcplink_call_options_free(options)
 
     def start(self, tool, args, done):
-        """Calls a tool without waiting: done gets the status, and text."""
+        """Calls a tool without waiting; `done` gets the status and the text."""
         error = c_void_p()
         args = json.dumps(args).encode()
         status = lib.mcplink_client_call_tool_start(
@@ -302,7 +303,7 @@ class Client:
 
 
 class Server:
-    """A server. Its handlers get the arguments and a responder; what they return, if it is text, is the answer."""
+    """A server. A handler gets the arguments and a responder; text that it returns is the answer."""
 
     def __init__(self, name, version, pump=None):
         options, out, error = lib.mcplink_server_options_new(name.encode(), version.encode()), c_void_p(), c_void_p()
@@ -329,7 +330,7 @@ class Server:
         check(lib.mcplink_server_remove_tool(self.pointer, name.encode()))
 
     def listen(self, address="0"):
-        """Listens for HTTP clients; returns where."""
+        """Listens for HTTP clients; returns the URL."""
         out, error = c_void_p(), c_void_p()
         check(lib.mcplink_server_listen_http(self.pointer, None, address.encode(), byref(out), byref(error)), error)
         self.listeners.append(out)

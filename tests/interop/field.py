@@ -446,18 +446,6 @@ def check_of_bridge(programs: Programs, name: str, reach: Callable, modern: bool
     return Check(f"mcp -> {name} -> {behind.name} {era}", body)
 
 
-def check_of_second_client(programs: Programs, behind: Behind) -> Check:
-    """supergateway gives all clients of its SSE side one process: a second connection begins with `initialize` again."""
-
-    def body(check: Check, scratch: Path) -> str:
-        with ExitStack() as stack:
-            place = at_supergateways_sse(stack, programs, scratch, behind)
-            saw = [open_list_call(programs, check, scratch, "legacy", place, behind.call, False) for _ in range(2)]
-            return saw[1]
-
-    return Check(f"mcp twice -> supergateway (SSE to stdio) -> {behind.name} legacy", body)
-
-
 # --- clients of others ----------------------------------------------------------------------------------------------------------
 
 
@@ -517,7 +505,6 @@ def checks(programs: Programs) -> list[Check]:
     found = [check_of_server(programs, server, era) for server in SERVERS for era in ERAS]
     for name, reach, modern in BRIDGES:
         found += [check_of_bridge(programs, name, reach, modern, behind, era) for behind in BEHIND for era in ERAS]
-    found += [check_of_second_client(programs, behind) for behind in BEHIND]
     found += [check_of_mcporter(programs, behind, over_http) for behind in BEHIND for over_http in (False, True)]
     found += [check_of_claude(programs, over_http) for over_http in (False, True)]
     for check in found:

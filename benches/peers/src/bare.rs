@@ -1,5 +1,7 @@
-//! A server and a client that do what has to be done for a call, and nothing that a library is for: they look for few words in a message,
-//! trust it, and copy bytes. They understand what this comparison says, and no other peer.
+//! A server and a client that do only the minimum for a call, without the services of a library.
+//!
+//! They search a message for a few words, trust it, and copy bytes. They work only with the peers
+//! of this comparison.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -22,14 +24,14 @@ fn find(text: &[u8], wanted: &str) -> Option<usize> {
     }
 }
 
-/// The number behind a key.
+/// Returns the number after a key.
 fn number<'a>(text: &'a [u8], key: &str) -> Option<&'a [u8]> {
     let rest = &text[find(text, key)?..];
     let end = rest.iter().position(|byte| !byte.is_ascii_digit())?;
     (end > 0).then(|| &rest[..end])
 }
 
-/// The string behind a key, with its quotes and as it was written.
+/// Returns the string after a key, with its quotes and escapes.
 fn string<'a>(text: &'a [u8], key: &str) -> Option<&'a [u8]> {
     let rest = &text[find(text, key)?..];
     let mut at = 1;
@@ -44,7 +46,7 @@ fn string<'a>(text: &'a [u8], key: &str) -> Option<&'a [u8]> {
     }
 }
 
-/// The list of tools, written once.
+/// Returns the result of `tools/list`; it is written once.
 fn list() -> String {
     let tools: Vec<String> = (0..TOOLS)
         .map(|number| {
@@ -55,7 +57,8 @@ fn list() -> String {
     format!("{{\"tools\":[{}]}}", tools.join(","))
 }
 
-/// Writes what answers a message, each message between these two texts; nothing for a notification.
+/// Writes the answers to a message, each between the two texts of `around`. A notification has
+/// none.
 fn answer(message: &[u8], list: &str, around: (&str, &str), out: &mut Vec<u8>) {
     let Some(id) = number(message, "\"id\":") else {
         return;
@@ -113,7 +116,7 @@ pub fn serve_stdio() -> Result<()> {
     while input.read_until(b'\n', &mut line)? > 0 {
         answer(&line, &list, ("", "\n"), &mut out);
         line.clear();
-        // Answers of what has come together go out together.
+        // Answers to requests that arrived together are written together.
         if !input.buffer().contains(&b'\n') {
             output.write_all(&out)?;
             output.flush()?;
@@ -130,7 +133,7 @@ pub fn serve_http() -> Result<()> {
     for connection in listener.incoming() {
         let connection = connection?;
         connection.set_nodelay(true)?;
-        // It ends with its client.
+        // The thread ends when its client closes the connection.
         std::thread::spawn(move || converse(connection, list));
     }
     Ok(())
@@ -175,7 +178,7 @@ fn converse(connection: TcpStream, list: &str) -> Result<()> {
     }
 }
 
-/// Reads a head, in small letters.
+/// Reads a head, and converts it to lower case.
 fn read_head(input: &mut impl BufRead, head: &mut Vec<u8>) -> Result<()> {
     head.clear();
     while !head.ends_with(b"\r\n\r\n") {
@@ -254,7 +257,7 @@ impl Client {
         Ok(())
     }
 
-    /// Waits for so many messages.
+    /// Waits for `count` messages.
     fn receive(&mut self, way: usize, count: usize, into: &mut Vec<u8>) -> Result<()> {
         into.clear();
         match self {
@@ -321,7 +324,7 @@ impl Drop for Client {
     fn drop(&mut self) {
         if let Self::Stdio { process, input, .. } = self {
             drop(input.take());
-            // Its end is waited for, so that it does not work beside the next ones.
+            // Wait for its end, so that it does not disturb the next measurements.
             _ = process.wait();
         }
     }

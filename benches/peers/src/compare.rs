@@ -1,4 +1,4 @@
-//! Workloads, rounds, medians.
+//! Workloads, rounds and medians.
 
 use std::time::{Duration, Instant};
 
@@ -6,19 +6,19 @@ use anyhow::Result;
 
 use crate::Maker;
 
-/// So often each does each workload. The first time warms up and does not count.
+/// The number of rounds of each workload. One more round, the warm-up, is not counted.
 const ROUNDS: usize = 9;
-/// About how long one of them does one workload at a time.
+/// The minimum time of one peer with one workload in a round.
 const TURN: Duration = Duration::from_millis(150);
 pub const IN_FLIGHT: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
-    /// A call whose message has so many bytes, and then the next one.
+    /// Calls one after the other, each with a message of this many bytes.
     Echo(usize),
-    /// Calls of 100 bytes, so many of them at a time.
+    /// Calls of 100 bytes, [`IN_FLIGHT`] of them at a time.
     InFlight,
-    /// A list of 200 tools.
+    /// A list of [`TOOLS`](crate::TOOLS) tools.
     List,
     /// A call that reports progress 100 times.
     Progress,
@@ -44,7 +44,7 @@ impl Workload {
     }
 }
 
-/// A text with line ends, quotes and a letter beyond ASCII, as texts have them.
+/// Returns a typical text: with line ends, quotes and a letter beyond ASCII.
 pub fn text(bytes: usize) -> String {
     let unit = "The quick brown fox jumps over the lazy dog and keeps running ever on.\nHe said \"stop\" at the café; ";
     let mut text = unit.repeat(bytes / unit.len());
@@ -52,9 +52,9 @@ pub fn text(bytes: usize) -> String {
     text
 }
 
-/// Somebody to be measured.
+/// A peer that is measured.
 pub trait Measured {
-    /// Does a workload once, checks what came of it, and gives how many calls that were.
+    /// Runs a workload once, checks the answers, and returns the number of calls.
     fn play(&mut self, workload: Workload, text: &str) -> Result<usize>;
 }
 
@@ -89,7 +89,7 @@ impl Table {
         Ok(())
     }
 
-    /// The microseconds of a call and how many times more than the first one's that is, of each.
+    /// Returns, for each peer, the microseconds per call and the ratio to the first peer's.
     fn rounds(&mut self, workload: Workload) -> Result<Vec<(f64, f64)>> {
         let text = match workload {
             Workload::Echo(bytes) => text(bytes),

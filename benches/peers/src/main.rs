@@ -1,14 +1,14 @@
-//! Compares servers and clients of mcplink, of the crate rmcp, and bare ones that understand as little as they can.
+//! Compares servers and clients of mcplink with those of the crate rmcp and with bare ones.
 //!
 //! ```text
-//! cargo run --release --manifest-path benches/peers/Cargo.toml             everything
-//! cargo run --release --manifest-path benches/peers/Cargo.toml -- WORD ... what has one of these words in its title
+//! cargo run --release --manifest-path benches/peers/Cargo.toml             all workloads
+//! cargo run --release --manifest-path benches/peers/Cargo.toml -- WORD ... those with one of these words in their title
 //! ```
 //!
-//! All of them do the same work in turn, round by round, so that a machine that gets faster or slower meanwhile does not matter. What is
-//! printed are medians of the rounds: microseconds of a call, and in brackets how many times more that is than for the bare one of the same
-//! round. The bare ones do nothing but find a message's end, its id and its text, and copy them: what stands beside them is the price of a
-//! library.
+//! All peers do equal work in turn, round by round, so that changes in the machine's speed affect
+//! all of them. The program prints medians of the rounds: microseconds per call, and in brackets
+//! the ratio to the bare peer of that round. A bare peer only finds the end of a message, its id
+//! and its text, and copies them: it shows the cost without a library.
 
 mod bare;
 mod clients;
@@ -21,7 +21,7 @@ use anyhow::{Result, bail};
 
 use compare::{Table, Workload};
 
-/// What speaks the protocol in this comparison.
+/// The implementations in this comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maker {
     Bare,
@@ -41,7 +41,7 @@ impl Maker {
     }
 }
 
-/// How many tools a server has; the list of them is one of the workloads.
+/// The number of tools of a server; listing them is one of the workloads.
 pub const TOOLS: usize = 200;
 
 fn main() -> Result<()> {

@@ -27,7 +27,7 @@ struct Count {
     count: u32,
 }
 
-/// A tool that only makes the list longer.
+/// Returns a tool whose only purpose is to lengthen the list.
 pub fn filler(number: usize) -> Tool {
     let path = json!({ "type": "string", "description": "The path of the file to work on" });
     let limit = json!({ "type": "integer", "minimum": 0, "maximum": 10_000 });
@@ -102,7 +102,7 @@ impl Measured for Client {
             Workload::Echo(_) => self.echo(text)?,
             Workload::InFlight => {
                 let client = &*self;
-                // Starting threads is no part of a call: each makes several.
+                // Each thread makes several calls, so that starting the threads hardly counts.
                 std::thread::scope(|scope| {
                     let threads = (0..IN_FLIGHT)
                         .map(|_| scope.spawn(|| (0..20).try_for_each(|_| client.echo(text))));

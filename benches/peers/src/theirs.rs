@@ -101,7 +101,8 @@ fn runtime() -> Result<Runtime> {
 pub fn serve_stdio() -> Result<()> {
     runtime()?.block_on(async {
         Bench::new()?
-            // The quick way of the two that it has: the other one reads and writes on threads of a pool.
+            // The faster one of rmcp's two stdio transports: the other one reads and writes on
+            // threads of a pool.
             .serve(rmcp::transport::io::stdio_pipes())
             .await?
             .waiting()
@@ -136,7 +137,7 @@ impl ClientHandler for Told {
     }
 }
 
-/// How late a progress message may come.
+/// How long to wait for a late progress message.
 const LATE: Duration = Duration::from_secs(5);
 
 /// A client of a bare server.
@@ -221,7 +222,7 @@ impl Measured for Client {
                 }
                 Workload::Progress => {
                     call(&peer, "progress", serde_json::json!({ "count": 100 })).await?;
-                    // They come to a task of their own, which may be late.
+                    // Progress messages are handled by a separate task, which may run late.
                     let began = Instant::now();
                     while self.told.0.load(Ordering::Relaxed) == before {
                         ensure!(began.elapsed() < LATE, "no progress was reported");

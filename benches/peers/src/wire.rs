@@ -1,4 +1,4 @@
-//! Servers in processes of their own, and who speaks to them byte by byte.
+//! Servers in child processes, and minimal clients that write and read the bytes themselves.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::compare::{IN_FLIGHT, Measured, Workload};
 use crate::{Maker, TOOLS};
 
-/// A server that ends with its owner.
+/// A server process; it is killed when this value is dropped.
 pub struct Server {
     process: Child,
     address: String,
@@ -26,7 +26,7 @@ impl Server {
             .with_context(|| format!("the server of {}", maker.name()))
     }
 
-    /// One that is reached over HTTP: it says where.
+    /// Starts an HTTP server, and reads its address from its output.
     pub fn listening(maker: Maker) -> Result<Self> {
         let mut process = Self::start(maker, "http")?;
         let mut address = String::new();
@@ -36,7 +36,7 @@ impl Server {
         Ok(Self { process, address })
     }
 
-    /// Host and port.
+    /// Returns host and port.
     pub fn address(&self) -> &str {
         &self.address
     }
@@ -44,13 +44,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It fails when it has ended by itself.
+        // Fails if the process has already ended.
         _ = self.process.kill();
         _ = self.process.wait();
     }
 }
 
-/// The line of a request.
+/// Returns a request as one line.
 fn request(id: usize, method: &str, params: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string() + "\n"
 }
@@ -64,7 +64,7 @@ fn initialize() -> String {
 
 const INITIALIZED: &str = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
 
-/// The request of a workload, and how many messages answer it.
+/// Returns the request of a workload, and the number of messages that answer it.
 fn line_of(workload: Workload, id: usize, text: &str) -> (String, usize) {
     match workload {
         Workload::Echo(_) | Workload::InFlight => {
@@ -81,7 +81,7 @@ fn line_of(workload: Workload, id: usize, text: &str) -> (String, usize) {
     }
 }
 
-/// Looks whether what came answers the workload, without taking time for all of it.
+/// Checks an answer cheaply: by its length, and by the absence of an error in its first bytes.
 fn check(workload: Workload, answer: &[u8], text: &str) -> Result<()> {
     let least = match workload {
         Workload::Echo(_) => text.len(),
@@ -97,7 +97,7 @@ fn check(workload: Workload, answer: &[u8], text: &str) -> Result<()> {
     Ok(())
 }
 
-/// A server and the way to it.
+/// A server and the connection to it.
 pub enum Peer {
     Stdio(Pipes),
     Http(Http),
@@ -121,12 +121,12 @@ impl Measured for Peer {
     }
 }
 
-/// A server over stdio. It ends when its input does.
+/// A server over stdio. It ends when its input is closed.
 pub struct Pipes {
     process: Child,
     input: Option<ChildStdin>,
     output: ChildStdout,
-    /// What came of the answers.
+    /// The bytes of the answers.
     came: Vec<u8>,
     next_id: usize,
 }
@@ -148,7 +148,7 @@ impl Pipes {
         Ok(pipes)
     }
 
-    /// Sends, and waits for so many lines.
+    /// Sends `text`, and waits for `lines` lines.
     fn exchange(&mut self, text: &str, mut lines: usize) -> Result<()> {
         let input = self.input.as_mut().context("it is open")?;
         input.write_all(text.as_bytes())?;
@@ -185,7 +185,7 @@ impl Pipes {
 impl Drop for Pipes {
     fn drop(&mut self) {
         drop(self.input.take());
-        // Its end is waited for, so that it does not work beside the next ones.
+        // Wait for its end, so that it does not disturb the next measurements.
         _ = self.process.wait();
     }
 }
@@ -241,15 +241,15 @@ impl Http {
     }
 }
 
-/// A connection that is kept.
+/// A persistent HTTP connection.
 struct Connection {
     stream: TcpStream,
-    /// What was read and not used yet.
+    /// Bytes that were read and not used yet.
     came: Vec<u8>,
     body: Vec<u8>,
 }
 
-/// What a head says under a name.
+/// Returns the value of a header field.
 fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     head.lines().find_map(|line| {
         let (other, value) = line.split_once(':')?;
@@ -301,7 +301,7 @@ impl Connection {
         }
     }
 
-    /// Moves so many bytes to the body.
+    /// Moves `count` bytes to the body.
     fn take_body(&mut self, mut count: usize) -> Result<()> {
         while count > 0 {
             if self.came.is_empty() {
@@ -314,7 +314,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Waits for a response: gives its head.
+    /// Waits for a response, and returns its head.
     fn receive(&mut self) -> Result<String> {
         self.body.clear();
         let head = self.take_line(b"\r\n\r\n")?;

@@ -1,12 +1,14 @@
 /* Tools that ask the user, the client's model or the client itself before they answer.
  *
- * Each is written as if the answers were there at once: where they are not, the handler returns, and is run again when they have come. */
+ * Each handler is written as if the answers were there at once. If an answer is missing, the handler
+ * returns, and the library runs it again when the answers have come. */
 #include "server.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Asks anything. What the client refused to answer is told to the model; other failures are the library's to answer. */
+/* Sends a question. If the client refused to answer, the model gets an error text; the library
+ * answers other failures. */
 static bool ask(mcplink_responder_t *resp, const char *key, const char *method, mcplink_writer_t *params, const mcplink_json_t **answer)
 {
     mcplink_error_t *err = NULL;
@@ -31,7 +33,7 @@ bool ask_form(mcplink_responder_t *resp, const char *key, const char *message, c
     return ask(resp, key, "elicitation/create", w, answer);
 }
 
-/* A form with one field, which has to be filled in. */
+/* Shows a form with one required field. */
 static bool ask_field(mcplink_responder_t *resp, const char *key, const char *message, const char *field, const char *type,
                       const mcplink_json_t **answer)
 {
@@ -46,7 +48,7 @@ bool ask_text(mcplink_responder_t *resp, const char *key, const char *message, c
     const mcplink_json_t *answer, *filled;
     if (!ask_field(resp, key, message, field, "string", &answer)) return false;
     filled = mcplink_json_get(mcplink_json_get(answer, "content"), field);
-    /* Without the field, what the user did: "decline" or "cancel". */
+    /* Without the field, the text is the user's action: "decline" or "cancel". */
     *text = mcplink_json_str(filled != NULL ? filled : mcplink_json_get(answer, "action"));
     return true;
 }
@@ -82,7 +84,7 @@ bool ask_model(mcplink_responder_t *resp, const char *key, const char *question,
     mcplink_writer_i64(w, 100);
     mcplink_writer_end(w);
     if (!ask(resp, key, "sampling/createMessage", w, &answer)) return false;
-    /* One block, or several in an array. */
+    /* The content is one block, or an array of blocks. */
     content = mcplink_json_get(answer, "content");
     if (mcplink_json_type(content) == MCPLINK_JSON_ARRAY) content = mcplink_json_at(content, 0);
     *text = mcplink_json_str(mcplink_json_get(content, "text"));
@@ -111,7 +113,7 @@ static void sampling(void *user, const mcplink_request_t *req, mcplink_responder
         answer_format(resp, "LLM response: %s", answer.ptr);
 }
 
-/* Shows a form, and answers with what was done with it. */
+/* Shows a form, and answers with the user's action. */
 static void show_form(mcplink_responder_t *resp, const char *key, const char *message, const char *schema, const char *label)
 {
     const mcplink_json_t *answer;
@@ -162,7 +164,7 @@ static void elicitation_enums(void *user, const mcplink_request_t *req, mcplink_
               "Elicitation completed");
 }
 
-/* The client is told what it lacks when it can't be asked. */
+/* If the client did not declare sampling, the library's error names the missing capability. */
 static void needs_sampling(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
 {
     mcplink_str_t answer;
@@ -204,7 +206,7 @@ static void confirms(void *user, const mcplink_request_t *req, mcplink_responder
     if (ask_yes(resp, "confirm", "Go on?", "ok", &ok)) answer_format(resp, "state-ok: %s", ok ? "yes" : "no");
 }
 
-/* All three are asked before the first return, so they go out together. */
+/* Asks three questions before it returns, so they go out together. */
 static void asks_everything(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
 {
     mcplink_str_t name, greeting;
@@ -228,7 +230,7 @@ static void asks_twice(void *user, const mcplink_request_t *req, mcplink_respond
     if (ask_text(resp, "step2", question, "color", &colour)) answer_format(resp, "%s likes %s.", name.ptr, colour.ptr);
 }
 
-/* Asks only for what the client can do. */
+/* Asks only questions for which the client has declared a capability. */
 static void asks_what_it_can(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
 {
     const mcplink_json_t *can = mcplink_request_capabilities(req);

@@ -1,4 +1,4 @@
-/* Tools that change what the server has, or say so. Clients are told by the library itself. */
+/* Tools that change the server's lists, or report a change. The library notifies the clients. */
 #include "server.h"
 
 static void nothing(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
@@ -8,7 +8,7 @@ static void nothing(void *user, const mcplink_request_t *req, mcplink_responder_
     mcplink_responder_text(resp, "Too late.", MCPLINK_NUL);
 }
 
-/* A tool comes and goes. */
+/* Adds and removes a tool. */
 static void change_tools(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
 {
     mcplink_server_t *srv = user;

@@ -1,7 +1,7 @@
-/* Tools that are run as tasks where the client takes them: the same handlers serve others at once. */
+/* Tools that run as tasks for clients that support tasks, and as plain calls for others. */
 #include "server.h"
 
-/* Stops when it is cancelled, be it as a task or as a call. */
+/* Stops when it is cancelled, as a task or as a call. */
 static void slow_compute(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
 {
     double seconds = mcplink_json_f64(mcplink_json_get(mcplink_request_args(req), "seconds"));
@@ -34,7 +34,7 @@ static void confirm_delete(void *user, const mcplink_request_t *req, mcplink_res
         answer_format(resp, "%s %s.", yes ? "Deleted" : "Kept", filename.ptr);
 }
 
-/* Both are asked before the first return, so they go out together. */
+/* Asks two questions before it returns, so they go out together. */
 static void multi_input(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
 {
     bool first, second;
@@ -45,7 +45,7 @@ static void multi_input(void *user, const mcplink_request_t *req, mcplink_respon
     if (has_first && has_second) answer_format(resp, "first: %s, second: %s", first ? "yes" : "no", second ? "yes" : "no");
 }
 
-/* Becomes a task when the question is answered. */
+/* Becomes a task after the question is answered. */
 static void with_task(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
 {
     mcplink_str_t name;

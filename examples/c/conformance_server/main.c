@@ -1,7 +1,9 @@
-/* A server with everything that a client may want to try: conformance_server stdio, or conformance_server http 127.0.0.1:PORT
+/* A server with every feature, to try clients on: conformance_server stdio, or
+ * conformance_server http 127.0.0.1:PORT
  *
- * The tools, resources and prompts whose names begin with "test" are those that the conformance suite of the protocol looks for. Over HTTP
- * it serves until SIGTERM or SIGINT; the first line on standard error says where. */
+ * The protocol's conformance suite requires the tools, resources and prompts whose names begin with
+ * "test". Over HTTP the server runs until SIGTERM or SIGINT; the first line on standard error is
+ * its URL. */
 #include "server.h"
 
 #include <signal.h>

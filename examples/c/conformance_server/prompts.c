@@ -6,7 +6,7 @@ static mcplink_str_t argument(const mcplink_request_t *req, const char *name)
     return mcplink_json_str(mcplink_json_get(mcplink_request_args(req), name));
 }
 
-/* Answers with the text that it was registered with. */
+/* Answers with the text in `user`. */
 static void text(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
 {
     (void)req;
@@ -33,7 +33,7 @@ static void with_arguments(void *user, const mcplink_request_t *req, mcplink_res
     answer_format(resp, "Prompt with arguments: arg1='%s', arg2='%s'", argument(req, "arg1").ptr, argument(req, "arg2").ptr);
 }
 
-/* Begins a message of the user's, up to its content. */
+/* Begins a message with the role "user", up to its content. */
 static void begin_message(mcplink_writer_t *w)
 {
     mcplink_writer_begin_object(w);
@@ -44,7 +44,7 @@ static void begin_message(mcplink_writer_t *w)
     mcplink_writer_key(w, "type");
 }
 
-/* Ends the first message, writes a second one that is text, and answers with both. */
+/* Ends the first message, adds a second one with text, and answers with both. */
 static void answer_messages(mcplink_responder_t *resp, mcplink_writer_t *w, const char *text)
 {
     mcplink_str_t result;

@@ -3,7 +3,7 @@
 
 #define ITEM "fixture://item/{id}"
 
-/* Answers with the text that it was registered with. */
+/* Answers with the text in `user`. */
 static void text(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
 {
     (void)req;
@@ -44,7 +44,7 @@ static void complete_id(void *user, const mcplink_request_t *req, mcplink_respon
 static void data(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
 {
     mcplink_str_t id = mcplink_json_text(mcplink_json_get(mcplink_request_args(req), "id"));
-    /* As JSON the id has quotes, and what is special in it is escaped. */
+    /* The id is JSON: it has quotes, and special characters are escaped. */
     int inner = (int)id.len - 2;
     (void)user;
     answer_format(resp, "{\"id\":%s,\"templateTest\":true,\"data\":\"Data for ID: %.*s\"}", id.ptr, inner < 0 ? 0 : inner, id.ptr + 1);

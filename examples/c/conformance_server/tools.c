@@ -1,4 +1,4 @@
-/* Tools that answer by themselves. */
+/* Tools that ask no questions. */
 #include "server.h"
 
 #include <math.h>
@@ -154,7 +154,7 @@ static void embedded(void *user, const mcplink_request_t *req, mcplink_responder
                            MCPLINK_NUL);
 }
 
-/* Some of each: a text, an image, a resource. */
+/* Answers with several kinds of content: a text, an image, a resource. */
 static void mixed(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
 {
     mcplink_writer_t *w = mcplink_writer_new();
@@ -239,7 +239,7 @@ static void mirrored(void *user, const mcplink_request_t *req, mcplink_responder
     if (text_argument(req, resp, "value", &value)) mcplink_responder_text(resp, value.ptr, value.len);
 }
 
-/* The first one is callable without arguments. */
+/* The first tool must be callable without arguments. */
 static const struct tool table[] = {
     { "test_simple_text", "Gives a text", simple_text, { { 0 } }, 0 },
     { "echo", "Says back what you say", echo, { { "message", MCPLINK_PARAM_STRING, "What is said back.", MCPLINK_PARAM_REQUIRED } }, 0 },
@@ -262,7 +262,7 @@ static const struct tool table[] = {
     { "test_error_handling", "Fails on purpose", fail, { { 0 } }, 0 },
 };
 
-/* A schema with more in it than arguments and their types. */
+/* A schema with more than parameters and their types. */
 static const char person_schema[] =
     "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"type\":\"object\","
     "\"$defs\":{\"address\":{\"$anchor\":\"addressDef\",\"type\":\"object\","
@@ -274,7 +274,7 @@ static const char person_schema[] =
     "\"if\":{\"properties\":{\"contactMethod\":{\"const\":\"phone\"}},\"required\":[\"contactMethod\"]},"
     "\"then\":{\"required\":[\"phone\"]},\"else\":{\"required\":[\"email\"]},\"additionalProperties\":false}";
 
-/* Over HTTP the argument also travels as the header Mcp-Param-Value. */
+/* Over HTTP, clients repeat the argument in the header field Mcp-Param-Value. */
 static const char mirrored_schema[] = "{\"type\":\"object\",\"properties\":{\"value\":{\"type\":\"string\",\"x-mcp-header\":\"Value\"}},"
                                       "\"required\":[\"value\"]}";
 
