@@ -1,24 +1,34 @@
 /*
- * mcplink for C++17: owners, string views and callables over mcplink.h, and nothing else.
+ * mcplink for C++17: move-only owners, string views and callables on top of mcplink.h.
  *
- * Everything here is inline and calls the C interface, whose comments say what a function does; an object's get() is its C pointer, so that what
- * this header has no word for can be done with the C function beside it.
+ * Everything here is inline and calls the C interface. The comments of the C functions describe
+ * what a function does. An object's get() returns its C pointer, for C functions without a
+ * counterpart in this header.
  *
- * Errors. What can fail gives a result<T>: a value or an error. With exceptions, value() throws mcplink::exception; without them (-fno-exceptions) it
- * is not there: ask has_value() first. Setters come in a chain: the first refusal of an object stays, and the function that takes the object fails
- * with its reason and does nothing else. An object whose setter was refused is of no more use: make another one.
+ * Errors. A function that can fail returns a result<T>: a value or an error. With exceptions,
+ * value() throws mcplink::exception. Without them (-fno-exceptions) it does not exist: check
+ * has_value() first. Setters can be chained: an object remembers its first refused setter. A
+ * function that takes the object then fails with that reason and does nothing else. Such an object
+ * can't be repaired: make another one.
  *
- * Callbacks are callables of any type; nullptr is none, and so are an empty std::function and a null pointer to a function. What restricts access or
- * trust has to be there: where none is given (nullptr, "", an empty callable) it is refused, and what takes the object fails, so that nobody is let
- * in by mistake. "None" has a function of its own, as http_options::clear_authenticate.
- * They run where the C function beside them says, some on several threads at once, and what they hold ends where its destroy does: once, also
- * when they are refused. They may throw. Of a tool's handler a tool_failure is told to the model; anything
- * else becomes an error without its text. Who finds out who sends a request has put it off then (status 503); a login is given up; what asks
- * for a token, keeps one or sends bytes has failed, as if it had returned false. Those that are only told something, such as events, progress, log
- * lines and outcomes, have nobody to tell: what they throw is dropped.
+ * Callbacks are callables of any type. nullptr, an empty std::function and a null function pointer
+ * mean "none". A callable, name or text that restricts access or trust is required: if it is empty
+ * (nullptr, "", an empty callable), the setter is refused, so restrictions never fail open. "None"
+ * has a function of its own, such as http_options::clear_authenticate.
  *
- * Lifetimes. Owners are move-only and free what they own; one that was moved from is refused like NULL. Views (std::string_view, json_view, request,
- * responder, login, http_request, http_head) are good as long as the object that they came from; those of a callback until it returns.
+ * Callbacks run on the threads that the C function documents, some on several at once. A callable
+ * is destroyed exactly once, when the C interface calls its destroy function, also when the setter
+ * is refused.
+ *
+ * Callbacks may throw. A tool_failure of a tool's handler is sent to the model; any other exception
+ * of a handler becomes an error without its text. An authentication callback that throws answers
+ * with status 503, and a login callback that throws refuses the login. A callback that provides a
+ * token, stores one or sends bytes has failed, as if it had returned false. Exceptions of callbacks
+ * that only receive something (events, progress, log records, outcomes) are dropped.
+ *
+ * Lifetimes. Owners are move-only and free what they own. A moved-from owner is refused like NULL.
+ * Views (std::string_view, json_view, request, responder, login, http_request, http_head) are valid
+ * as long as the object they came from; those of a callback until it returns.
  */
 #ifndef MCPLINK_HPP
 #define MCPLINK_HPP
@@ -46,7 +56,8 @@
 #include <stdexcept>
 #endif
 
-/* Has Clang warn of views that outlive the object which they came from, as of call_tool(…).value().text() that is kept. */
+/* Makes Clang warn of views that outlive their object, such as a stored
+   call_tool(…).value().text(). */
 #if defined(__has_cpp_attribute)
 #if __has_cpp_attribute(clang::lifetimebound)
 #define MCPLINK_LIFETIMEBOUND [[clang::lifetimebound]]
@@ -64,26 +75,26 @@ namespace detail {
 
 inline std::string_view view(mcplink_str_t text) noexcept { return {text.ptr, text.len}; }
 
-/* Times beyond what the C interface can say are the longest that it can. */
+/* Converts to milliseconds of the C interface; longer times become the longest possible one. */
 inline std::uint32_t count(milliseconds span) noexcept
 {
     constexpr auto most = std::numeric_limits<std::uint32_t>::max();
     return span.count() < 0 ? 0 : span.count() > most ? most : static_cast<std::uint32_t>(span.count());
 }
 
-/* The same where it can say more. */
+/* As count, for C functions with 64-bit times. */
 inline std::uint64_t long_count(milliseconds span) noexcept { return span.count() < 0 ? 0 : static_cast<std::uint64_t>(span.count()); }
 
-/* Frees with the function that belongs to the type. */
+/* A deleter that calls the C free function of the type. */
 template <auto Free> struct freed_by {
     template <class T> void operator()(T *object) const noexcept { Free(object); }
 };
 template <class T, auto Free> using owner = std::unique_ptr<T, freed_by<Free>>;
 
-/* Numbers, and enumerations that are used as such. */
+/* Accepts integers, and enumerations that convert to an index. */
 template <class T> using if_index = std::enable_if_t<std::is_convertible_v<T, std::size_t> && (std::is_integral_v<T> || std::is_enum_v<T>), bool>;
 
-/* Whether a callable is none: nullptr, a null pointer, an empty std::function or what else is like one. */
+/* True if a callable can be empty: nullptr, a null pointer, an empty std::function or similar. */
 template <class F, class = void> struct may_be_none : std::false_type {};
 template <class F>
 struct may_be_none<F, std::void_t<decltype(static_cast<bool>(std::declval<const F &>() == nullptr))>> : std::is_convertible<std::nullptr_t, F> {};
@@ -97,17 +108,18 @@ template <class F> bool is_none(const F &callable) noexcept
     }
 }
 
-/* Passes callables to a C function: enlist(callback of type Fn for each, user, destroy) gives its status. Further below. */
+/* Passes callables to a C function: enlist(callback of type Fn for each, user, destroy) returns
+   its status. Defined below. */
 template <class... Fn, class Register, class... F> mcplink_status_t hand_over(Register enlist, F... callables);
 
 } // namespace detail
 
-/* What went wrong: who failed, and what to do. */
+/* An error: which part failed, and what to do about it. */
 class error {
 public:
     error() noexcept = default;
     explicit error(mcplink_error_t *owned) noexcept : owned_(owned), status_(mcplink_error_status(owned)) {}
-    /* For functions that tell a status only; text has to live for ever. */
+    /* For functions that return only a status; text must be a static string. */
     explicit error(mcplink_status_t status, const char *text = nullptr) noexcept : status_(status), text_(text) {}
 
     mcplink_status_t status() const noexcept { return status_; }
@@ -140,7 +152,7 @@ private:
 };
 
 #ifdef MCPLINK_EXCEPTIONS
-/* An error that was thrown. */
+/* An error, as an exception. */
 class exception : public std::exception {
 public:
     explicit exception(mcplink::error error) : error_(std::move(error)) {}
@@ -151,14 +163,14 @@ private:
     mcplink::error error_;
 };
 
-/* Thrown by the handler of a tool: the tool failed, and the model may read why. */
+/* Thrown by the handler of a tool: the tool failed, and the model may read the reason. */
 class tool_failure : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 #endif
 
-/* A value, or why there is none. */
+/* A value, or an error. */
 template <class T> class [[nodiscard]] result {
 public:
     result(T value) : content_(std::in_place_index<0>, std::move(value)) {}
@@ -166,16 +178,16 @@ public:
 
     bool has_value() const noexcept { return content_.index() == 0; }
     explicit operator bool() const noexcept { return has_value(); }
-    /* Only when there is a value. */
+    /* Requires a value. */
     T &operator*() & noexcept { return *std::get_if<0>(&content_); }
     const T &operator*() const & noexcept { return *std::get_if<0>(&content_); }
     T &&operator*() && noexcept { return std::move(*std::get_if<0>(&content_)); }
     T *operator->() noexcept MCPLINK_LIFETIMEBOUND { return std::get_if<0>(&content_); }
     const T *operator->() const noexcept MCPLINK_LIFETIMEBOUND { return std::get_if<0>(&content_); }
-    /* Only when there is none. */
+    /* Requires an error. */
     const mcplink::error &error() const noexcept MCPLINK_LIFETIMEBOUND { return *std::get_if<1>(&content_); }
 #ifdef MCPLINK_EXCEPTIONS
-    /* The value; throws mcplink::exception when there is none. */
+    /* Returns the value; throws mcplink::exception on an error. */
     T value() &&
     {
         if (!has_value()) throw exception(this->error());
@@ -227,7 +239,7 @@ template <class F> result<void> done(F call)
     return failed ? error(failed) : error(status);
 }
 
-/* Runs a C function that gives an object, and wraps it. */
+/* Runs a C function that returns an object, and wraps the object. */
 template <class T, class Raw, class F> result<T> made(F call)
 {
     Raw *object = nullptr;
@@ -243,11 +255,13 @@ inline result<void> told(mcplink_status_t status)
     return error(status);
 }
 
-/* An object whose setters come in a chain: the first one that is refused is told by who takes the object. */
+/* The base of objects with chained setters. The first refused setter is reported by the function
+   that takes the object. */
 template <class Object> class described {
 public:
     described() noexcept = default;
-    /* What was moved from is none: in C that would often mean the defaults, which let everybody in. */
+    /* A moved-from object is refused. In C, NULL would often mean the defaults, which accept all
+       clients. */
     described(described &&other) noexcept : known_here_(other.known_here_), refused_(other.leave()) {}
     described &operator=(described &&other) noexcept
     {
@@ -257,20 +271,21 @@ public:
         }
         return *this;
     }
-    /* Whether all was well so far. */
+    /* The error of the first refused setter, if any. */
     const result<void> &refused() const noexcept { return refused_; }
-    /* What went wrong that the object in C knows nothing of. Of the rest it tells who takes it, with the reason. */
+    /* A refusal that the C object does not know about. A refusal that it knows is reported, with
+       the reason, by the C function that takes the object. */
     result<void> unknown_to_c() const { return known_here_ ? refused_ : result<void>(); }
 
 protected:
-    /* What is not there is refused, and not taken for none. */
+    /* Refuses a missing value, so that it does not count as "none". */
     void need(bool there, const char *what, mcplink_status_t status = MCPLINK_E_INVALID) noexcept
     {
         if (there) return;
         known_here_ = true;
         note(status, what);
     }
-    /* The same for an object that another one takes. */
+    /* As above, for an object that is passed to another one. */
     template <class Other> void need(const described<Other> &other) noexcept
     {
         if (auto unknown = other.unknown_to_c(); !unknown) {
@@ -283,7 +298,7 @@ protected:
         if (status < 0 && refused_) refused_ = error(status, what);
         return static_cast<Object &>(*this);
     }
-    /* Passes callables to a C function that takes nothing else. */
+    /* Passes callables to a C function without other parameters. */
     template <class... Fn, class Set, class... F> Object &with(const char *what, Set set, F... callables)
     {
         auto *object = static_cast<Object &>(*this).get();
@@ -307,14 +322,15 @@ private:
 
 } // namespace detail
 
-/* A JSON value that belongs to somebody else. What is not there gives neutral values, so that chains need no checks. */
+/* A borrowed JSON value. Missing values give neutral results, so chains need no checks. */
 class json_view {
 public:
     json_view() noexcept = default;
     explicit json_view(const mcplink_json_t *node) noexcept : node_(node) {}
 
     json_view operator[](const char *key) const noexcept { return json_view(mcplink_json_get(node_, key)); }
-    /* Of any type, and a plain 0 is no null pointer here. What no array can have is not there. */
+    /* Accepts any index type, and a literal 0, which is no null pointer here. An index out of
+       range gives a missing value. */
     template <class Index, detail::if_index<Index> = true> json_view operator[](Index index) const noexcept
     {
         if constexpr (std::is_enum_v<Index>) {
@@ -363,7 +379,7 @@ private:
 
 namespace detail {
 
-/* What a C function shows of an object, as a document of the caller's. */
+/* Returns the document that a C function makes of an object. */
 template <class Object, class C> result<json> shown(const Object *object, C function)
 {
     return made<json, mcplink_json_t>([&](auto out, auto err) { return function(object, out, err); });
@@ -371,7 +387,7 @@ template <class Object, class C> result<json> shown(const Object *object, C func
 
 } // namespace detail
 
-/* Writes one JSON value. Errors stick; finish() tells the first one. */
+/* A JSON writer. Errors are remembered; finish() returns the first one. */
 class writer {
 public:
     writer() : owned_(mcplink_writer_new()) {}
@@ -390,7 +406,7 @@ public:
     {
         return mcplink_writer_bytes(get(), static_cast<const std::uint8_t *>(data), size), *this;
     }
-    /* The text, good until the writer is used again. */
+    /* The text, valid until the writer is used again. */
     result<std::string_view> finish()
     {
         mcplink_str_t text{};
@@ -405,7 +421,7 @@ private:
     detail::owner<mcplink_writer_t, mcplink_writer_free> owned_;
 };
 
-/* What a client or server is asked. */
+/* A request that a handler answers. */
 class request {
 public:
     explicit request(const mcplink_request_t *raw) noexcept : raw_(raw) {}
@@ -418,9 +434,9 @@ public:
     std::string_view scopes() const noexcept { return detail::view(mcplink_request_scopes(raw_)); }
     bool has_scope(const char *scope) const noexcept { return mcplink_request_has_scope(raw_, scope); }
     std::string_view revision() const noexcept { return detail::view(mcplink_request_revision(raw_)); }
-    /* Of a completion: what is typed so far of the argument name(). */
+    /* For a completion: the text typed so far of the argument name(). */
     std::string_view typed() const noexcept { return detail::view(mcplink_request_typed(raw_)); }
-    /* As session::number(). */
+    /* The session number, as session::number(). */
     std::uint64_t session() const noexcept { return mcplink_request_session(raw_); }
     std::int64_t expiry() const noexcept { return mcplink_request_expiry(raw_); }
     json_view client_info() const noexcept { return json_view(mcplink_request_client_info(raw_)); }
@@ -431,7 +447,8 @@ private:
     const mcplink_request_t *raw_;
 };
 
-/* A right to answer, which belongs to the handler until it returns. To answer later, keep() it. */
+/* The right to answer a request, which the handler borrows until it returns. To answer later,
+   keep() it. */
 class responder {
 public:
     explicit responder(mcplink_responder_t *raw) noexcept : raw_(raw) {}
@@ -445,9 +462,11 @@ public:
     {
         return detail::told(mcplink_responder_log(raw_, level, text.data(), text.size()));
     }
-    /* Whether these scopes were granted; if not, the request was answered with that: return. */
+    /* True if these scopes were granted. If false, the request was answered with the refusal:
+       return. */
     bool need_scopes(const char *scopes) { return mcplink_responder_need_scopes(raw_, scopes) == MCPLINK_OK; }
-    /* The answer to a question; none when it has to be asked first: return then, and the handler is run again. */
+    /* The answer to an input request. Empty while it is pending: return then, and the handler is
+       run again. */
     result<std::optional<json_view>> ask(const char *key, const char *method, std::string_view params)
     {
         const mcplink_json_t *answer = nullptr;
@@ -467,7 +486,7 @@ public:
             detail::hand_over<mcplink_cancelled_fn>([&](auto... c) { return mcplink_responder_on_cancel(raw_, c...); }, std::move(callback)));
     }
 
-    /* Whether the call became a task: return then, and the handler is run again. */
+    /* True if the call became a task: return then, and the handler is run again. */
     result<bool> become_task()
     {
         mcplink_error_t *failed = nullptr;
@@ -489,7 +508,7 @@ public:
     {
         return detail::told(mcplink_responder_typed_text(raw_, text.data(), text.size(), mime_type));
     }
-    /* Of a completion. fitting: whether to leave out those that don't fit what is typed. */
+    /* Answers a completion. fitting: true to leave out values that do not match the typed text. */
     result<void> values(const std::vector<std::string> &values, bool fitting = true)
     {
         std::vector<const char *> texts;
@@ -507,7 +526,8 @@ private:
     mcplink_responder_t *raw_;
 };
 
-/* A right to answer that outlives its handler. The last one that goes unanswered answers with an error. */
+/* A responder that outlives its handler. Destroying the last one without an answer answers with
+   an error. */
 class kept_responder {
 public:
     explicit kept_responder(const responder &borrowed) : owned_(mcplink_responder_keep(borrowed.get())) {}
@@ -519,7 +539,7 @@ private:
     detail::owner<mcplink_responder_t, mcplink_responder_free> owned_;
 };
 
-/* A login that a server wants, which belongs to the function that got it until it returns. To answer later, keep() it. */
+/* A pending login, which the callback borrows until it returns. To answer later, keep() it. */
 class login {
 public:
     explicit login(mcplink_login_t *raw) noexcept : raw_(raw) {}
@@ -533,7 +553,8 @@ public:
         return detail::told(
             detail::hand_over<mcplink_cancelled_fn>([&](auto... c) { return mcplink_login_on_over(raw_, c...); }, std::move(callback)));
     }
-    /* Any URL that a browser came to: the answer is told from others, which are MCPLINK_E_INVALID. */
+    /* Accepts any URL that the browser visits. URLs that are not the answer give
+       MCPLINK_E_INVALID. */
     result<void> answer(std::string_view url) { return detail::told(mcplink_login_answer(raw_, url.data(), url.size())); }
     result<void> refuse(const char *why = nullptr) { return detail::told(mcplink_login_refuse(raw_, why)); }
     mcplink_login_t *get() const noexcept { return raw_; }
@@ -542,7 +563,8 @@ private:
     mcplink_login_t *raw_;
 };
 
-/* A login that outlives the function that got it. The last one that goes unanswered gives it up. */
+/* A login that outlives its callback. Destroying the last one without an answer refuses the
+   login. */
 class kept_login {
 public:
     explicit kept_login(const login &borrowed) : owned_(mcplink_login_keep(borrowed.get())) {}
@@ -553,7 +575,8 @@ private:
     detail::owner<mcplink_login_t, mcplink_login_free> owned_;
 };
 
-/* An HTTP request, as far as it can say who sends it, which belongs to the callback until it returns. Of what is said of it the last counts. */
+/* An HTTP request to be authenticated, which the callback borrows until it returns. The last
+   verdict counts. */
 class http_request {
 public:
     explicit http_request(mcplink_http_request_t *raw) noexcept : raw_(raw) {}
@@ -581,7 +604,7 @@ private:
     mcplink_http_request_t *raw_;
 };
 
-/* Status and header fields of a response that goes out by the host's own web server. */
+/* The status and header fields of a response that the host's own web server sends. */
 class http_head {
 public:
     explicit http_head(const mcplink_http_head_t *raw) noexcept : raw_(raw) {}
@@ -589,7 +612,7 @@ public:
     std::size_t count() const noexcept { return mcplink_http_head_count(raw_); }
     std::string_view name(std::size_t index) const noexcept { return detail::view(mcplink_http_head_name(raw_, index)); }
     std::string_view value(std::size_t index) const noexcept { return detail::view(mcplink_http_head_value(raw_, index)); }
-    /* What to write after how much silence; 0 for never. */
+    /* The keep-alive interval of an idle stream; 0 for never. */
     milliseconds quiet() const noexcept { return milliseconds(mcplink_http_head_quiet_ms(raw_)); }
     std::string_view quiet_text() const noexcept { return detail::view(mcplink_http_head_quiet_text(raw_)); }
     const mcplink_http_head_t *get() const noexcept { return raw_; }
@@ -600,7 +623,7 @@ private:
 
 namespace detail {
 
-/* What C passes to a callback, as a callable gets it. */
+/* Converts the arguments of a C callback for a callable. */
 template <class T> T seen(T number) noexcept { return number; }
 inline std::string_view seen(mcplink_str_t text) noexcept { return view(text); }
 inline json_view seen(const mcplink_json_t *node) noexcept { return json_view(node); }
@@ -608,7 +631,7 @@ inline login seen(mcplink_login_t *raw) noexcept { return login(raw); }
 inline http_request seen(mcplink_http_request_t *raw) noexcept { return http_request(raw); }
 inline http_head seen(const mcplink_http_head_t *raw) noexcept { return http_head(raw); }
 
-/* Arguments by value have names here, so that callables may take references. */
+/* Gives arguments names, so that callables may take them by reference. */
 template <class F, class... Args> decltype(auto) named(F &callable, Args... args) { return callable(args...); }
 
 template <class F, class... Raw> auto called(F &callable, Raw... raw) { return named(callable, seen(raw)...); }
@@ -625,14 +648,16 @@ void called(F &callable, mcplink_call_t *, mcplink_status_t status, const mcplin
     callable(status, result, err);
 }
 
-/* What can't be answered is told, as the handler does not learn it. It fails as well when nobody waits any more. */
+/* Answers with an error if the returned text is invalid, because the handler can't see that any
+   more. Other failures mean that the peer no longer waits. */
 inline void tell(responder &answer, const result<void> &answered)
 {
     if (answered.error().status() == MCPLINK_E_INVALID)
         (void)answer.fail(MCPLINK_RPC_INTERNAL_ERROR, "internal error: its handler returned text that is not UTF-8");
 }
 
-/* What handlers may return: the text of the answer, values, or nothing when only they know how to answer. */
+/* Converts the return value of a handler: the text of the answer, values, or nothing if the
+   handler answers itself. */
 struct text {
     template <class Given> static void answer(responder &answer, const Given &given)
     {
@@ -676,7 +701,7 @@ template <class Returned, class F> auto handling(F callable)
     }
 }
 
-/* A secret, as text or as an optional one: without it what asked for it fails. */
+/* Passes on a secret: text, or optional text. Without text the caller of the callback fails. */
 template <class Text> mcplink_status_t give(mcplink_token_t *token, const Text &secret)
 {
     if constexpr (std::is_convertible_v<const Text &, std::string_view>) {
@@ -686,7 +711,7 @@ template <class Text> mcplink_status_t give(mcplink_token_t *token, const Text &
         return secret ? give(token, *secret) : static_cast<mcplink_status_t>(MCPLINK_E_USER);
     }
 }
-/* What a store has, which may be nothing. */
+/* The content of a store entry, which may be missing. */
 template <class Text> struct kept {
     Text content;
 };
@@ -703,27 +728,28 @@ template <class F> mcplink_status_t called(F &callable, mcplink_token_t *token) 
 template <class F> mcplink_status_t called(F &callable, mcplink_str_t about, mcplink_token_t *token) { return give(token, callable(view(about))); }
 
 #ifdef MCPLINK_EXCEPTIONS
-/* What becomes of a callback that threw, by what it was called with; called in its handler of exceptions. */
+/* Handles the exception of a callback, by the types of its arguments; called in the catch block. */
 template <class... Raw> void thrown(Raw...) noexcept {}
 inline void thrown(const mcplink_request_t *, mcplink_responder_t *answer) noexcept
 {
     try {
         throw;
     } catch (const tool_failure &failure) {
-        /* Only a tool's. */
+        /* Fails for other requests than a tool call. */
         if (mcplink_responder_tool_error(answer, failure.what(), MCPLINK_NUL) != MCPLINK_OK)
             mcplink_responder_fail(answer, MCPLINK_RPC_INTERNAL_ERROR, "internal error", nullptr);
     } catch (...) {
-        /* What went wrong is nobody else's business. */
+        /* The text of other exceptions is not sent to the peer. */
         mcplink_responder_fail(answer, MCPLINK_RPC_INTERNAL_ERROR, "internal error", nullptr);
     }
 }
 inline void thrown(mcplink_login_t *login) noexcept { mcplink_login_refuse(login, nullptr); }
-/* Also when it was admitted before. */
+/* Overrides an earlier admit(). */
 inline void thrown(mcplink_http_request_t *asked) noexcept { mcplink_http_request_put_off(asked, "what finds out who sends it threw"); }
 #endif
 
-/* What C calls for the callable at a place among several that end together: nothing leaves it. */
+/* The C function for one of several callables that share their user data. No exception leaves
+   it. */
 template <class Fn, class All, std::size_t Place> struct trampoline;
 template <class R, class... Raw, class All, std::size_t Place> struct trampoline<R (*)(void *, Raw...), All, Place> {
     static R run(void *user, Raw... raw) noexcept
@@ -741,7 +767,8 @@ template <class R, class... Raw, class All, std::size_t Place> struct trampoline
     }
 
 private:
-    /* Where C wants a status, nothing at all is fine, and so is what is true, as a result<void> may be. */
+    /* Converts the return value to a status: void counts as success; otherwise a status, or
+       anything that converts to bool, such as a result<void>. */
     template <class F> static R call(F &callable, Raw... raw)
     {
         using Given = decltype(called(callable, raw...));
@@ -784,13 +811,14 @@ template <class... Fn, class Register, class... F> mcplink_status_t hand_over(Re
 
 } // namespace detail
 
-/* callback(std::int32_t level, std::string_view target, std::string_view text): what the library has to say, of all that has no log of its own. */
+/* Sets the process-wide log hook, for handles without one: callback(std::int32_t level,
+   std::string_view target, std::string_view text). */
 template <class F> result<void> set_log(std::int32_t level, F callback)
 {
     return detail::told(detail::hand_over<mcplink_log_fn>([&](auto... c) { return mcplink_set_log(level, c...); }, std::move(callback)));
 }
 
-/* One cancel token for any number of calls, triggered from any thread. */
+/* A cancel token for any number of calls, triggered from any thread. */
 class cancel {
 public:
     cancel() : owned_(mcplink_cancel_new()) {}
@@ -802,14 +830,14 @@ private:
     detail::owner<mcplink_cancel_t, mcplink_cancel_free> owned_;
 };
 
-/* Brings callbacks to a thread of the host's choice. */
+/* A queue that runs callbacks on a thread of the host's choice. */
 class pump {
 public:
     explicit pump(mcplink_pump_t *owned) noexcept : owned_(owned) {}
     static result<pump> make() { return detail::made<pump, mcplink_pump_t>(mcplink_pump_new); }
     std::ptrdiff_t fd() const noexcept { return mcplink_pump_fd(get()); }
     std::int32_t dispatch(std::int32_t most = 64) noexcept { return mcplink_pump_dispatch(get(), most); }
-    /* How many callbacks wait for dispatch(), which runs them. */
+    /* The number of callbacks that wait for dispatch(), which runs them. */
     std::int32_t wait(milliseconds timeout) noexcept { return mcplink_pump_wait(get(), detail::count(timeout)); }
     void wakeup() noexcept { mcplink_pump_wakeup(get()); }
     template <class F> void set_notify(F callback)
@@ -822,12 +850,13 @@ private:
     detail::owner<mcplink_pump_t, mcplink_pump_free> owned_;
 };
 
-/* A way to the peer that the host has itself. It goes to client_options::transport_with or server::attach, once, and is to live longer than what
-   it serves. */
+/* A transport of the host. Pass it once, to client_options::transport_with or server::attach. It
+   must outlive what it serves. */
 class transport {
 public:
-    /* send(std::string_view bytes) takes what goes to the peer: whether it could, or nothing. close() is told of the end, room() that there is
-       room again. See mcplink_send_fn, mcplink_transport_set_close and mcplink_transport_set_room. */
+    /* send(std::string_view bytes) sends bytes to the peer, and returns whether it could, or
+       nothing. close() is called at the end, room() when the transport accepts bytes again. See
+       mcplink_send_fn, mcplink_transport_set_close and mcplink_transport_set_room. */
     template <class Send, class Close = std::nullptr_t, class Room = std::nullptr_t>
     explicit transport(Send send, Close close = nullptr, Room room = nullptr)
     {
@@ -842,7 +871,7 @@ public:
     }
     transport(transport &&) noexcept = default;
     transport &operator=(transport &&) noexcept = default;
-    /* MCPLINK_E_LIMIT: nothing was taken, feed it again when there is room. */
+    /* MCPLINK_E_LIMIT: no byte was accepted; feed them again when there is room. */
     result<void> feed(std::string_view bytes) { return detail::told(mcplink_transport_feed(get(), bytes.data(), bytes.size())); }
     result<void> feed_end(const char *reason = nullptr) { return detail::told(mcplink_transport_feed_end(get(), reason)); }
     mcplink_transport_t *get() const noexcept { return owned_.get(); }
@@ -851,11 +880,11 @@ private:
     detail::owner<mcplink_transport_t, mcplink_transport_free> owned_;
 };
 
-/* What came of a call. */
+/* The result of a call. */
 class call_result {
 public:
     explicit call_result(mcplink_result_t *owned) noexcept : owned_(owned) {}
-    /* The tool ran and failed: the content says why, for the model to read. */
+    /* True if the tool ran and failed: the content has the reason, for the model to read. */
     bool is_tool_error() const noexcept { return mcplink_result_is_tool_error(get()); }
     std::string_view text() const noexcept MCPLINK_LIFETIMEBOUND { return detail::view(mcplink_result_text(get())); }
     std::string_view raw() const noexcept MCPLINK_LIFETIMEBOUND { return detail::view(mcplink_result_raw(get())); }
@@ -866,7 +895,7 @@ public:
     std::size_t content_count() const noexcept { return mcplink_result_content_count(get()); }
     json_view content(std::size_t index) const noexcept MCPLINK_LIFETIMEBOUND { return json_view(mcplink_result_content(get(), index)); }
     std::int32_t content_kind(std::size_t index) const noexcept { return mcplink_result_content_kind(get(), index); }
-    /* Of an image, of sound, of a resource that is no text. */
+    /* The bytes of an image, of audio, or of a binary resource. */
     std::string_view content_bytes(std::size_t index) const noexcept MCPLINK_LIFETIMEBOUND
     {
         std::size_t size = 0;
@@ -879,7 +908,7 @@ private:
     detail::owner<mcplink_result_t, mcplink_result_free> owned_;
 };
 
-/* How one call is made. */
+/* Options of one call. */
 class call_options : public detail::described<call_options> {
 public:
     call_options() : owned_(mcplink_call_options_new()) {}
@@ -920,14 +949,15 @@ private:
     detail::owner<mcplink_call_options_t, mcplink_call_options_free> owned_;
 };
 
-/* A client as an authorization server knows it, registered beforehand. */
+/* An OAuth client that was registered with an authorization server beforehand. */
 class oauth_client : public detail::described<oauth_client> {
 public:
     oauth_client(const char *issuer, const char *client_id) : owned_(mcplink_oauth_client_new(issuer, client_id))
     {
         need(owned_ != nullptr, "oauth_client: the issuer or id was refused");
     }
-    /* For the authorization server that the MCP server names first, which decides then who sees the credentials. */
+    /* For the authorization server that the MCP server names first. The MCP server then decides
+       who receives the credentials. */
     static oauth_client for_any(const char *client_id) { return oauth_client(mcplink_oauth_client_new_for_any(client_id)); }
     oauth_client &secret(const char *secret) noexcept
     {
@@ -948,7 +978,7 @@ private:
     detail::owner<mcplink_oauth_client_t, mcplink_oauth_client_free> owned_;
 };
 
-/* How tokens are come by: by default a person logs in, in the system's browser. */
+/* OAuth settings. By default a person logs in, in the system's browser. */
 class oauth : public detail::described<oauth> {
 public:
     oauth() : owned_(mcplink_oauth_new()) {}
@@ -960,7 +990,7 @@ public:
     {
         return note(mcplink_oauth_set_client_document(get(), url), "oauth::client_document was refused");
     }
-    /* A client that was registered beforehand, with a secret if it has one. */
+    /* A registered client, with a secret if it has one. */
     oauth &client(const char *issuer, const char *client_id, const char *secret = nullptr) noexcept
     {
         oauth_client known(issuer, client_id);
@@ -973,7 +1003,8 @@ public:
     }
     oauth &client_credentials() noexcept { return note(mcplink_oauth_set_client_credentials(get()), "oauth::client_credentials was refused"); }
     oauth &scopes(const char *scopes) noexcept { return note(mcplink_oauth_set_scopes(get(), scopes), "oauth::scopes was refused"); }
-    /* The text of the certificates of a company's own authorities, as PEM, for authorization servers and the metadata of the server. */
+    /* PEM text of the trusted certificate authorities, for authorization servers and the
+       metadata of the server. Replaces Mozilla's list. */
     oauth &root_certificates(std::string_view pem) noexcept
     {
         return note(mcplink_oauth_set_root_certificates(get(), pem.data() ? pem.data() : "", pem.size()), "oauth::root_certificates was refused");
@@ -982,8 +1013,9 @@ public:
     {
         return note(mcplink_oauth_set_store_folder(get(), folder), "oauth::store_folder was refused");
     }
-    /* Keeps things where the host wants: load(std::string_view name) gives an optional text, save(name, std::string_view content) and remove(name)
-       whether they could: a bool, nothing or a status. What is kept lets in whoever has it. Three times nullptr keeps them in memory. */
+    /* Stores tokens through the host. load(std::string_view name) returns optional text.
+       save(name, std::string_view content) and remove(name) return whether they could: a bool,
+       nothing or a status. The content is secret. Three times nullptr keeps it in memory. */
     oauth &store(std::nullptr_t load, std::nullptr_t save, std::nullptr_t remove) noexcept
     {
         return note(mcplink_oauth_set_store(get(), load, save, remove, nullptr, nullptr), "oauth::store was refused");
@@ -994,14 +1026,16 @@ public:
         return with<mcplink_store_load_fn, mcplink_store_save_fn, mcplink_store_remove_fn>("oauth::store was refused", mcplink_oauth_set_store,
                                                                                            std::move(loads), std::move(save), std::move(remove));
     }
-    /* callback(login &): a way of the host's own to show a page and see where it leads. What it throws gives the login up. */
+    /* callback(login &) lets the person log in, for hosts that can show a page and observe its
+       redirects. An exception refuses the login. */
     template <class F> oauth &visitor(const char *redirect_uri, F callback)
     {
         return note(detail::hand_over<mcplink_visit_fn>([&](auto... c) { return mcplink_oauth_set_visitor(get(), redirect_uri, c...); },
                                                         std::move(callback)),
                     "oauth::visitor was refused");
     }
-    /* callback(login &) says what goes on before the browser is opened; it does not answer, and what it throws is dropped. */
+    /* callback(login &) informs the person before the browser is opened. It does not answer, and
+       its exceptions are dropped. */
     template <class F> oauth &browser(std::uint16_t port, const char *program, const char *page, F callback)
     {
         return note(detail::hand_over<mcplink_visit_fn>([&](auto... c) { return mcplink_oauth_set_browser(get(), port, program, page, c...); },
@@ -1014,14 +1048,16 @@ public:
     {
         return note(mcplink_oauth_set_redirect(get(), host, path), "oauth::redirect was refused");
     }
-    /* callback(std::string_view audience) gives a signed statement about this workload, as text or as an optional one. */
+    /* callback(std::string_view audience) returns a signed statement about this workload, as
+       text or optional text. */
     template <class F> oauth &workload(const char *client_id, F callback)
     {
         return note(detail::hand_over<mcplink_statement_fn>([&](auto... c) { return mcplink_oauth_set_workload(get(), client_id, c...); },
                                                             std::move(callback)),
                     "oauth::workload was refused");
     }
-    /* callback() gives what the user signed on with, which is one of enum mcplink_subject, as text or as an optional one. */
+    /* callback() returns the credential of the user, of the kind subject (enum mcplink_subject),
+       as text or optional text. */
     template <class F> oauth &enterprise(const char *token_endpoint, const oauth_client &known, std::int32_t subject, F callback)
     {
         need(known);
@@ -1042,12 +1078,12 @@ public:
     {
         return note(mcplink_oauth_set_step_timeout_ms(get(), detail::count(span)), "oauth::step_timeout was refused");
     }
-    /* Whether to ask for leave to act while the person is away. */
+    /* Whether to request offline access. */
     oauth &offline_access(bool asks) noexcept
     {
         return note(mcplink_oauth_set_offline_access(get(), asks), "oauth::offline_access was refused");
     }
-    /* Whether authorization servers may be in private networks when the server is not. */
+    /* Whether authorization servers may have private addresses when the server has a public one. */
     oauth &private_addresses(bool allowed) noexcept
     {
         return note(mcplink_oauth_set_private_addresses(get(), allowed), "oauth::private_addresses was refused");
@@ -1070,7 +1106,7 @@ private:
     detail::owner<mcplink_oauth_t, mcplink_oauth_free> owned_;
 };
 
-/* How a client is made. Exactly one of command and url, or what the C functions offer beside them. */
+/* Options of a client. Set exactly one of command and url, or another endpoint. */
 class client_options : public detail::described<client_options> {
 public:
     client_options() : owned_(mcplink_client_options_new()) {}
@@ -1094,7 +1130,7 @@ public:
         need(oauth);
         return note(mcplink_client_options_set_oauth(get(), oauth.get()), "client_options::oauth_with was refused");
     }
-    /* The text of the certificates of a company's own authorities, as PEM: whom to trust over HTTPS instead of Mozilla's list. */
+    /* PEM text of the trusted certificate authorities for HTTPS. Replaces Mozilla's list. */
     client_options &root_certificates(std::string_view pem) noexcept
     {
         return note(mcplink_client_options_set_root_certificates(get(), pem.data() ? pem.data() : "", pem.size()),
@@ -1124,7 +1160,8 @@ public:
     {
         return note(mcplink_client_options_set_info(get(), name, version), "client_options::info was refused");
     }
-    /* All of who the client is, as JSON: "name", "version", "title", "description", "websiteUrl", "icons". */
+    /* The complete description of the client, as JSON: "name", "version", "title",
+       "description", "websiteUrl", "icons". */
     client_options &info_json(std::string_view json) noexcept
     {
         return note(mcplink_client_options_set_info_json(get(), json.data(), json.size()), "client_options::info_json was refused");
@@ -1138,7 +1175,7 @@ public:
         need(pump.get() != nullptr, "client_options::pump_with was refused");
         return note(mcplink_client_options_set_pump(get(), pump.get()), "client_options::pump_with was refused");
     }
-    /* One of the ways to the server; they stay the caller's. */
+    /* Endpoints of the host, which remain the caller's. */
     client_options &fds(std::ptrdiff_t input, std::ptrdiff_t output) noexcept
     {
         return note(mcplink_client_options_set_fds(get(), input, output), "client_options::fds was refused");
@@ -1171,7 +1208,8 @@ public:
     {
         return note(mcplink_client_options_set_connect_timeout_ms(get(), detail::count(span)), "client_options::connect_timeout was refused");
     }
-    /* How long a server may be silent at first before it is taken for one of the legacy era. */
+    /* How long a server may take to answer the first request before it is treated as a legacy
+       server. */
     client_options &probe_timeout(milliseconds span) noexcept
     {
         return note(mcplink_client_options_set_probe_timeout_ms(get(), detail::count(span)), "client_options::probe_timeout was refused");
@@ -1189,12 +1227,12 @@ public:
     {
         return note(mcplink_client_options_set_limit(get(), number, bound), "client_options::limit was refused");
     }
-    /* How long lists may be that are read. */
+    /* Limits the length of lists. */
     client_options &max_list(std::size_t pages, std::size_t items) noexcept
     {
         return note(mcplink_client_options_set_max_list(get(), pages, items), "client_options::max_list was refused");
     }
-    /* How many calls that were started may go on at once. */
+    /* Limits the number of started calls that run at once. */
     client_options &max_started(std::size_t count) noexcept
     {
         return note(mcplink_client_options_set_max_started(get(), count), "client_options::max_started was refused");
@@ -1208,12 +1246,12 @@ public:
     {
         return note(mcplink_client_options_set_resend_harmless(get(), resends), "client_options::resend_harmless was refused");
     }
-    /* Whether answers that differ from the letter of the specification are refused. */
+    /* Whether answers that deviate from the specification are refused. */
     client_options &strict(bool strict = true) noexcept
     {
         return note(mcplink_client_options_set_strict(get(), strict), "client_options::strict was refused");
     }
-    /* Whether calls are sent that need a capability which the server did not declare. */
+    /* Whether calls are sent although the server did not declare the capability they need. */
     client_options &assume_capabilities(bool assume = true) noexcept
     {
         return note(mcplink_client_options_set_assume_capabilities(get(), assume), "client_options::assume_capabilities was refused");
@@ -1235,7 +1273,7 @@ public:
     {
         return note(mcplink_client_options_set_sampling(get(), tools, context), "client_options::sampling was refused");
     }
-    /* Sends no tokens: takes away what bearer, bearer_hook and oauth_with were given. */
+    /* Sends no tokens: clears bearer, bearer_hook and oauth_with. */
     client_options &clear_authorization() noexcept
     {
         return note(mcplink_client_options_clear_authorization(get()), "client_options::clear_authorization was refused");
@@ -1245,12 +1283,13 @@ public:
     {
         return note(mcplink_client_options_use_default_roots(get()), "client_options::use_default_roots was refused");
     }
-    /* callback() gives the token for one request, as text or as an optional one. */
+    /* callback() returns the token for one request, as text or optional text. */
     template <class F> client_options &bearer_hook(F callback)
     {
         return with<mcplink_bearer_fn>("client_options::bearer_hook was refused", mcplink_client_options_set_bearer_hook, std::move(callback));
     }
-    /* callback(std::string_view line) takes what a child writes to its standard error. */
+    /* callback(std::string_view line) receives the lines that a child process writes to its
+       standard error. */
     template <class F> client_options &on_stderr(F callback)
     {
         return note(detail::hand_over<mcplink_line_fn>(
@@ -1269,7 +1308,8 @@ public:
                                                       std::move(callback)),
                     "client_options::on_log was refused");
     }
-    /* start(std::string_view thread) and stop(std::string_view thread), on each thread of the client. */
+    /* start(std::string_view thread) and stop(std::string_view thread), on each thread of the
+       client. */
     template <class Start, class Stop> client_options &on_thread(Start start, Stop stop)
     {
         return with<mcplink_thread_fn, mcplink_thread_fn>("client_options::on_thread was refused", mcplink_client_options_on_thread,
@@ -1287,8 +1327,8 @@ public:
                                                         std::move(callback)),
                     "client_options::on_notification was refused");
     }
-    /* What answers a server: handlers that take (const request &, responder &) and answer with json() of the responder, or with fail(). They return
-       nothing. */
+    /* Handlers for requests of the server. They take (const request &, responder &), answer with
+       json() or fail() of the responder, and return nothing. */
     template <class F> client_options &on_elicit(F handler)
     {
         return with<mcplink_handler_fn>("client_options::on_elicit was refused", mcplink_client_options_on_elicit,
@@ -1321,15 +1361,15 @@ private:
     detail::owner<mcplink_client_options_t, mcplink_client_options_free> owned_;
 };
 
-/* A call that goes on by itself. Freed, it goes on all the same. */
+/* A started call. Destroying the object does not cancel the call. */
 class call {
 public:
     explicit call(mcplink_call_t *owned) noexcept : owned_(owned) {}
-    /* Tells the call from all others of this process. */
+    /* A number that identifies the call in this process. */
     std::uint64_t id() const noexcept { return mcplink_call_id(get()); }
     bool is_done() const noexcept { return mcplink_call_is_done(get()); }
     void cancel(const char *reason = nullptr) noexcept { mcplink_call_cancel(get(), reason); }
-    /* The outcome; an error whose status is MCPLINK_PENDING when it is not there in time. */
+    /* The outcome; an error with the status MCPLINK_PENDING after the timeout. */
     result<call_result> wait(milliseconds timeout)
     {
         return detail::made<call_result, mcplink_result_t>([&](auto out, auto err) { return mcplink_call_wait(get(), detail::count(timeout), out, err); });
@@ -1340,11 +1380,14 @@ private:
     detail::owner<mcplink_call_t, mcplink_call_free> owned_;
 };
 
-/* A connected client. Its functions may be called from any thread.
+/*
+ * A connected client. Thread-safe.
  *
- * Those that end in _start do not wait: done(mcplink_status_t, const mcplink_result_t *, const mcplink_error_t *) is called once, where the callbacks
- * of the client run: with a result for MCPLINK_OK and MCPLINK_TOOL_ERROR, else with an error, both good until it returns. To own the outcome, wait()
- * for it; nullptr does for done then. */
+ * Functions that end in _start do not wait. They call done(mcplink_status_t, const mcplink_result_t
+ * *, const mcplink_error_t *) once, where the callbacks of the client run. It gets a result for
+ * MCPLINK_OK and MCPLINK_TOOL_ERROR, otherwise an error, both valid until it returns. To own the
+ * outcome, use wait(); done may then be nullptr.
+ */
 class client {
 public:
     explicit client(mcplink_client_t *owned) noexcept : owned_(owned) {}
@@ -1353,7 +1396,7 @@ public:
         if (auto unknown = options.unknown_to_c(); !unknown) return unknown.error();
         return detail::made<client, mcplink_client_t>([&](auto out, auto err) { return mcplink_client_open(options.get(), out, err); });
     }
-    /* Without waiting: the outcome is an event. */
+    /* The non-blocking form of open: the outcome is an event. */
     static result<client> start(const client_options &options)
     {
         if (auto unknown = options.unknown_to_c(); !unknown) return unknown.error();
@@ -1432,7 +1475,8 @@ public:
     {
         return act(options, mcplink_client_set_log_level, level);
     }
-    /* What is told as events from now on, and what of it the server agreed to: see mcplink_client_listen. */
+    /* Subscribes to change notifications, and returns what the server agreed to: see
+       mcplink_client_listen. */
     result<call_result> listen(std::string_view filter, const call_options *options = nullptr)
     {
         return ask(options, mcplink_client_listen, filter.data(), filter.size());
@@ -1471,7 +1515,7 @@ public:
     mcplink_client_t *get() const noexcept { return owned_.get(); }
 
 private:
-    /* Options that are none are told, and nothing is done. */
+    /* Moved-from options are reported as an error, and nothing is sent. */
     static const mcplink_call_options_t *raw(const call_options *options) noexcept { return options ? options->get() : nullptr; }
     static result<void> unknown(const call_options *options) { return options ? options->unknown_to_c() : result<void>(); }
     template <class C, class... Args> result<call_result> ask(const call_options *options, C function, Args... args)
@@ -1495,7 +1539,7 @@ private:
     detail::owner<mcplink_client_t, mcplink_client_free> owned_;
 };
 
-/* What a tool is called, and what it takes. */
+/* The definition of a tool. */
 class tool : public detail::described<tool> {
 public:
     tool(const char *name, const char *description) : owned_(mcplink_tool_new(name, description))
@@ -1529,12 +1573,12 @@ public:
         return note(mcplink_tool_set_task_support(get(), support), "tool::task_support was refused");
     }
     tool &title(const char *title) noexcept { return note(mcplink_tool_set_title(get(), title), "tool::title was refused"); }
-    /* As JSON, which is checked: an array of objects with "src". */
+    /* A JSON array of objects with "src", which is validated. */
     tool &icons(std::string_view json) noexcept
     {
         return note(mcplink_tool_set_icons(get(), json.data(), json.size()), "tool::icons was refused");
     }
-    /* What travels beside it: an object, as JSON. */
+    /* The metadata ("_meta"): a JSON object. */
     tool &meta(std::string_view json) noexcept
     {
         return note(mcplink_tool_set_meta(get(), json.data(), json.size()), "tool::meta was refused");
@@ -1545,7 +1589,7 @@ private:
     detail::owner<mcplink_tool_t, mcplink_tool_free> owned_;
 };
 
-/* Something to read, at an address of its own. */
+/* The definition of a resource: contents that can be read at a URI. */
 class resource : public detail::described<resource> {
 public:
     resource(const char *uri, const char *name) : owned_(mcplink_resource_new(uri, name))
@@ -1558,22 +1602,22 @@ public:
         return note(mcplink_resource_set_description(get(), text), "resource::description was refused");
     }
     resource &mime_type(const char *type) noexcept { return note(mcplink_resource_set_mime_type(get(), type), "resource::mime_type was refused"); }
-    /* As JSON, which is checked: an array of objects with "src". */
+    /* A JSON array of objects with "src", which is validated. */
     resource &icons(std::string_view json) noexcept
     {
         return note(mcplink_resource_set_icons(get(), json.data(), json.size()), "resource::icons was refused");
     }
-    /* What travels beside it: an object, as JSON. */
+    /* The metadata ("_meta"): a JSON object. */
     resource &meta(std::string_view json) noexcept
     {
         return note(mcplink_resource_set_meta(get(), json.data(), json.size()), "resource::meta was refused");
     }
-    /* For whom it is, and how important: an object with "audience", "priority", "lastModified", as JSON. */
+    /* A JSON object with "audience", "priority" and "lastModified". */
     resource &annotations(std::string_view json) noexcept
     {
         return note(mcplink_resource_set_annotations(get(), json.data(), json.size()), "resource::annotations was refused");
     }
-    /* In bytes, without any coding. */
+    /* In bytes, before any encoding. */
     resource &size(std::uint64_t bytes) noexcept { return note(mcplink_resource_set_size(get(), bytes), "resource::size was refused"); }
     mcplink_resource_t *get() const noexcept { return owned_.get(); }
 
@@ -1581,7 +1625,7 @@ private:
     detail::owner<mcplink_resource_t, mcplink_resource_free> owned_;
 };
 
-/* Resources whose addresses follow a template (RFC 6570). */
+/* The definition of a resource template: resources whose URIs follow a pattern (RFC 6570). */
 class resource_template : public detail::described<resource_template> {
 public:
     resource_template(const char *uri_template, const char *name) : owned_(mcplink_template_new(uri_template, name))
@@ -1600,17 +1644,17 @@ public:
     {
         return note(mcplink_template_set_mime_type(get(), type), "resource_template::mime_type was refused");
     }
-    /* As JSON, which is checked: an array of objects with "src". */
+    /* A JSON array of objects with "src", which is validated. */
     resource_template &icons(std::string_view json) noexcept
     {
         return note(mcplink_template_set_icons(get(), json.data(), json.size()), "resource_template::icons was refused");
     }
-    /* What travels beside it: an object, as JSON. */
+    /* The metadata ("_meta"): a JSON object. */
     resource_template &meta(std::string_view json) noexcept
     {
         return note(mcplink_template_set_meta(get(), json.data(), json.size()), "resource_template::meta was refused");
     }
-    /* For whom it is, and how important: an object with "audience", "priority", "lastModified", as JSON. */
+    /* A JSON object with "audience", "priority" and "lastModified". */
     resource_template &annotations(std::string_view json) noexcept
     {
         return note(mcplink_template_set_annotations(get(), json.data(), json.size()), "resource_template::annotations was refused");
@@ -1621,7 +1665,7 @@ private:
     detail::owner<mcplink_template_t, mcplink_template_free> owned_;
 };
 
-/* A prompt, and what it takes. */
+/* The definition of a prompt. */
 class prompt : public detail::described<prompt> {
 public:
     prompt(const char *name, const char *description) : owned_(mcplink_prompt_new(name, description))
@@ -1633,12 +1677,12 @@ public:
     {
         return note(mcplink_prompt_add_argument(get(), name, flags, description), "prompt::argument was refused");
     }
-    /* As JSON, which is checked: an array of objects with "src". */
+    /* A JSON array of objects with "src", which is validated. */
     prompt &icons(std::string_view json) noexcept
     {
         return note(mcplink_prompt_set_icons(get(), json.data(), json.size()), "prompt::icons was refused");
     }
-    /* What travels beside it: an object, as JSON. */
+    /* The metadata ("_meta"): a JSON object. */
     prompt &meta(std::string_view json) noexcept
     {
         return note(mcplink_prompt_set_meta(get(), json.data(), json.size()), "prompt::meta was refused");
@@ -1649,7 +1693,7 @@ private:
     detail::owner<mcplink_prompt_t, mcplink_prompt_free> owned_;
 };
 
-/* How a server is made. What is rarely set is reached by get(). */
+/* Options of a server. For rare options use get() with the C functions. */
 class server_options : public detail::described<server_options> {
 public:
     server_options(const char *name, const char *version) : owned_(mcplink_server_options_new(name, version))
@@ -1685,7 +1729,7 @@ public:
         need(pump.get() != nullptr, "server_options::pump_with was refused");
         return note(mcplink_server_options_set_pump(get(), pump.get()), "server_options::pump_with was refused");
     }
-    /* Whether standard output is taken for the protocol while it is served there. */
+    /* Whether standard output is reserved for the protocol while the server uses it. */
     server_options &claim_stdio(bool claims) noexcept
     {
         return note(mcplink_server_options_set_claim_stdio(get(), claims), "server_options::claim_stdio was refused");
@@ -1742,7 +1786,7 @@ public:
     {
         return note(mcplink_server_options_set_validation(get(), validation), "server_options::validation was refused");
     }
-    /* list: one of enum mcplink_list, of which there is none yet. */
+    /* Declares a capability without entries. list: one of enum mcplink_list. */
     server_options &offer(std::int32_t list) noexcept
     {
         return note(mcplink_server_options_add_offer(get(), list), "server_options::offer was refused");
@@ -1766,20 +1810,23 @@ public:
                                                       std::move(callback)),
                     "server_options::on_log was refused");
     }
-    /* A handler that takes (const request &, responder &), answers with json() of the responder, or with fail(), and returns nothing. */
+    /* The handler takes (const request &, responder &), answers with json() or fail() of the
+       responder, and returns nothing. */
     template <class F> server_options &on_method(const char *method, F handler)
     {
         return note(detail::hand_over<mcplink_handler_fn>([&](auto... c) { return mcplink_server_options_on_method(get(), method, c...); },
                                                           detail::handling<detail::nothing>(std::move(handler))),
                     "server_options::on_method was refused");
     }
-    /* start(std::string_view thread) and stop(std::string_view thread), on each thread of the server. */
+    /* start(std::string_view thread) and stop(std::string_view thread), on each thread of the
+       server. */
     template <class Start, class Stop> server_options &on_thread(Start start, Stop stop)
     {
         return with<mcplink_thread_fn, mcplink_thread_fn>("server_options::on_thread was refused", mcplink_server_options_on_thread,
                                                           std::move(start), std::move(stop));
     }
-    /* callback(std::int32_t event, json_view params), of enum mcplink_server_event: who comes and goes, and trouble with clients. */
+    /* callback(std::int32_t event, json_view params), with enum mcplink_server_event: sessions
+       that begin and end, and incidents with clients. */
     template <class F> server_options &on_session(F callback)
     {
         return with<mcplink_event_fn>("server_options::on_session was refused", mcplink_server_options_on_session, std::move(callback));
@@ -1794,7 +1841,8 @@ private:
     detail::owner<mcplink_server_options_t, mcplink_server_options_free> owned_;
 };
 
-/* A server over HTTP to which clients authorize themselves with access tokens of an authorization server. */
+/* A resource server (OAuth): a server over HTTP that requires access tokens of an authorization
+   server. */
 class resource_server : public detail::described<resource_server> {
 public:
     resource_server(const char *resource, const char *issuer) : owned_(mcplink_resource_server_new(resource, issuer))
@@ -1814,7 +1862,8 @@ public:
     {
         return note(mcplink_resource_server_set_keys(get(), json.data(), json.size()), "resource_server::keys was refused");
     }
-    /* The text of the certificates of a company's own authorities, as PEM: whom to trust where keys are fetched, instead of Mozilla's list. */
+    /* PEM text of the trusted certificate authorities for fetching keys. Replaces Mozilla's
+       list. */
     resource_server &root_certificates(std::string_view pem) noexcept
     {
         return note(mcplink_resource_server_set_root_certificates(get(), pem.data() ? pem.data() : "", pem.size()),
@@ -1824,13 +1873,14 @@ public:
     {
         return note(mcplink_resource_server_set_proxy(get(), url), "resource_server::proxy was refused");
     }
-    /* callback(http_request &) checks a token, on several threads at once; one that throws puts the request off. */
+    /* callback(http_request &) verifies a token, on several threads at once. If it throws, the
+       answer is status 503. */
     template <class F> resource_server &verifier(F callback)
     {
         return with<mcplink_authenticate_fn>("resource_server::verifier was refused: the callable is empty, or there are keys already",
                                              mcplink_resource_server_set_verifier, std::move(callback));
     }
-    /* Those that the metadata of the issuer names: takes away what keys, keys_url and verifier were given. */
+    /* Uses the keys that the issuer's metadata names: clears keys, keys_url and verifier. */
     resource_server &use_default_keys() noexcept
     {
         return note(mcplink_resource_server_use_default_keys(get()), "resource_server::use_default_keys was refused");
@@ -1875,7 +1925,7 @@ public:
     {
         return note(mcplink_resource_server_set_dpop(get(), dpop), "resource_server::dpop was refused");
     }
-    /* Keys of 32 secret random bytes each, one behind the other. */
+    /* One or more keys of 32 secret random bytes each, concatenated. */
     resource_server &nonces(const void *keys, std::size_t size, milliseconds lifetime) noexcept
     {
         return note(mcplink_resource_server_set_nonces(get(), static_cast<const std::uint8_t *>(keys), size, detail::count(lifetime)),
@@ -1887,12 +1937,12 @@ private:
     detail::owner<mcplink_resource_server_t, mcplink_resource_server_free> owned_;
 };
 
-/* How a server is served over HTTP. The defaults suit a server for clients on the same machine. */
+/* HTTP options of a server. The defaults suit a server for clients on this machine. */
 class http_options : public detail::described<http_options> {
 public:
     http_options() : owned_(mcplink_http_options_new()) {}
     http_options &path(const char *path) noexcept { return note(mcplink_http_options_set_path(get(), path), "http_options::path was refused"); }
-    /* A name under which the server is reached: with any, others are refused. */
+    /* Adds an allowed host. Once one is added, other hosts are refused. */
     http_options &host(const char *host) noexcept { return note(mcplink_http_options_add_host(get(), host), "http_options::host was refused"); }
     http_options &origin(const char *origin) noexcept
     {
@@ -1927,13 +1977,14 @@ public:
     {
         return note(mcplink_http_options_set_limit(get(), which, bound), "http_options::limit was refused");
     }
-    /* callback(http_request &) finds out who sends a request, on several threads at once; one that throws puts the request off. */
+    /* callback(http_request &) authenticates a request, on several threads at once. If it
+       throws, the answer is status 503. */
     template <class F> http_options &on_authenticate(F callback)
     {
         return with<mcplink_authenticate_fn>("http_options::on_authenticate was refused: the callable is empty, or tokens are checked already",
                                              mcplink_http_options_on_authenticate, std::move(callback));
     }
-    /* Without another check everybody is let in. */
+    /* Without another check all clients are accepted. */
     http_options &clear_authenticate() noexcept
     {
         return note(mcplink_http_options_clear_authenticate(get()), "http_options::clear_authenticate was refused");
@@ -1943,7 +1994,7 @@ public:
         need(server);
         return note(mcplink_http_options_set_resource_server(get(), server.get()), "http_options::resource_server_with was refused");
     }
-    /* Without another check everybody is let in. */
+    /* Without another check all clients are accepted. */
     http_options &clear_resource_server() noexcept
     {
         return note(mcplink_http_options_clear_resource_server(get()), "http_options::clear_resource_server was refused");
@@ -1954,11 +2005,11 @@ private:
     detail::owner<mcplink_http_options_t, mcplink_http_options_free> owned_;
 };
 
-/* A client that is served beside the caller. Freed, it is closed. */
+/* A client that is served in the background. Destroying the object closes the session. */
 class session {
 public:
     explicit session(mcplink_session_t *owned) noexcept : owned_(owned) {}
-    /* Until the client has gone, or the session was closed. */
+    /* Waits until the client has gone, or the session is closed. */
     result<void> wait()
     {
         return detail::done([&](auto err) { return mcplink_session_wait(get(), err); });
@@ -1973,7 +2024,7 @@ private:
     detail::owner<mcplink_session_t, mcplink_session_free> owned_;
 };
 
-/* A server that listens for HTTP clients beside the caller. Freed, it is closed. */
+/* A listener that serves HTTP clients in the background. Destroying the object closes it. */
 class listener {
 public:
     explicit listener(mcplink_listener_t *owned) noexcept : owned_(owned) {}
@@ -1987,11 +2038,13 @@ private:
     detail::owner<mcplink_listener_t, mcplink_listener_free> owned_;
 };
 
-/* A request that came in by the host's own web server, and where its response goes. Freed, what of that is not there yet is given up. */
+/* A request that the host's own web server received, and the functions that send its response.
+   Destroying the object abandons an unfinished response. */
 class exchange : public detail::described<exchange> {
 public:
-    /* begin(const http_head &, std::int64_t length) and write(std::string_view bytes) tell whether they could, or nothing; end(bool complete). They
-       run one at a time: see mcplink_exchange_new. */
+    /* begin(const http_head &, std::int64_t length) and write(std::string_view bytes) return
+       whether they could, or nothing. end(bool complete) returns nothing. They run one at a
+       time: see mcplink_exchange_new. */
     template <class Begin, class Write, class End> exchange(const char *method, const char *target, Begin begin, Write write, End end)
     {
         detail::hand_over<mcplink_http_begin_fn, mcplink_http_write_fn, mcplink_http_end_fn>(
@@ -2014,9 +2067,9 @@ public:
     {
         return note(mcplink_exchange_set_addresses(get(), local, remote), "exchange::addresses was refused");
     }
-    /* The client has gone. */
+    /* Reports that the client has gone. */
     void gone() noexcept { mcplink_exchange_gone(get()); }
-    /* The response has not begun for as long as streams may be quiet. */
+    /* Reports that the response has not begun for the keep-alive interval. */
     void silent() noexcept { mcplink_exchange_silent(get()); }
     mcplink_exchange_t *get() const noexcept { return owned_.get(); }
 
@@ -2024,11 +2077,13 @@ private:
     detail::owner<mcplink_exchange_t, mcplink_exchange_free> owned_;
 };
 
-/* The endpoint of a server, mounted in a web server of the host. Freed, it is ended. */
+/* The HTTP endpoint of a server, mounted in a web server of the host. Destroying the object
+   closes it. */
 class http {
 public:
     explicit http(mcplink_http_t *owned) noexcept : owned_(owned) {}
-    /* The response comes by the callables of the exchange, now or later; none when this fails. */
+    /* Serves a request. The callables of the exchange send the response, now or later. On
+       failure they send none. */
     result<void> serve(const exchange &exchange)
     {
         if (auto unknown = exchange.unknown_to_c(); !unknown) return unknown;
@@ -2041,8 +2096,9 @@ private:
     detail::owner<mcplink_http_t, mcplink_http_free> owned_;
 };
 
-/* A server. Handlers are callables that take (const request &, responder &). They answer by the responder and return nothing, or what it told; or they
-   return the text of the answer. */
+/* A server. Thread-safe. Handlers are callables that take (const request &, responder &). They
+   answer with the responder and return nothing or its result, or they return the text of the
+   answer. */
 class server {
 public:
     server(const char *name, const char *version) : owned_(mcplink_server_new(name, version)) {}
@@ -2069,7 +2125,8 @@ public:
     {
         return add(mcplink_server_add_prompt, prompt, std::move(handler));
     }
-    /* The handler finds the argument in name(), what is typed in typed() and the others in args(), and answers with values(), or returns a
+    /* The handler reads the argument's name with name(), the typed text with typed(), and the
+       other arguments with args(). It answers with values(), or returns a
        std::vector<std::string>. of: one of enum mcplink_completion_of. */
     template <class F> result<void> add_completer(std::int32_t of, const char *target, const char *argument, F handler)
     {
@@ -2085,7 +2142,8 @@ public:
         return detail::done([&](auto err) { return mcplink_server_require_scopes(get(), of, target, scopes, err); });
     }
     result<void> resource_updated(const char *uri) { return detail::told(mcplink_server_resource_updated(get(), uri)); }
-    /* A log message that belongs to no call, for clients before 2026-07-28: JSON. */
+    /* Sends a log message that belongs to no call, as JSON, to clients of revisions before
+       2026-07-28. */
     result<void> log(std::int32_t level, std::string_view json, const char *logger = nullptr)
     {
         return detail::told(mcplink_server_log(get(), level, logger, json.data(), json.size()));
@@ -2101,7 +2159,8 @@ public:
     {
         return detail::done([&](auto err) { return mcplink_server_serve_fds(get(), input, output, err); });
     }
-    /* The same without waiting, for a client that may act on behalf of somebody. */
+    /* The non-blocking forms. principal: on whose behalf the client acts; nullptr when it is
+       unknown. */
     result<session> serve_stdio_start()
     {
         return detail::made<session, mcplink_session_t>([&](auto out, auto err) { return mcplink_server_serve_stdio_start(get(), out, err); });
@@ -2116,20 +2175,21 @@ public:
         return detail::made<session, mcplink_session_t>(
             [&](auto out, auto err) { return mcplink_server_attach(get(), transport.get(), principal, out, err); });
     }
-    /* bind: a port of the loopback address, or address and port; port 0 is one that the system chooses. */
+    /* bind: a port of the loopback address, or address and port; with port 0 the system chooses
+       one. */
     result<listener> listen_http(const char *bind, const http_options &options = {})
     {
         if (auto unknown = options.unknown_to_c(); !unknown) return unknown.error();
         return detail::made<listener, mcplink_listener_t>(
             [&](auto out, auto err) { return mcplink_server_listen_http(get(), options.get(), bind, out, err); });
     }
-    /* The endpoint, for a web server of the host's own. */
+    /* Makes an endpoint for a web server of the host. */
     result<mcplink::http> http(const http_options &options = {})
     {
         if (auto unknown = options.unknown_to_c(); !unknown) return unknown.error();
         return detail::made<mcplink::http, mcplink_http_t>([&](auto out, auto err) { return mcplink_server_http(get(), options.get(), out, err); });
     }
-    /* Ends all that is served; what waits for that returns. */
+    /* Stops the server; functions that serve return. */
     void stop() noexcept { mcplink_server_stop(get()); }
     mcplink_server_t *get() const noexcept { return owned_.get(); }
 

@@ -1,4 +1,4 @@
-//! Answering a request.
+//! Functions that answer a request.
 
 use std::ffi::{c_char, c_void};
 
@@ -11,8 +11,9 @@ use super::status::mcplink_status_t;
 use super::text::{bytes, missing, name, optional, payload};
 use crate::error::{ErrorCode, Result, RpcError};
 
-/// Answers a request, on a server or, for what a server asks, on a client: before it returns, or later, from any thread, if it keeps the
-/// responder. Both arguments are borrowed until it returns.
+/// Handles a request: of a client on a server, or of a server on a client. It answers before it
+/// returns, or later from any thread, if it keeps the responder. Both arguments are borrowed until
+/// it returns.
 pub type mcplink_handler_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -21,23 +22,24 @@ pub type mcplink_handler_fn = Option<
     ),
 >;
 
-/// Codes of errors that the protocol defines. Codes of one's own are outside -32768 to -32000.
+/// Error codes that the protocol defines. Codes of your own are outside -32768 to -32000.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_rpc_code {
-    /// The user said no.
+    /// The user rejected the request.
     MCPLINK_RPC_USER_REJECTED = -1,
-    /// The request is not one that can be answered now.
+    /// The request is invalid in the current state.
     MCPLINK_RPC_INVALID_REQUEST = -32600,
-    /// There is no such method.
+    /// The method does not exist.
     MCPLINK_RPC_METHOD_NOT_FOUND = -32601,
-    /// The params, or a name in them, are wrong.
+    /// The params, or a name in them, are invalid.
     MCPLINK_RPC_INVALID_PARAMS = -32602,
-    /// Something failed in the one who answers.
+    /// An internal error of the side that answers.
     MCPLINK_RPC_INTERNAL_ERROR = -32603,
-    /// A resource does not exist; mcplink_responder_not_found says it in the way of the client's revision.
+    /// A resource does not exist. mcplink_responder_not_found sends the code of the client's
+    /// revision.
     MCPLINK_RPC_RESOURCE_NOT_FOUND = -32002,
-    /// Pages have to be visited first (2025-11-25 only).
+    /// The user must visit web pages first (2025-11-25 only).
     MCPLINK_RPC_URL_ELICITATION_REQUIRED = -32042,
 }
 
@@ -70,28 +72,33 @@ fn code_of(code: i32) -> Result<ErrorCode> {
     }
 }
 
-/// Answers, as all functions here do.
+/// Answers a request: the body of all functions of this module.
 ///
 /// # Safety
 ///
-/// `responder` is NULL or one of ours that lives.
+/// `responder` is NULL or a live responder.
 unsafe fn answer(
     responder: *mut mcplink_responder_t,
     answer: impl FnOnce() -> Outcome<Answer>,
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the caller promises the same.
+        // SAFETY: the safety contract of this function.
         let responder = unsafe { need(responder, "responder") }?;
         responder.answer(answer()?)
     })
 }
 
-/// Answers with text: what a tool says, what is in a resource (of the MIME type it was added with), a prompt of one message of the user's.
+/// Answers with text: the output of a tool, the contents of a resource (with the MIME type it was
+/// added with), or a prompt of one user message.
 ///
-/// All functions that answer return the same: MCPLINK_OK when the answer is on its way; MCPLINK_E_STATE when the request was answered before,
-/// MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when nobody waits any more: nothing is sent then. MCPLINK_E_INVALID for what can't be the answer,
-/// and MCPLINK_E_UNSUPPORTED for what such a request can't be answered with: it can still be answered then, and the log hook of the server
-/// has the reason. An answer to a handler that has asked the client something is not sent: the handler is run again first.
+/// All functions that answer return the same codes. MCPLINK_OK: the answer is on its way.
+/// MCPLINK_E_STATE: the request was answered before. MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED: the
+/// peer no longer waits, and nothing is sent.
+///
+/// MCPLINK_E_INVALID: the answer is invalid. MCPLINK_E_UNSUPPORTED: such a request can't be
+/// answered with this function. In both cases the request can still be answered, and the reason is
+/// logged. After a handler has requested input from the client, its answer is not sent: the handler
+/// is run again first.
 ///
 /// responder: the responder.
 /// text, len: the text; MCPLINK_NUL measures it.
@@ -103,16 +110,17 @@ pub unsafe extern "C" fn mcplink_responder_text(
     text: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a responder of ours and text with its length.
+    // SAFETY: the header requires a responder of this library and text with its length.
     unsafe { mcplink_responder_typed_text(responder, text, len, std::ptr::null()) }
 }
 
-/// Answers with text of a MIME type: what is in a resource.
+/// Answers with text of a MIME type, for the contents of a resource.
 ///
 /// responder: the responder.
 /// text, len: the text; MCPLINK_NUL measures it.
-/// mime_type: for example "text/markdown"; NULL for that which the resource was added with.
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+/// mime_type: for example "text/markdown"; NULL for the one that the resource was added with.
+/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_typed_text(
@@ -121,7 +129,8 @@ pub unsafe extern "C" fn mcplink_responder_typed_text(
     len: usize,
     mime_type: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a responder of ours, text with its length, and text that ends in NUL.
+    // SAFETY: the header requires a responder of this library, text with its length, and text
+    // that ends in NUL.
     unsafe {
         answer(responder, || {
             Ok(Answer::Text {
@@ -132,12 +141,14 @@ pub unsafe extern "C" fn mcplink_responder_typed_text(
     }
 }
 
-/// Answers with bytes: what is in a resource, or what a tool shows or plays.
+/// Answers with bytes: the contents of a resource, or an image or audio of a tool.
 ///
 /// responder: the responder.
 /// data, len: the bytes.
-/// mime_type: what they are; NULL for that which the resource was added with. For a tool image/... or audio/...
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+/// mime_type: their type; NULL for the one that the resource was added with. For a tool image/...
+/// or audio/...
+/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_bytes(
@@ -146,7 +157,8 @@ pub unsafe extern "C" fn mcplink_responder_bytes(
     len: usize,
     mime_type: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a responder of ours, bytes with their length, and text that ends in NUL.
+    // SAFETY: the header requires a responder of this library, bytes with their length, and text
+    // that ends in NUL.
     unsafe {
         answer(responder, || {
             Ok(Answer::Bytes {
@@ -157,12 +169,15 @@ pub unsafe extern "C" fn mcplink_responder_bytes(
     }
 }
 
-/// Answers with a whole result, as the protocol writes it: of a tool {"content":[...]}, of a resource {"contents":[...]}, of a prompt
-/// {"messages":[...]}, of a completion {"completion":{"values":[...]}}; of a method of one's own, and of what a server asks, anything.
+/// Answers with a complete result in the format of the protocol. A tool result is
+/// {"content":[...]}, a resource {"contents":[...]}, a prompt {"messages":[...]}, a completion
+/// {"completion":{"values":[...]}}. For a custom method, and for a request from a server, it may be
+/// any JSON.
 ///
 /// responder: the responder.
 /// result, len: the result as JSON; MCPLINK_NUL measures it.
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_json(
@@ -170,7 +185,7 @@ pub unsafe extern "C" fn mcplink_responder_json(
     result: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a responder of ours and text with its length.
+    // SAFETY: the header requires a responder of this library and text with its length.
     unsafe {
         answer(responder, || {
             let result = json_payload(result, len, "result")?;
@@ -179,11 +194,12 @@ pub unsafe extern "C" fn mcplink_responder_json(
     }
 }
 
-/// Answers for a tool with a structured value, and the same as text for clients that only read that.
+/// Answers a tool call with structured content, and with its text for clients that only read text.
 ///
 /// responder: the responder.
 /// json, len: the value, as the output schema of the tool describes it; MCPLINK_NUL measures it.
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_structured(
@@ -191,7 +207,7 @@ pub unsafe extern "C" fn mcplink_responder_structured(
     json: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a responder of ours and text with its length.
+    // SAFETY: the header requires a responder of this library and text with its length.
     unsafe {
         answer(responder, || {
             let json = json_payload(json, len, "json")?;
@@ -200,11 +216,13 @@ pub unsafe extern "C" fn mcplink_responder_structured(
     }
 }
 
-/// Says that the tool ran and failed, in words that the model reads: a wrong argument, a file that is not there.
+/// Answers that the tool ran and failed, with a text for the model: for example a wrong argument,
+/// or a missing file.
 ///
 /// responder: the responder.
-/// text, len: what went wrong, and what to do; MCPLINK_NUL measures it.
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+/// text, len: what failed, and what to do; MCPLINK_NUL measures it.
+/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_tool_error(
@@ -212,7 +230,7 @@ pub unsafe extern "C" fn mcplink_responder_tool_error(
     text: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a responder of ours and text with its length.
+    // SAFETY: the header requires a responder of this library and text with its length.
     unsafe {
         answer(responder, || {
             let text = payload(text, len, "text")?;
@@ -221,13 +239,14 @@ pub unsafe extern "C" fn mcplink_responder_tool_error(
     }
 }
 
-/// Answers a completion with values, the best first. Of more than 100 the first 100 are sent.
+/// Answers a completion with values, the best first. Only the first 100 are sent.
 ///
 /// responder: the responder.
 /// values, count: the values, texts that end in NUL.
-/// fitting: whether those that don't fit what is typed are left out, and the others put in order: beginnings first, then beginnings of
-/// words, then any part.
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+/// fitting: true to leave out values that do not match the typed text, and to sort the others:
+/// matches at the beginning first, then at the beginning of a word, then elsewhere.
+/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_values(
@@ -236,7 +255,7 @@ pub unsafe extern "C" fn mcplink_responder_values(
     count: usize,
     fitting: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a responder of ours and so many texts that end in NUL.
+    // SAFETY: the header requires a responder of this library and so many texts that end in NUL.
     unsafe {
         answer(responder, || {
             if values.is_null() && count > 0 {
@@ -254,26 +273,29 @@ pub unsafe extern "C" fn mcplink_responder_values(
     }
 }
 
-/// Says that there is no such resource, in the way of the client's revision.
+/// Answers that the resource does not exist, with the error code of the client's revision.
 ///
 /// responder: the responder.
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_not_found(
     responder: *mut mcplink_responder_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that it is a responder of ours.
+    // SAFETY: the header requires a responder of this library.
     unsafe { answer(responder, || Ok(Answer::NotFound)) }
 }
 
-/// Answers with an error of the protocol. That a tool failed is better said with mcplink_responder_tool_error, which models read.
+/// Answers with a JSON-RPC error. For a tool that failed, mcplink_responder_tool_error is better,
+/// because models read it.
 ///
 /// responder: the responder.
-/// code: one of enum mcplink_rpc_code, or one of your own outside -32768 to -32000.
+/// code: one of enum mcplink_rpc_code, or a code of your own outside -32768 to -32000.
 /// message: one sentence.
-/// data: more of it, as JSON; NULL for none.
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+/// data: details as JSON; NULL for none.
+/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_fail(
@@ -282,7 +304,7 @@ pub unsafe extern "C" fn mcplink_responder_fail(
     message: *const c_char,
     data: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a responder of ours and texts that end in NUL.
+    // SAFETY: the header requires a responder of this library and texts that end in NUL.
     unsafe {
         answer(responder, || {
             let mut error = RpcError::new(code_of(code)?, name(message, "message")?);

@@ -1,7 +1,7 @@
-//! Threads that make calls for those who don't wait for them.
+//! A thread pool for started calls.
 //!
-//! A call that was started blocks a thread like any other call; here is that thread. Threads come on demand, up to a bound, and go when
-//! they had nothing to do for a while.
+//! A started call blocks a thread of this pool, like a blocking call blocks the caller's. Threads
+//! start on demand, up to a limit, and end after a while without work.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,19 +14,23 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::{Stack, Threads};
 
-/// How long a thread waits for the next call.
+/// How long an idle thread waits for the next call before it ends.
 const LINGER: Duration = Duration::from_secs(1);
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// The threads of one handle.
+/// The thread pool of one handle.
 #[derive(Clone)]
 pub(super) struct Callers(Arc<Inner>);
 
 struct Inner {
-    /// Of the handle.
+    /// The number of the handle.
     number: u64,
+    /// Invariant: work is queued only while more threads are idle than work waits, so each queued
+    /// work has a thread. A thread whose idle time is over checks the queue under this lock before
+    /// it ends. Otherwise work that was queued at that moment would never run.
     state: Mutex<State>,
+    /// Notified under the lock when work is queued, and when the pool closes.
     changed: Condvar,
     most: usize,
     threads: Threads,
@@ -42,7 +46,7 @@ struct State {
 }
 
 impl Callers {
-    /// Those of the handle with this number. At most so many calls go on at once.
+    /// Makes the pool of the handle with this number. At most `most` calls run at once.
     pub(super) fn new(number: u64, most: usize, threads: Threads) -> Self {
         Self(Arc::new(Inner {
             number,
@@ -53,12 +57,12 @@ impl Callers {
         }))
     }
 
-    /// Has a thread do it.
+    /// Runs `work` on a thread of the pool.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Busy`] when too many calls go on, [`ErrorKind::Closed`] after [`finish`](Self::finish), [`ErrorKind::Io`] when the system has no
-    /// thread to give.
+    /// [`ErrorKind::Busy`] when the limit of calls is reached, [`ErrorKind::Closed`] after
+    /// [`finish`](Self::finish), [`ErrorKind::Io`] when the system can't start a thread.
     pub(super) fn start(&self, work: impl FnOnce() + Send + 'static) -> Result<()> {
         let mut state = self.0.state.lock();
         if state.closed {
@@ -86,7 +90,8 @@ impl Callers {
         Ok(())
     }
 
-    /// Waits until all calls have ended, and lets none start any more. Not for one of these threads.
+    /// Refuses new calls, and blocks until all running calls have ended. Must not be called on a
+    /// thread of the pool: it would join itself.
     pub(super) fn finish(&self) {
         let mut state = self.0.state.lock();
         state.closed = true;
@@ -94,7 +99,7 @@ impl Callers {
         let threads = std::mem::take(&mut state.threads);
         drop(state);
         for thread in threads {
-            // It ends without a panic: each call is contained.
+            // A thread does not panic: each call catches panics.
             _ = thread.join();
         }
     }
@@ -102,7 +107,8 @@ impl Callers {
 
 impl Inner {
     fn run(&self, first: Work) {
-        // The end of the handle waits for this thread: whatever is called back here must not wait for that end.
+        // Closing the handle waits for this thread. So a callback that runs here must not wait for
+        // the handle to close; this mark lets `free_handle` detect that.
         let _inside = Inside::of(self.number);
         first();
         let mut state = self.state.lock();

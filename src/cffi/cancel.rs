@@ -1,11 +1,12 @@
-//! One token for many calls: "the user pressed Escape".
+//! Cancel tokens. One token can cancel many calls.
 
 use super::entry::{Outcome, plain, value};
 use super::handle::{Gate, Handled, enter, free_handle, hand_out};
 use super::status::{mcplink_status, mcplink_status_t};
 use crate::protocol::CancelToken;
 
-/// Ends calls that were given it, from any thread: "the user pressed Escape". One token may serve many calls.
+/// A cancel token: cancels the calls that use it, from any thread. For example: the user pressed
+/// Escape. One token may serve many calls.
 pub struct mcplink_cancel_t {
     gate: Gate,
     token: CancelToken,
@@ -16,30 +17,30 @@ impl Handled for mcplink_cancel_t {
         &self.gate
     }
 
-    /// The calls that were given it go on.
+    /// Freeing the token does not cancel the calls that use it.
     fn close(&self) {}
 }
 
-/// The token behind a pointer that C passes; NULL for none.
+/// Returns the token behind a pointer that C passes; `None` for NULL.
 ///
 /// # Safety
 ///
-/// `cancel` is NULL or a token that lives.
+/// `cancel` is NULL or a live token.
 pub(super) unsafe fn optional_token(
     cancel: *const mcplink_cancel_t,
 ) -> Outcome<Option<CancelToken>> {
     if cancel.is_null() {
         return Ok(None);
     }
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     let cancel = unsafe { enter(cancel, "cancel") }?;
     Ok(Some(cancel.token.clone()))
 }
 
-/// Makes a token that is not triggered.
+/// Makes a cancel token that is not triggered.
 ///
-/// Returns: the token, the caller's to free; it may be freed while calls that were given it go on. NULL when there is no memory for it.
-/// Threads: any. Since 0.1.
+/// Returns: the token. The caller owns it and frees it with mcplink_cancel_free, also while calls
+/// still use it. NULL after an internal error. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_cancel_new() -> *mut mcplink_cancel_t {
@@ -51,41 +52,43 @@ pub extern "C" fn mcplink_cancel_new() -> *mut mcplink_cancel_t {
     })
 }
 
-/// Triggers a token, once and for all: calls that were given it end with MCPLINK_E_CANCELLED, and those that are given it later are not sent.
-/// Their servers are told.
+/// Triggers a token permanently: calls that use it end with MCPLINK_E_CANCELLED, and their servers
+/// are notified. Calls that get the token later are not sent.
 ///
 /// cancel: the token.
-/// Returns: MCPLINK_OK, when it was triggered before too. Threads: any, but no signal handler. Blocks: no. Since 0.1.
+/// Returns: MCPLINK_OK, also when it was triggered before. Threads: any, but no signal handler.
+/// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_cancel_trigger(cancel: *mut mcplink_cancel_t) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the header says that it is a token of ours.
+        // SAFETY: the header requires a token of this library.
         unsafe { enter(cancel, "cancel") }?.token.trigger();
         Ok(mcplink_status::MCPLINK_OK)
     })
 }
 
-/// Whether a token was triggered.
+/// Checks whether a token was triggered.
 ///
 /// cancel: NULL for false.
-/// Returns: true if so. Threads: any. Blocks: no. Since 0.1.
+/// Returns: true if it was. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_cancel_is_triggered(cancel: *const mcplink_cancel_t) -> bool {
     value(false, || {
-        // SAFETY: the header says that it is a token of ours.
+        // SAFETY: the header requires a token of this library.
         let cancel = unsafe { enter(cancel, "cancel") };
         cancel.is_ok_and(|cancel| cancel.token.is_triggered())
     })
 }
 
-/// Frees a token. Calls that were given it go on, and can't be ended by it any more unless it was triggered.
+/// Frees a token. Calls that use it continue. They can't be cancelled through it any more, unless
+/// it was triggered before.
 ///
-/// cancel: NULL is fine. Since 0.1.
+/// cancel: the token; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_cancel_free(cancel: *mut mcplink_cancel_t) {
-    // SAFETY: the header says that it is a token of ours, freed once.
+    // SAFETY: the header requires a token of this library, freed once.
     unsafe { free_handle(cancel) }
 }

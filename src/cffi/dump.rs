@@ -1,4 +1,4 @@
-//! Who waits for whom in the whole process: for people who look for what hangs.
+//! A debug dump of all clients and servers of the process, to find the cause of a hang.
 
 use std::ffi::c_int;
 use std::fs::File;
@@ -12,30 +12,32 @@ use crate::error::{Error, ErrorKind};
 use crate::transport::sys::fd::duplicate;
 use crate::transport::{Stack, Threads};
 
-/// Something that can say what it is busy with.
+/// An object that appears in the dump.
 pub(super) trait Dumped: Send + Sync {
-    /// In lines.
+    /// Returns a description of the current activity, as lines.
     fn dump(&self) -> String;
 }
 
-/// All there is in this process.
+/// All objects of this process that appear in the dump.
 static ALL: Mutex<Vec<Weak<dyn Dumped>>> = Mutex::new(Vec::new());
 
 fn all() -> MutexGuard<'static, Vec<Weak<dyn Dumped>>> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has something shown for as long as it lives.
+/// Adds an object to the dump for as long as it lives.
 pub(super) fn show(dumped: Weak<dyn Dumped>) {
     let mut all = all();
     all.retain(|known| known.strong_count() > 0);
     all.push(dumped);
 }
 
-/// Writes who waits for whom: all clients and servers of the process, the requests in hand, the threads that run handlers or wait.
+/// Writes a debug dump: all clients and servers of the process, their requests in flight, and the
+/// threads that run handlers or wait.
 ///
-/// fd: where to; it stays the caller's.
-/// Returns: MCPLINK_OK, MCPLINK_E_INVALID or MCPLINK_E_IO. Threads: any, but no signal handler. Blocks: while fd takes nothing. Since 0.1.
+/// fd: the file descriptor to write to; it remains the caller's.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID or MCPLINK_E_IO. Threads: any, but no signal handler.
+/// Blocks: while fd accepts no data. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_debug_dump(fd: c_int) -> mcplink_status_t {
@@ -55,16 +57,17 @@ pub unsafe extern "C" fn mcplink_debug_dump(fd: c_int) -> mcplink_status_t {
     })
 }
 
-/// Writes on a thread of ours, since a pipe that nobody reads would raise SIGPIPE on one of the host's.
+/// Writes on a thread of this library. A pipe without a reader would raise SIGPIPE on a thread of
+/// the host.
 fn write_quietly(mut file: File, text: String) -> std::io::Result<()> {
     let (sender, outcome) = std::sync::mpsc::sync_channel(1);
     let thread = Threads::default().start("dump", Stack::Small, move || {
-        // It fails when the one who waits has gone, which it never does.
+        // Sending can't fail: the receiver waits below.
         _ = sender.send(file.write_all(text.as_bytes()));
     });
     let thread = thread.map_err(|error| std::io::Error::other(error.to_string()))?;
     let outcome = outcome.recv();
-    // It writes and sends, and has no panic to tell.
+    // The thread can't panic.
     _ = thread.join();
     outcome.unwrap_or_else(|_| Err(std::io::Error::other("the thread that writes has ended")))
 }

@@ -1,6 +1,7 @@
-//! The door: every function of the interface comes in through one of these.
+//! Entry points: every exported function runs its body through one of these.
 //!
-//! No panic leaves, `*err` is written here and nowhere else, and what C may pass as NULL is looked at.
+//! They catch panics, so that none unwinds into C. Only they write `*err`. They check the pointers
+//! that C may pass as NULL.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -11,20 +12,16 @@ use super::status::{mcplink_status, mcplink_status_t};
 use super::text::missing;
 use crate::error::Result;
 
-/// What the body of a function comes to.
+/// The result of the body of an exported function.
 pub(super) type Outcome<T = mcplink_status> = Result<T, Failure>;
 
-/// Runs the body of a function that takes `err`.
-///
-/// # Safety
-///
-/// `err` is NULL or can be written to.
+/// Runs the body of a function that takes `err`, and returns its status.
 pub(super) unsafe fn ffi(
     err: *mut *mut mcplink_error_t,
     body: impl FnOnce() -> Outcome,
 ) -> mcplink_status_t {
     if !err.is_null() {
-        // SAFETY: the caller says that it can be written to.
+        // SAFETY: the caller guarantees that it can be written to.
         unsafe { err.write(ptr::null_mut()) };
     }
     let failure = match catch_unwind(AssertUnwindSafe(body)) {
@@ -40,7 +37,8 @@ pub(super) unsafe fn ffi(
     code
 }
 
-/// Runs the body of a function that gives an object by `out`, which is NULL after a failure.
+/// Runs the body of a function that returns an object through `out`. Sets `*out` to NULL on
+/// failure.
 ///
 /// # Safety
 ///
@@ -50,7 +48,7 @@ pub(super) unsafe fn giving<T>(
     err: *mut *mut mcplink_error_t,
     body: impl FnOnce() -> Outcome<*mut T>,
 ) -> mcplink_status_t {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     unsafe {
         ffi(err, || {
             if out.is_null() {
@@ -63,7 +61,7 @@ pub(super) unsafe fn giving<T>(
     }
 }
 
-/// Runs the body of a function that returns nothing but a status.
+/// Runs the body of a function that returns only a status.
 pub(super) fn plain(body: impl FnOnce() -> Outcome) -> mcplink_status_t {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(status)) => status.code(),
@@ -72,7 +70,7 @@ pub(super) fn plain(body: impl FnOnce() -> Outcome) -> mcplink_status_t {
     }
 }
 
-/// Runs the body of a function that returns a value: this one if the body panics.
+/// Runs the body of a function that returns a value. Returns `neutral` if the body panics.
 pub(super) fn value<T>(neutral: T, body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(neutral)
 }
@@ -84,37 +82,37 @@ pub(super) fn panicked() -> Failure {
     )
 }
 
-/// What a function looks at, if it is not NULL.
+/// Borrows an optional object that C passes; `None` for NULL.
 ///
 /// # Safety
 ///
-/// `object` is NULL, or one of ours that lives, and is not changed, as long as `'a`.
+/// `object` is NULL, or a live object of this library that is not changed for as long as `'a`.
 pub(super) unsafe fn get<'a, T>(object: *const T) -> Option<&'a T> {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     unsafe { object.as_ref() }
 }
 
-/// What a function looks at and needs.
+/// Borrows a required object that C passes; an error for NULL.
 ///
 /// # Safety
 ///
 /// As for [`get`].
 pub(super) unsafe fn need<'a, T>(object: *const T, what: &str) -> Outcome<&'a T> {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     unsafe { object.as_ref() }.ok_or_else(|| missing(what).into())
 }
 
-/// What a function changes and needs.
+/// Borrows a required object mutably; an error for NULL.
 ///
 /// # Safety
 ///
-/// `object` is NULL, or one of ours that lives, and is used by nobody else, as long as `'a`.
+/// `object` is NULL, or a live object of this library that nothing else uses for as long as `'a`.
 pub(super) unsafe fn need_mut<'a, T>(object: *mut T, what: &str) -> Outcome<&'a mut T> {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     unsafe { object.as_mut() }.ok_or_else(|| missing(what).into())
 }
 
-/// Frees an object that one thread owns.
+/// Frees an object that has one owner.
 ///
 /// # Safety
 ///
@@ -123,34 +121,34 @@ pub(super) unsafe fn free<T>(object: *mut T) {
     if object.is_null() {
         return;
     }
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     let object = unsafe { Box::from_raw(object) };
     value((), || drop(object));
 }
 
-/// Keeps an object that a callback was lent, once more.
+/// Adds a reference to an object that was lent to a callback.
 ///
 /// # Safety
 ///
-/// `object` is NULL, or came from an `Arc` that lives.
+/// `object` is NULL, or points into a live `Arc`.
 pub(super) unsafe fn keep<T>(object: *mut T) -> *mut T {
     if !object.is_null() {
-        // SAFETY: the caller promises the same.
+        // SAFETY: the safety contract of this function.
         unsafe { Arc::increment_strong_count(object.cast_const()) };
     }
     object
 }
 
-/// Lets go of what was kept.
+/// Releases a reference that [`keep`] added.
 ///
 /// # Safety
 ///
-/// `object` is NULL, or was given by [`keep`], and is let go of once for each time.
+/// `object` is NULL, or was returned by [`keep`], and is released once for each such call.
 pub(super) unsafe fn let_go<T>(object: *mut T) {
     if object.is_null() {
         return;
     }
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     let object = unsafe { Arc::from_raw(object.cast_const()) };
     value((), || drop(object));
 }

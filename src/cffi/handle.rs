@@ -1,7 +1,8 @@
-//! Objects that many threads use at once, and how they end.
+//! Thread-safe handles, and how they are freed.
 //!
-//! **Invariant:** a thread is counted from entering a handle to leaving it. Freeing closes the handle, which wakes whoever is inside, and
-//! goes on when nobody is: what C may take for gone is then gone.
+//! **Invariant:** a thread is counted in `Gate::inside` from the moment it enters a handle until it
+//! leaves. Freeing first closes the handle, which wakes the threads inside, and then waits until
+//! the count is zero. So no thread still uses the handle when the free function returns.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -22,34 +23,38 @@ use crate::sync::{Condvar, Mutex};
 use crate::transport::sys::origin::Origin;
 use crate::transport::{Stack, Threads};
 
-/// What a handle begins with when it lives, and after it was freed.
+/// Values of `Gate::state`: a live handle, and a freed one. They detect misuse on a best effort
+/// basis.
 const ALIVE: u32 = 0x6d63_706c;
 const FREED: u32 = 0x6672_6565;
-/// The bit of "somebody waits for those inside to leave".
+/// The bit of `Gate::inside` that means: a thread waits for the others to leave.
 const FREEING: usize = 1 << (usize::BITS - 1);
 
 /// An object behind a pointer that any thread may use at any time.
 pub(super) trait Handled: Send + Sync + 'static {
     fn gate(&self) -> &Gate;
 
-    /// What its threads are like.
+    /// Returns the thread settings of the handle.
     fn threads(&self) -> Threads {
         Threads::default()
     }
 
-    /// Whether this thread runs something that the end of the handle waits for.
+    /// Returns whether this thread runs code that closing the handle would wait for.
     fn is_inside(&self) -> bool {
         is_inside(self.gate().number)
     }
 
-    /// The part of closing that waits for nothing: what is freed within a callback of its own has ended for who comes out of that callback.
+    /// Runs the part of closing that waits for nothing. A handle that is freed in one of its own
+    /// callbacks has thus ended when that callback returns.
     fn begin_close(&self) {}
 
-    /// Ends the handle, so that whoever is inside returns soon and no callback of it runs any more. Bounded in time.
+    /// Closes the handle: threads inside return soon, and none of its callbacks runs after this.
+    /// Bounded in time.
     fn close(&self);
 }
 
-/// The process that something belongs to. In a fork of it, what it would need is not there: threads above all.
+/// The process that an object belongs to. After a fork the object is unusable in the child: its
+/// threads do not exist there.
 #[derive(Debug)]
 pub(super) struct Process(Origin);
 
@@ -58,7 +63,7 @@ impl Process {
         Self(Origin::here())
     }
 
-    /// Whether this process is a fork of the one that something belongs to. A signal handler may ask.
+    /// Returns whether this process is a fork of the owner. Async-signal-safe.
     pub(super) fn is_foreign(&self) -> bool {
         !self.0.is_here()
     }
@@ -74,13 +79,18 @@ impl Process {
     }
 }
 
-/// Who is inside a handle.
+/// Counts the threads inside a handle, and detects freed and forked handles.
 #[derive(Debug)]
 pub(super) struct Gate {
     state: AtomicU32,
     number: u64,
     process: Process,
-    /// How many are inside, and [`FREEING`] as soon as somebody waits for them to leave: one number, so that neither misses the other.
+    /// The number of threads inside, plus the bit [`FREEING`] once a thread waits for them to
+    /// leave.
+    ///
+    /// Both are in one atomic to prevent a lost wakeup. The waiter sets the bit first, then takes
+    /// `lock` and checks the count. A leaving thread decrements; if it was the last and sees the
+    /// bit, it takes `lock` and notifies. Either the waiter sees zero, or the leaver sees the bit.
     inside: AtomicUsize,
     lock: Mutex<()>,
     left: Condvar,
@@ -98,18 +108,18 @@ impl Gate {
         }
     }
 
-    /// A number that no handle has, for what has callbacks too.
+    /// Returns a number that no handle of this process has. Other owners of callbacks use one too.
     pub(super) fn next_number() -> u64 {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         NUMBERS.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Tells the handle from all others of the process.
+    /// The number that identifies the handle in this process.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Whether the handle belongs to the process of which this one is a fork. A signal handler may ask.
+    /// Returns whether the handle belongs to the process that forked this one. Async-signal-safe.
     pub(super) fn is_foreign(&self) -> bool {
         self.process.is_foreign()
     }
@@ -142,7 +152,7 @@ impl Gate {
     }
 }
 
-/// A handle that this thread is inside of.
+/// A handle that this thread has entered; dropping it leaves the handle.
 pub(super) struct Entered<T: Handled> {
     handle: Arc<T>,
     _inside: Inside,
@@ -162,24 +172,25 @@ impl<T: Handled> Drop for Entered<T> {
     }
 }
 
-/// Gives a handle to C.
+/// Converts a handle into the pointer that C owns.
 pub(super) fn hand_out<T: Handled>(handle: T) -> *mut T {
     Arc::into_raw(Arc::new(handle)).cast_mut()
 }
 
-/// Enters a handle that C passes.
+/// Enters a handle that C passes. Fails for NULL, for a handle that is known to be freed, and in a
+/// forked process.
 ///
 /// # Safety
 ///
 /// `handle` is NULL or came from [`hand_out`] and was not freed.
 pub(super) unsafe fn enter<T: Handled>(handle: *const T, what: &str) -> Outcome<Entered<T>> {
-    // SAFETY: the caller says that it lives.
+    // SAFETY: the caller guarantees that it lives.
     let Some(body) = (unsafe { handle.as_ref() }) else {
         return Err(missing(what).into());
     };
     body.gate().check()?;
     body.gate().come_in();
-    // SAFETY: it came from `Arc::into_raw`, and lives; this makes a second owner of it.
+    // SAFETY: it came from `Arc::into_raw`, and is live; this adds a reference.
     let shared = unsafe {
         Arc::increment_strong_count(handle);
         Arc::from_raw(handle)
@@ -190,20 +201,26 @@ pub(super) unsafe fn enter<T: Handled>(handle: *const T, what: &str) -> Outcome<
     })
 }
 
-/// Frees a handle: closes it, waits for whoever is inside, and lets go of it. Within a callback of the handle, or of another one that a function
-/// of this handle has led to, that is left to a thread of its own, so that nobody waits for himself.
+/// Frees a handle: closes it, waits until no thread is inside, and drops the reference of C.
 ///
-/// In a fork of the process that made it nothing is done. Memory: the threads of the handle, which are not here, have shares in nearly all
-/// of it that nobody gives back; what the last share is given back of runs destructors that take locks which such a thread may have held,
-/// wait for it, tell peers that are the other process's, and call the host. Descriptors: many are owned by the stack of such a thread, or
-/// behind its locks, and for none is it known whether the number still means the same, since hosts close all that they did not open
-/// after a fork. All are close-on-exec.
+/// Inside a callback of the handle, a separate thread does the closing and the waiting; otherwise
+/// the thread would wait for itself. Callbacks of other handles that a function of this handle has
+/// led to count as well.
+///
+/// In a forked child it does nothing:
+///
+/// - Memory: the handle's threads do not exist here, but they still hold references to most of it.
+///   Destructors of the rest take locks that such a thread may have held, wait for it, notify peers
+///   of the other process, and call the host.
+/// - Descriptors: many are owned by the stack of such a thread, or behind its locks. A number may
+///   also mean another file by now, because hosts close descriptors after a fork. All are
+///   close-on-exec.
 ///
 /// # Safety
 ///
 /// `handle` is NULL, or came from [`hand_out`] and is not used again.
 pub(super) unsafe fn free_handle<T: Handled>(handle: *mut T) {
-    // SAFETY: the caller says that it lives.
+    // SAFETY: the caller guarantees that it lives.
     let Some(body) = (unsafe { handle.as_ref() }) else {
         return;
     };
@@ -211,7 +228,7 @@ pub(super) unsafe fn free_handle<T: Handled>(handle: *mut T) {
         return;
     }
     body.gate().state.store(FREED, Ordering::Relaxed);
-    // SAFETY: it came from `Arc::into_raw`, and C gives its share of it up.
+    // SAFETY: it came from `Arc::into_raw`, and C gives up its reference.
     let shared = unsafe { Arc::from_raw(handle) };
     let end = |shared: Arc<T>| {
         shared.close();
@@ -221,7 +238,7 @@ pub(super) unsafe fn free_handle<T: Handled>(handle: *mut T) {
         if shared.is_inside() {
             shared.begin_close();
             let elsewhere = Arc::clone(&shared);
-            // Without a thread to be had, it ends with the last of those who are inside.
+            // If no thread can be started, the last thread that leaves drops the handle.
             _ = shared
                 .threads()
                 .start("free", Stack::Large, move || end(elsewhere));
@@ -235,7 +252,7 @@ pub(super) unsafe fn free_handle<T: Handled>(handle: *mut T) {
 mod loom_tests {
     use super::*;
 
-    /// Whoever is inside has left when freeing goes on.
+    /// Freeing continues only when every thread inside has left.
     #[test]
     fn loom_freeing_waits_for_whoever_is_inside() {
         loom::model(|| {

@@ -1,4 +1,4 @@
-//! Reading JSON: as much as a host needs to look at arguments, results and events without a library of its own.
+//! The JSON reader: reads arguments, results and events without another JSON library.
 
 use std::ffi::c_char;
 use std::fmt;
@@ -14,13 +14,14 @@ use super::status::mcplink_status_t;
 use super::text::{Kept, Text, Texts, mcplink_str_t, name, payload};
 use crate::error::{Error, ErrorKind, Result};
 
-/// A JSON value: a document of the caller's, or a node in one.
+/// A JSON value: a document that the caller owns, or a node in one.
 ///
-/// Every function that looks at a node takes NULL and a node of another type too, and gives the neutral value then, so that chains of calls
-/// need no checks in between. A node is valid as long as its document; a document may be read by many threads at once.
+/// Every reading function accepts NULL and a node of another type, and returns a neutral value
+/// then. So chains of calls need no checks in between. A node is valid as long as its document.
+/// Many threads may read a document at once.
 pub struct mcplink_json_t {
     content: Content,
-    /// The node as JSON, made when it is asked for.
+    /// The node as JSON text, made on first use.
     text: OnceLock<Text>,
 }
 
@@ -32,26 +33,26 @@ enum Content {
     Float(f64),
     String(Kept),
     Array(Box<[mcplink_json_t]>),
-    /// As they came; of members with the same name the last one counts.
+    /// The members in their original order. Of members with equal names the last one counts.
     Object(Box<[(Kept, mcplink_json_t)]>),
 }
 
 use mcplink_json_t as Node;
 
-/// A document of ours: its uppermost node, and the texts of all of them.
-// The node comes first, so that a pointer to a document is one to it as well.
+/// A JSON document: its root node, and the texts of all its nodes.
+// The root comes first, so that a pointer to the document is also a pointer to its root node.
 #[repr(C)]
 pub(super) struct Document {
     root: Node,
-    /// Let go of after the nodes.
+    /// Dropped after the nodes, which point into it.
     _texts: Texts,
 }
 
-/// What a JSON value is.
+/// The type of a JSON value.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_json_type_t {
-    /// There is no value: NULL was passed.
+    /// No value: NULL was passed.
     MCPLINK_JSON_MISSING = 0,
     /// null.
     MCPLINK_JSON_NULL = 1,
@@ -69,10 +70,11 @@ pub enum mcplink_json_type_t {
 
 impl Document {
     pub(super) fn parse(text: &str) -> Result<Self> {
-        // Each string is shorter than it is written, with its quotes, by one byte at least.
+        // Each decoded string is at least one byte shorter than its source with the quotes, so
+        // `text.len()` bytes have room for all strings and their NULs.
         let mut reading = Reading {
             texts: Texts::with_room(text.len()),
-            // As many as an ordinary result has, so that there is no need to move them.
+            // Enough for an ordinary result without reallocation.
             members: Vec::with_capacity(16),
         };
         let mut deserializer = serde_json::Deserializer::from_str(text);
@@ -86,7 +88,7 @@ impl Document {
         Ok(Self { root, _texts })
     }
 
-    /// As the host gets one that is its own to free.
+    /// Returns the pointer to a document that the host owns.
     pub(super) fn into_raw(self) -> *mut mcplink_json_t {
         Box::into_raw(Box::new(self)).cast()
     }
@@ -124,7 +126,7 @@ impl Node {
         }
     }
 
-    /// Spec: RFC 6901.
+    /// Resolves a JSON pointer. Spec: RFC 6901.
     fn pointer(&self, pointer: &str) -> Option<&Self> {
         if pointer.is_empty() {
             return Some(self);
@@ -159,7 +161,7 @@ impl Node {
         matches!(self.content, Content::Array(_))
     }
 
-    /// The node as JSON.
+    /// Returns the node as JSON text.
     pub(super) fn text(&self) -> &Text {
         self.text.get_or_init(|| {
             let text = serde_json::to_string(self);
@@ -177,13 +179,14 @@ impl Node {
     }
 }
 
-/// An index in a pointer has no sign and no leading zeros.
+/// Parses an array index of a JSON pointer, which has no sign and no leading zeros.
 fn index(step: &str) -> Option<usize> {
     let plain = step == "0" || !step.starts_with(['0', '+']);
     step.parse().ok().filter(|_| plain)
 }
 
-/// A document while it is read. What is in an object is collected at the end of the list, and moved when all of it is there.
+/// The state of the parser. Members of open objects are collected at the end of `members`; a
+/// complete object moves its members out.
 struct Reading {
     texts: Texts,
     members: Vec<(Kept, Node)>,
@@ -247,7 +250,7 @@ impl<'de> Visitor<'de> for &mut Reading {
     }
 }
 
-/// The name of a member.
+/// Reads the name of a member into the texts.
 struct Name<'a>(&'a mut Texts);
 
 impl<'de> DeserializeSeed<'de> for Name<'_> {
@@ -291,13 +294,14 @@ impl Serialize for Node {
     }
 }
 
-/// Reads a JSON document.
+/// Parses a JSON document.
 ///
-/// text, len: the text; MCPLINK_NUL measures it. It is copied.
-/// out: receives the document, NULL after a failure. The caller's to free, with mcplink_json_free.
-/// err: receives what went wrong, with line and column; NULL is fine.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Integers from -2^63 to 2^64-1 stay exact; documents may be nested 127 levels deep. Threads: any.
-/// Blocks: no. Since 0.1.
+/// text, len: the text, which is copied; MCPLINK_NUL measures it.
+/// out: receives the document, NULL on failure. The caller owns it and frees it with
+/// mcplink_json_free.
+/// err: receives the error on failure, with line and column; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Integers from -2^63 to 2^64-1 stay exact; documents
+/// may be nested 127 levels deep. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_parse(
@@ -306,7 +310,8 @@ pub unsafe extern "C" fn mcplink_json_parse(
     out: *mut *mut mcplink_json_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that both are NULL or can be written to, and that the text has its length.
+    // SAFETY: the header requires that both are NULL or can be written to, and that the text has
+    // its length.
     unsafe {
         giving(out, err, || {
             let document = Document::parse(payload(text, len, "text")?)?;
@@ -315,17 +320,17 @@ pub unsafe extern "C" fn mcplink_json_parse(
     }
 }
 
-/// Frees a document that mcplink_json_parse made. All its nodes end here.
+/// Frees a document that mcplink_json_parse made. All its nodes are invalid afterwards.
 ///
-/// document: NULL is fine. Never a node that another function showed. Since 0.1.
+/// document: the document; may be NULL. Never a node that another function returned. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_free(document: *mut mcplink_json_t) {
-    // SAFETY: the header says that it is a document of ours, freed once; as such it was made.
+    // SAFETY: the header requires a document of this library, freed once; as such it was made.
     unsafe { free(document.cast::<Document>()) }
 }
 
-/// What a value is.
+/// Returns the type of a value.
 ///
 /// node: NULL for MCPLINK_JSON_MISSING.
 /// Returns: one of enum mcplink_json_type_t. Threads: any. Since 0.1.
@@ -333,7 +338,7 @@ pub unsafe extern "C" fn mcplink_json_free(document: *mut mcplink_json_t) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_type(node: *const mcplink_json_t) -> i32 {
     use mcplink_json_type_t as Type;
-    // SAFETY: the header says that it is a node of ours.
+    // SAFETY: the header requires a node of this library.
     let node = unsafe { get(node) };
     let kind = node.map_or(Type::MCPLINK_JSON_MISSING, |node| match node.content {
         Content::Null => Type::MCPLINK_JSON_NULL,
@@ -346,7 +351,7 @@ pub unsafe extern "C" fn mcplink_json_type(node: *const mcplink_json_t) -> i32 {
     kind as i32
 }
 
-/// Whether there is no value, which is something else than null.
+/// Checks whether a value is missing, which is not the same as the JSON value null.
 ///
 /// node: a node or NULL.
 /// Returns: true for NULL. Threads: any. Since 0.1.
@@ -356,50 +361,53 @@ pub extern "C" fn mcplink_json_is_missing(node: *const mcplink_json_t) -> bool {
     node.is_null()
 }
 
-/// A member of an object.
+/// Returns a member of an object.
 ///
 /// object: a node or NULL.
-/// key: the name of the member. Of several with this name the last one counts.
-/// Returns: a node of the same document; NULL when there is none. Threads: any. Since 0.1.
+/// key: the name of the member. Of several members with this name the last one counts.
+/// Returns: a node of the same document; NULL when the object has no such member. Threads: any.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_get(
     object: *const mcplink_json_t,
     key: *const c_char,
 ) -> *const mcplink_json_t {
-    // SAFETY: the header says that they are a node of ours and text that ends in NUL.
+    // SAFETY: the header requires a node of this library and text that ends in NUL.
     let (object, key) = unsafe { (get(object), name(key, "key")) };
     shown(object.and_then(|object| object.member(key.ok()?)))
 }
 
-/// An item of an array, or the value of a member of an object.
+/// Returns an item of an array, or the value of a member of an object, by index.
 ///
 /// array: a node or NULL.
 /// index: from 0.
-/// Returns: a node of the same document; NULL when there is none. Threads: any. Since 0.1.
+/// Returns: a node of the same document; NULL when the index is out of range. Threads: any. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_at(
     array: *const mcplink_json_t,
     index: usize,
 ) -> *const mcplink_json_t {
-    // SAFETY: the header says that it is a node of ours.
+    // SAFETY: the header requires a node of this library.
     let array = unsafe { get(array) };
     shown(array.and_then(|array| array.item(index)))
 }
 
-/// The name of a member of an object, in the order in which they came.
+/// Returns the name of a member of an object, by index. Members keep their original order.
 ///
 /// object: a node or NULL.
 /// index: from 0.
-/// Returns: valid as long as the document; empty when there is none. Threads: any. Since 0.1.
+/// Returns: valid as long as the document; empty when the index is out of range. Threads: any.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_key_at(
     object: *const mcplink_json_t,
     index: usize,
 ) -> mcplink_str_t {
-    // SAFETY: the header says that it is a node of ours.
+    // SAFETY: the header requires a node of this library.
     match unsafe { get(object) }.map(|object| &object.content) {
         Some(Content::Object(members)) => members
             .get(index)
@@ -408,22 +416,22 @@ pub unsafe extern "C" fn mcplink_json_key_at(
     }
 }
 
-/// How many items an array has, members an object, or bytes a string.
+/// Returns the number of items of an array, members of an object, or bytes of a string.
 ///
 /// node: a node or NULL.
 /// Returns: 0 for other values. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_len(node: *const mcplink_json_t) -> usize {
-    // SAFETY: the header says that it is a node of ours.
+    // SAFETY: the header requires a node of this library.
     unsafe { get(node) }.map_or(0, Node::len)
 }
 
-/// The value at a JSON pointer (RFC 6901), for example "/content/0/text".
+/// Returns the value at a JSON pointer (RFC 6901), for example "/content/0/text".
 ///
-/// node: a node or NULL: the pointer begins there.
+/// node: a node or NULL; the pointer is relative to it.
 /// pointer: "" for the node itself.
-/// Returns: a node of the same document; NULL when there is none. Threads: any. Since 0.1.
+/// Returns: a node of the same document; NULL when there is no such value. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_pointer(
@@ -431,57 +439,58 @@ pub unsafe extern "C" fn mcplink_json_pointer(
     pointer: *const c_char,
 ) -> *const mcplink_json_t {
     value(std::ptr::null(), || {
-        // SAFETY: the header says that they are a node of ours and text that ends in NUL.
+        // SAFETY: the header requires a node of this library and text that ends in NUL.
         let (node, pointer) = unsafe { (get(node), name(pointer, "pointer")) };
         shown(node.and_then(|node| node.pointer(pointer.ok()?)))
     })
 }
 
-/// The text of a string.
+/// Returns the text of a string.
 ///
 /// node: a node or NULL.
 /// Returns: valid as long as the document; empty for other values. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_str(node: *const mcplink_json_t) -> mcplink_str_t {
-    // SAFETY: the header says that it is a node of ours.
+    // SAFETY: the header requires a node of this library.
     let string = unsafe { get(node) }.and_then(Node::string);
     string.map_or(mcplink_str_t::EMPTY, Kept::view)
 }
 
-/// The value of an integer.
+/// Reads the value of an integer.
 ///
 /// node: a node or NULL.
-/// out: receives it, 0 when there is none; NULL is fine.
-/// Returns: whether it is an integer from -2^63 to 2^63-1; 1.0 counts as one, and so does -0.0. Threads: any. Since 0.1.
+/// out: receives the value, 0 if it is not such an integer; may be NULL.
+/// Returns: true for an integer from -2^63 to 2^63-1; 1.0 counts as one, and so does -0.0. Threads:
+/// any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_i64(node: *const mcplink_json_t, out: *mut i64) -> bool {
-    // SAFETY: the header says that it is a node of ours.
+    // SAFETY: the header requires a node of this library.
     let number = unsafe { get(node) }.and_then(|node| match node.content {
         Content::Signed(number) => Some(number),
         Content::Unsigned(number) => i64::try_from(number).ok(),
-        // Whole numbers up to 2^53 are exact as fractions.
+        // A double represents integers up to 2^53 exactly.
         Content::Float(number) if number.trunc() == number && number.abs() <= 9e15 => {
             Some(number as i64)
         }
         _ => None,
     });
     if !out.is_null() {
-        // SAFETY: the header says that it can be written to.
+        // SAFETY: the header requires that it can be written to.
         unsafe { out.write(number.unwrap_or_default()) };
     }
     number.is_some()
 }
 
-/// The value of a number, rounded to what a double can hold.
+/// Returns the value of a number, rounded to a double.
 ///
 /// node: a node or NULL.
 /// Returns: 0 for other values. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_f64(node: *const mcplink_json_t) -> f64 {
-    // SAFETY: the header says that it is a node of ours.
+    // SAFETY: the header requires a node of this library.
     unsafe { get(node) }.map_or(0.0, |node| match node.content {
         Content::Signed(number) => number as f64,
         Content::Unsigned(number) => number as f64,
@@ -490,18 +499,18 @@ pub unsafe extern "C" fn mcplink_json_f64(node: *const mcplink_json_t) -> f64 {
     })
 }
 
-/// Whether a value is true.
+/// Checks whether a value is true.
 ///
 /// node: a node or NULL.
 /// Returns: false for false and for other values. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_boolean(node: *const mcplink_json_t) -> bool {
-    // SAFETY: the header says that it is a node of ours.
+    // SAFETY: the header requires a node of this library.
     unsafe { get(node) }.is_some_and(Node::is_true)
 }
 
-/// A value as JSON text, without white space.
+/// Returns a value as JSON text, without white space.
 ///
 /// node: a node or NULL.
 /// Returns: valid as long as the document; empty for NULL. Threads: any. Since 0.1.
@@ -509,7 +518,7 @@ pub unsafe extern "C" fn mcplink_json_boolean(node: *const mcplink_json_t) -> bo
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_text(node: *const mcplink_json_t) -> mcplink_str_t {
     value(mcplink_str_t::EMPTY, || {
-        // SAFETY: the header says that it is a node of ours.
+        // SAFETY: the header requires a node of this library.
         unsafe { get(node) }.map_or(mcplink_str_t::EMPTY, |node| node.text().view())
     })
 }
@@ -518,7 +527,7 @@ pub(super) fn shown(node: Option<&Node>) -> *const mcplink_json_t {
     node.map_or(std::ptr::null(), std::ptr::from_ref)
 }
 
-/// JSON that the host passes as text, looked at, so that what it passes on is JSON.
+/// Reads JSON text that the host passes, and checks that it is valid JSON.
 ///
 /// # Safety
 ///
@@ -528,14 +537,14 @@ pub(super) unsafe fn json_payload<'a>(
     len: usize,
     what: &str,
 ) -> Outcome<&'a serde_json::value::RawValue> {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     let text = unsafe { payload(ptr, len, what) }?;
     let raw = serde_json::from_str(text)
         .map_err(|error| Error::new(ErrorKind::Invalid, format!("{what} is not JSON: {error}")))?;
     Ok(raw)
 }
 
-/// The same, NULL for none.
+/// Reads optional JSON text; `None` for NULL and for a length of 0.
 ///
 /// # Safety
 ///
@@ -548,7 +557,7 @@ pub(super) unsafe fn optional_json<'a>(
     if ptr.is_null() || len == 0 {
         return Ok(None);
     }
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     unsafe { json_payload(ptr, len, what) }.map(Some)
 }
 

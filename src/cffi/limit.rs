@@ -1,42 +1,51 @@
-//! Upper bounds by number.
+//! Limits of a connection, as numbers for C.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::Limits;
 
-/// An upper bound of each connection of a client or server. What happens when it is hit is said of each.
+/// A limit of each connection of a client or server. Each constant says its default, and what
+/// happens when the limit is reached.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_limit {
-    /// Longest message, in bytes: 16 MiB. A longer one is dropped: a request is answered with an error, a call fails.
+    /// Longest message, in bytes. Default: 16 MiB. A longer message is dropped: a request is
+    /// answered with an error, and a response fails its call.
     MCPLINK_LIMIT_MESSAGE_BYTES = 1,
-    /// How deep arrays and objects may be nested in a message: 128. A deeper one is answered with an error.
+    /// Nesting depth of arrays and objects in a message. Default: 128. A deeper message is answered
+    /// with an error.
     MCPLINK_LIMIT_DEPTH = 2,
-    /// How many bytes may wait for a peer that does not read: 16 MiB. Who would exceed it waits.
+    /// Bytes that may wait for a peer that does not read. Default: 16 MiB. A caller that would
+    /// exceed it blocks until its deadline.
     MCPLINK_LIMIT_QUEUED_BYTES = 3,
-    /// How many calls may be in flight: 10000. The next one fails with MCPLINK_E_BUSY.
+    /// Calls in flight. Default: 10000. The next call fails with MCPLINK_E_BUSY.
     MCPLINK_LIMIT_CALLS = 4,
-    /// How many requests of the peer may be in flight: 1024. The next one is answered with a "busy" error; while the peer does not read its answers, requests are held back instead.
+    /// Requests of the peer in flight. Default: 1024. The next request is answered with a "busy"
+    /// error. While the peer does not read its answers, requests are held back instead.
     MCPLINK_LIMIT_REQUESTS = 5,
-    /// How many calls may wait for what they ask a client of revisions before 2026-07-28: 1024. The next one fails.
+    /// Calls that wait for input from a client of a revision before 2026-07-28. Default: 1024. The
+    /// next call that needs input fails.
     MCPLINK_LIMIT_QUESTIONS = 6,
-    /// How many handlers may run at once: 64. The next ones wait.
+    /// Handlers that run at once. Default: 64. Further requests wait.
     MCPLINK_LIMIT_WORKERS = 7,
-    /// How many notifications of the peer may wait for the thread that hands them out: 1024. The next one is dropped.
+    /// Notifications of the peer that wait to be delivered. Default: 1024. The next one is dropped.
     MCPLINK_LIMIT_NOTIFICATIONS = 8,
-    /// How many subscriptions one client may have: 1024. The next one is refused.
+    /// Subscriptions of one client. Default: 1024. The next one is refused.
     MCPLINK_LIMIT_SUBSCRIPTIONS = 9,
-    /// How many log messages that belong to no call may wait for one client of revisions before 2026-07-28: 1024. The next one is dropped for
-    /// that client. Change notifications that wait merge, and need no limit.
+    /// Log messages outside of calls that wait for one client of a revision before 2026-07-28.
+    /// Default: 1024. The next one is dropped for that client. Change notifications need no limit,
+    /// because waiting ones are merged.
     MCPLINK_LIMIT_BACKLOG = 10,
-    /// How many progress and log messages of one call may wait for its callback: 1024. Past it progress is merged.
+    /// Progress and log messages of one call that wait for its callback. Default: 1024. Above the
+    /// limit, progress is merged.
     MCPLINK_LIMIT_CALL_EVENTS = 11,
-    /// How many responses a client keeps, of those that servers let be kept: 1024.
+    /// Responses in the cache of a client, of those that servers allow to be cached. Default: 1024.
+    /// The longest unused ones are evicted.
     MCPLINK_LIMIT_CACHED_RESPONSES = 12,
-    /// How many bytes the kept responses may have: 16 MiB.
+    /// Bytes in the cache of a client. Default: 16 MiB.
     MCPLINK_LIMIT_CACHED_BYTES = 13,
 }
 
-/// Sets the bound with this number.
+/// Sets the limit with this number.
 pub(super) fn set(limits: &mut Limits, limit: i32, value: usize) -> Result<()> {
     use mcplink_limit as Limit;
     let places = [

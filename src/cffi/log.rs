@@ -1,4 +1,4 @@
-//! What the library has to say to its host.
+//! Log hooks: how the library reports to its host.
 
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,10 +11,13 @@ use super::user::{UserData, call_back, mcplink_destroy_fn};
 use crate::error::Result;
 use crate::protocol::{LogLevel, LogRecord};
 
-/// Takes what the library has to say to its host: what a peer did wrong, what a handler failed to do.
+/// Receives a log record of the library, for example a protocol error of a peer or a failed
+/// handler.
 ///
-/// level: one of enum mcplink_log_level. target: which part of the library says it: "protocol", "transport", "server", "client", "http" or "auth"; there may be more later. text: mostly one line. Both are valid until it returns.
-/// It is called on any thread, also on several at once, and has to be quick.
+/// level: one of enum mcplink_log_level. target: the part of the library that logs: "protocol",
+/// "transport", "server", "client", "http" or "auth"; later versions may add more. text: usually
+/// one line. Both texts are valid until the callback returns.
+/// The callback runs on any thread, also on several at once, and must be quick.
 pub type mcplink_log_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -26,16 +29,16 @@ pub type mcplink_log_fn = Option<
 
 type LogFn = unsafe extern "C-unwind" fn(*mut c_void, i32, mcplink_str_t, mcplink_str_t);
 
-/// A hook of the host.
+/// A log hook of the host.
 pub(super) struct Hook {
     callback: LogFn,
     user: UserData,
-    /// The least severe level that it wants.
+    /// The least severe level that the hook receives.
     level: i32,
 }
 
 impl Hook {
-    /// `None` without a callback.
+    /// Makes a hook; `None` without a callback.
     pub(super) fn new(
         level: i32,
         callback: mcplink_log_fn,
@@ -51,7 +54,7 @@ impl Hook {
         }))
     }
 
-    /// Tells the host something, in the name of the handle with this number.
+    /// Calls the hook on behalf of the handle with this number, unless the level is too low.
     fn tell(&self, handle: u64, record: &LogRecord<'_>) {
         let level = severity(record.level);
         if level < self.level {
@@ -59,13 +62,13 @@ impl Hook {
         }
         let (target, text) = (Text::from(record.target), Text::from(record.text));
         call_back(handle, || {
-            // SAFETY: the header says what it is given; both texts outlive the call.
+            // SAFETY: the header requires valid arguments; both texts outlive the call.
             unsafe { (self.callback)(self.user.ptr(), level, target.view(), text.view()) }
         });
     }
 }
 
-/// The level of a record as a number for C.
+/// Returns the level of a record as a number for C.
 fn severity(level: LogLevel) -> i32 {
     use mcplink_log_level as Level;
     let level = match level {
@@ -77,14 +80,14 @@ fn severity(level: LogLevel) -> i32 {
     level as i32
 }
 
-/// For handles that have none of their own.
+/// The process-wide hook, for handles without a hook of their own.
 static DEFAULT: Mutex<Option<Arc<Hook>>> = Mutex::new(None);
 
 fn default_hook() -> MutexGuard<'static, Option<Arc<Hook>>> {
     DEFAULT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tells the host something, by the hook of a handle or else by that of the process.
+/// Logs a record through the hook of a handle, or else through the process-wide hook.
 pub(super) fn tell(own: Option<&Arc<Hook>>, handle: u64, record: &LogRecord<'_>) {
     match own {
         Some(hook) => hook.tell(handle, record),
@@ -97,11 +100,12 @@ pub(super) fn tell(own: Option<&Arc<Hook>>, handle: u64, record: &LogRecord<'_>)
     }
 }
 
-/// Has a function called for what the library has to say, by all clients and servers that have none of their own.
+/// Sets the process-wide log hook. Clients and servers without a log hook of their own use it.
 ///
-/// level: the least severe level that is wanted, one of enum mcplink_log_level.
-/// callback: called on any thread, also on several at once; it has to be quick. NULL for none.
-/// user, destroy: passed to callback, and ended when another function is set.
+/// level: the least severe level to report, one of enum mcplink_log_level.
+/// callback: called on any thread, also on several at once; it must be quick. NULL removes the
+/// hook.
+/// user, destroy: passed to callback; destroy runs when another function is set.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

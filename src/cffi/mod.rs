@@ -1,17 +1,18 @@
-//! The C interface: what is behind `include/mcplink.h`.
+//! The C interface: the implementation of `include/mcplink.h`.
 //!
-//! It has no protocol logic of its own: each function looks at what C passes, calls what a Rust program would call, and makes C objects of
-//! what comes back. The doc comments of what is exported are for C readers: they land in the header.
+//! This layer has no protocol logic. Each function checks what C passes, calls the Rust API, and
+//! wraps the result in C objects. The doc comments of exported items are written for C readers,
+//! because cbindgen copies them into the header.
 //!
 //! ```text
-//!  entry    the door: panics, errors, NULL
-//!  handle   objects that many threads use, and how they end
-//!  user     callbacks of the host, and what belongs to them
-//!  queue    callbacks that wait for their thread;  stage  whose queue that is;  pump  the host's
-//!  callers  threads for calls that nobody waits for;  threads  what all of them are like
-//!  served   the right to answer, of each kind;  request, responder, long, answer  how C sees it
+//!  entry    entry points: catch panics, write errors, check NULL
+//!  handle   thread-safe handles and how they are freed
+//!  user     callbacks of the host and their user data
+//!  queue    the callback queue;  stage  the callback executor of a handle;  pump  the host's queue
+//!  callers  threads for started calls;  threads  thread settings and hooks
+//!  served   a pending request;  request, responder, long, answer  its C functions
 //!  auth     OAuth for clients
-//!  text, json, writer, status, error    what goes over the border
+//!  text, json, writer, status, error    values that cross the border
 //! ```
 #![allow(unsafe_code, reason = "exported symbols, and what C passes")]
 #![allow(unreachable_pub, reason = "what is exported is reached from C")]

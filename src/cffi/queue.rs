@@ -1,7 +1,12 @@
-//! Callbacks that wait for a thread to run them: the host's, which dispatches a pump, or one of ours.
+//! The callback queue: callbacks that wait until the host dispatches its pump, or until a
+//! dispatcher thread of this library runs them.
 //!
-//! **Invariants.** Jobs of one handle run in the order in which they were posted, one at a time. Whoever runs a job has it taken out of the
-//! queue before, under the lock, and holds no lock while it runs. The bell is rung while jobs wait, and a little longer at most.
+//! **Invariants.** Jobs of one handle run one at a time, in the order in which they were posted.
+//! The exception is a callback that makes a blocking call: meanwhile `serve_questions` runs
+//! questions of the handle, before older jobs. A thread removes a job under the lock and runs it
+//! without the lock, so that each job runs once and may post others. The wakeup descriptor is
+//! signalled under the lock when the queue becomes non-empty, and cleared under the lock when it is
+//! empty. So it is never clear while a job waits.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -18,18 +23,18 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::sys::fd::Wake;
 
-/// What a callback is for, as far as the order of things cares.
+/// The kind of a callback, which decides about order and loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Something to know. Of one handle so many wait at most: see [`MAX_EVENTS`].
+    /// An event of a handle. At most [`MAX_EVENTS`] of one handle wait; further ones are dropped.
     Event,
-    /// Something that somebody waits for.
+    /// A request that the peer waits for.
     Question,
-    /// What must not get lost: the end of a call, its progress, a handler's turn.
+    /// A callback that must not get lost: the end or progress of a call, or a handler.
     Call,
 }
 
-/// So many events of one handle wait at most; the next one is dropped.
+/// The number of events of one handle that may wait. The next one is dropped.
 const MAX_EVENTS: usize = 1024;
 
 struct Job {
@@ -38,23 +43,24 @@ struct Job {
     run: Box<dyn FnOnce() + Send>,
 }
 
-/// Callbacks in the order in which they came.
+/// Callbacks, in the order in which they were posted.
 pub(super) struct Queue {
     state: Mutex<State>,
-    /// A job was added, one has ended, or somebody should look again.
+    /// Notified, under the lock, when a job was added, when one has ended, and by `look_again`.
     changed: Condvar,
-    /// Readable while jobs wait, for queues that a host polls.
+    /// The wakeup descriptor of a queue that a host polls: readable while jobs wait.
     bell: Option<Wake>,
 }
 
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Job>,
-    /// Who dispatches at the moment.
+    /// The thread that dispatches at the moment.
     dispatcher: Option<ThreadId>,
-    /// Who dispatched last, or, before that, made a queue that is polled: the thread whose queue this is.
+    /// The thread to which the queue belongs: the last one that dispatched. Before the first
+    /// dispatch it is the thread that made the pump.
     home: Option<ThreadId>,
-    /// Whose job the dispatcher runs.
+    /// The handle whose job the dispatcher runs.
     running: Option<u64>,
     notify: Option<Arc<Notify>>,
     closed: bool,
@@ -62,7 +68,7 @@ struct State {
 
 type NotifyFn = Option<unsafe extern "C-unwind" fn(user: *mut std::ffi::c_void)>;
 
-/// What the host wants to be called when there is something to dispatch.
+/// The host's function that is called when there is something to dispatch.
 pub(super) struct Notify {
     callback: NotifyFn,
     user: UserData,
@@ -75,25 +81,26 @@ impl Notify {
 
     fn ring(&self) {
         if let Some(callback) = self.callback {
-            // SAFETY: the header says what it is given.
+            // SAFETY: the header requires valid arguments.
             let run = || unsafe { callback(self.user.ptr()) };
-            // Whatever comes out of it, there is nobody to tell.
+            // A panic in the callback can't be reported to a caller.
             _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
         }
     }
 }
 
 impl Queue {
-    /// A queue that a host polls.
+    /// Makes a queue that a host polls.
     pub(super) fn with_bell() -> Result<Arc<Self>> {
         let bell = Wake::new().map_err(|error| Error::io("making a pump", error))?;
         let queue = Self::new(Some(bell));
-        // Most hosts make it where they dispatch it; the first dispatch tells.
+        // Most hosts dispatch on the thread that made the pump. The first dispatch sets the real
+        // thread.
         queue.state.lock().home = Some(thread::current().id());
         Ok(Arc::new(queue))
     }
 
-    /// A queue that a thread of ours waits for.
+    /// Makes a queue for a dispatcher thread of this library.
     pub(super) fn without_bell() -> Arc<Self> {
         Arc::new(Self::new(None))
     }
@@ -110,7 +117,7 @@ impl Queue {
         self.bell.as_ref()
     }
 
-    /// Has a callback run. Dropped unrun when it is an event too many.
+    /// Queues a callback. An event above [`MAX_EVENTS`] is dropped without running.
     pub(super) fn post(&self, owner: u64, kind: Kind, run: impl FnOnce() + Send + 'static) {
         let run = Box::new(run);
         let mut state = self.state.lock();
@@ -133,11 +140,12 @@ impl Queue {
         }
     }
 
-    /// Runs what waits, at most so many. Tells how many ran.
+    /// Runs at most `most` queued callbacks, and returns how many ran.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::State`] when somebody dispatches already: another thread, or this one, further up.
+    /// [`ErrorKind::State`] when the queue is being dispatched already, by another thread or by a
+    /// callback of this one.
     pub(super) fn dispatch(&self, most: usize) -> Result<usize> {
         let mut state = self.state.lock();
         if state.dispatcher.is_some() {
@@ -160,7 +168,8 @@ impl Queue {
         }
         state.dispatcher = None;
         self.quieten(&state);
-        // Whoever is told in no other way would not come back for what is left.
+        // A host that only uses the notify function would not dispatch the remaining jobs
+        // otherwise.
         let notify = state.notify.clone().filter(|_| !state.jobs.is_empty());
         drop(state);
         if let Some(notify) = notify {
@@ -175,7 +184,7 @@ impl Queue {
         }
     }
 
-    /// Waits for jobs and runs them until [`close`](Self::close): the work of a thread of ours.
+    /// The loop of a dispatcher thread: waits for jobs and runs them until [`close`](Self::close).
     pub(super) fn run(&self) {
         loop {
             let mut state = self.state.lock();
@@ -186,25 +195,28 @@ impl Queue {
                 return;
             }
             drop(state);
-            // Nobody else dispatches it.
+            // It can't fail: only this thread dispatches the queue.
             _ = self.dispatch(usize::MAX);
         }
     }
 
-    /// Ends [`run`](Self::run) when nothing waits any more.
+    /// Ends [`run`](Self::run) once the queue is empty.
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
         self.changed.notify_all();
     }
 
-    /// Whether this thread is the one that runs the callbacks: it dispatches, or did so last.
+    /// Returns whether this thread is the one that runs the callbacks: the last one that
+    /// dispatched.
     pub(super) fn is_home(&self) -> bool {
         self.state.lock().home == Some(thread::current().id())
     }
 
-    /// Waits, and runs the questions of a handle meanwhile, until `done` says so. Whoever changes what `done` looks at calls
-    /// [`look_again`](Self::look_again). Ends at the deadline too.
+    /// Waits until `done` returns true or until the deadline, and meanwhile runs the questions of a
+    /// handle. A thread that changes the state that `done` reads must call
+    /// [`look_again`](Self::look_again) afterwards: it takes the lock, so the change can't fall
+    /// between the check of `done` and the wait (lost wakeup).
     pub(super) fn serve_questions(
         &self,
         owner: u64,
@@ -228,13 +240,14 @@ impl Queue {
         }
     }
 
-    /// Has whoever waits look again.
+    /// Wakes the waiting threads, so that they check their condition again.
     pub(super) fn look_again(&self) {
         let _state = self.state.lock();
         self.changed.notify_all();
     }
 
-    /// Runs all that waits of a handle which ends, here, behind the job of it that another thread runs.
+    /// Runs all queued jobs of a handle that is being closed, on this thread. First waits for a job
+    /// of the handle that another thread runs.
     pub(super) fn finish(&self, owner: u64) {
         let mut state = self.state.lock();
         loop {
@@ -259,7 +272,7 @@ impl Queue {
         }
     }
 
-    /// Waits until something waits to be dispatched, or until the deadline. Tells how much waits.
+    /// Waits until a job is queued or until the deadline. Returns the number of queued jobs.
     pub(super) fn wait(&self, deadline: Option<Instant>) -> Result<usize> {
         if let Some(bell) = &self.bell {
             let rung = bell.wait(deadline);
@@ -276,7 +289,7 @@ impl Queue {
         let now = notify.clone().filter(|_| !state.jobs.is_empty());
         let before = std::mem::replace(&mut state.notify, notify);
         drop(state);
-        // The host's `destroy` runs without a lock of ours.
+        // The host's `destroy` must run without a lock of this library.
         drop(before);
         if let Some(notify) = now {
             notify.ring();
@@ -317,7 +330,8 @@ mod loom_tests {
         move || _ = count.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// The end of a handle and a dispatch race: each callback runs once, and none when the end has come.
+    /// A finishing handle and a dispatch race: each callback runs once, and none after the handle
+    /// has finished.
     #[test]
     fn loom_a_callback_runs_once_and_not_after_the_end() {
         loom::model(|| {
@@ -336,7 +350,7 @@ mod loom_tests {
         });
     }
 
-    /// A thread of ours runs what is posted, and ends when it is told to.
+    /// A dispatcher thread runs all posted jobs, and ends when the queue is closed.
     #[test]
     fn loom_the_dispatcher_runs_all_and_ends() {
         loom::model(|| {

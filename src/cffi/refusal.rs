@@ -1,8 +1,9 @@
-//! Setters, and the first one that was refused.
+//! Settings objects, and how they remember the first setter that was refused.
 //!
-//! **Invariant:** what restricts never fails open. An object of settings or a definition remembers its first refused setter, and every
-//! function that takes the object fails with that reason. So a host may drop the status of a setter: what should have been narrower
-//! than it came to be is not used at all. A later setter does not take the refusal back.
+//! **Invariant:** restrictions never fail open. An options object or definition remembers its first
+//! refused setter, and every function that takes the object fails with that reason. So a host may
+//! ignore the status of a setter: an object that lacks an intended restriction is never used. A
+//! later setter does not clear the refusal.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
@@ -14,12 +15,12 @@ use super::status::{mcplink_status, mcplink_status_t};
 use super::text::missing;
 use crate::protocol::{LogLevel, LogRecord};
 
-/// The first refusal of an object, if there was one.
+/// The first refusal of an object, if any.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Refusal(OnceLock<Failure>);
 
 impl Refusal {
-    /// Fails if something was refused.
+    /// Fails if a setter was refused.
     pub(super) fn check(&self) -> Outcome<()> {
         match self.0.get() {
             Some(failure) => Err(failure.clone()),
@@ -27,34 +28,34 @@ impl Refusal {
         }
     }
 
-    /// Remembers a refusal, unless there was one before.
+    /// Remembers a refusal, unless an earlier one is remembered.
     fn remember(&self, failure: &Failure) {
         _ = self.0.set(failure.clone());
     }
 }
 
-/// An object that is changed by setters.
+/// An object that is configured by setters.
 pub(super) trait Settings {
-    /// What the parameter of its functions is called.
+    /// The name of the parameter for this object, for error texts.
     const NAME: &'static str;
-    /// Which part of the library tells the log of it.
+    /// The log target of the object.
     const TARGET: &'static str;
-    /// Its constructor, if that gives NULL for a bad argument.
+    /// The name of its C constructor, if that returns NULL for a bad argument.
     const CONSTRUCTOR: Option<&'static str> = None;
 
     fn refusal(&self) -> &Refusal;
 
-    /// Which of its kind it is, for people.
+    /// The name of this object among others of its type, for error texts.
     fn label(&self) -> Option<&str> {
         None
     }
 
-    /// The log that the host wants for what becomes of it; `None` for that of the process.
+    /// The log hook of the object; `None` for the process-wide one.
     fn log(&self) -> Option<Arc<Hook>> {
         None
     }
 
-    /// Does what a setter does to an object that C passes by a reference: remembers and logs a refusal.
+    /// Runs a setter on an object that C passes by reference. Remembers and logs a refusal.
     fn attempt(&self, setter: &str, change: impl FnOnce() -> Outcome<()>) -> Outcome {
         let done = caught(change).map_err(|failure| {
             let failure = failure.context(setter);
@@ -71,17 +72,18 @@ pub(super) trait Settings {
     }
 }
 
-/// Runs a setter: changes an object that C passes. `setter` is the name of the C function, with which the reason of a refusal begins.
+/// Runs a setter on an object that C passes. `setter` is the name of the C function, with which the
+/// error text of a refusal begins.
 ///
 /// # Safety
 ///
-/// `object` is NULL, or one of ours that lives and is used by this thread alone.
+/// `object` is NULL, or a live object of this library that only this thread uses.
 pub(super) unsafe fn set<T: Settings>(
     object: *mut T,
     setter: &str,
     change: impl FnOnce(&mut T) -> Outcome<()>,
 ) -> mcplink_status_t {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     let done = caught(|| change(unsafe { need_mut(object, T::NAME) }?));
     // SAFETY: as above; the change has ended.
     let outcome = match unsafe { object.as_ref() } {
@@ -96,13 +98,13 @@ pub(super) unsafe fn set<T: Settings>(
     plain(|| outcome)
 }
 
-/// An object that a function takes, and of which nothing was refused.
+/// Borrows a settings object that a function takes. Fails if one of its setters was refused.
 ///
 /// # Safety
 ///
-/// `object` is NULL, or one of ours that lives, and is not changed, as long as `'a`.
+/// `object` is NULL, or a live object of this library that is not changed for as long as `'a`.
 pub(super) unsafe fn taken<'a, T: Settings>(object: *const T, what: &str) -> Outcome<&'a T> {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     let object = unsafe { object.as_ref() }.ok_or_else(|| match T::CONSTRUCTOR {
         Some(constructor) => {
             missing(what).remark(format_args!("{constructor} gives NULL for a bad argument"))
@@ -113,7 +115,8 @@ pub(super) unsafe fn taken<'a, T: Settings>(object: *const T, what: &str) -> Out
     Ok(object)
 }
 
-/// Runs a constructor that gives NULL for a bad argument, which the log is told of: `constructor` is the name of the C function.
+/// Runs a constructor that returns NULL for a bad argument, and logs the error. `constructor` is
+/// the name of the C function.
 pub(super) fn constructed<T>(
     constructor: &str,
     target: &str,
@@ -125,7 +128,7 @@ pub(super) fn constructed<T>(
     })
 }
 
-/// A panic is a refusal too.
+/// Converts a panic into a refusal.
 fn caught<T>(body: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| Err(panicked()))
 }
@@ -138,7 +141,7 @@ fn tell(own: Option<Arc<Hook>>, target: &str, failure: &Failure) {
             target,
             text: &text,
         };
-        // It belongs to no handle.
+        // The record belongs to no handle.
         log::tell(own.as_ref(), 0, &record);
     });
 }

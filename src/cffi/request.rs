@@ -1,4 +1,4 @@
-//! What a handler is asked.
+//! Requests, as handlers of the host read them.
 
 use std::ffi::c_char;
 use std::sync::{Arc, OnceLock};
@@ -14,20 +14,21 @@ use crate::error::Error;
 use crate::schema::method;
 use crate::server::{Principal, Terms};
 
-/// A request that a handler of the host answers. It is readable as long as its responder: until the handler returns, or until the last
-/// mcplink_responder_free of one that was kept. Any thread may read it.
+/// A request that a handler of the host answers. It is valid as long as its responder: until the
+/// handler returns, or until the last mcplink_responder_free of a responder that was kept. Any
+/// thread may read it.
 pub struct mcplink_request_t {
     method: Text,
     name: Text,
-    /// Of an argument that is completed.
+    /// For a completion: the text typed so far.
     typed: Text,
-    /// As it came.
+    /// The params as received.
     params: Box<str>,
     tree: OnceLock<Option<Document>>,
-    /// Of a resource: the variables in its address.
+    /// For a resource: the variables of its URI template, as JSON.
     variables: Option<Box<str>>,
     variables_tree: OnceLock<Option<Document>>,
-    /// Where in the params the arguments are.
+    /// The path of the arguments in the params; `None` for the variables of a resource.
     arguments: Option<&'static [&'static str]>,
     session: u64,
     principal: Option<Text>,
@@ -40,7 +41,7 @@ pub struct mcplink_request_t {
 }
 
 impl mcplink_request_t {
-    /// A request by its method and the JSON text of its params.
+    /// Makes a request from its method and the JSON text of its params.
     pub(super) fn new(method: &str, params: &str) -> Self {
         Self {
             method: method.into(),
@@ -62,7 +63,8 @@ impl mcplink_request_t {
         }
     }
 
-    /// A request to a server, whose own methods come with what is known of their senders.
+    /// Makes the request of a call that the server dispatched. `None` for custom methods, whose
+    /// requests are made with [`from`](Self::from), and for requests to a client.
     pub(super) fn of(call: &Call) -> Option<Self> {
         let context = call.context()?;
         let mut request = Self::new(context.method(), context.params());
@@ -89,7 +91,7 @@ impl mcplink_request_t {
         Some(request.from(context.connection(), context.identity().cloned()))
     }
 
-    /// Says from which connection of a server it came, and on whose behalf.
+    /// Adds the connection of the server on which it came, and the principal.
     pub(super) fn from(mut self, connection: u64, identity: Option<Principal>) -> Self {
         self.session = connection + 1;
         self.principal = identity.as_ref().map(|who| who.name().into());
@@ -97,13 +99,13 @@ impl mcplink_request_t {
         self
     }
 
-    /// Why a handler could not be shown its arguments: JSON that no text or number can be made of, such as half of a character. Without this
-    /// they would seem to be left out.
+    /// Parses the arguments before the handler runs. Returns an error if they have no C
+    /// representation, such as a lone surrogate in a string; otherwise they would look missing.
     pub(super) fn fault(&self) -> Option<Error> {
         self.arguments?;
         match Document::parse(&self.params) {
             Ok(tree) => {
-                // Nobody else has looked yet.
+                // The tree is not set yet: the handler has not run.
                 _ = self.tree.set(Some(tree));
                 None
             }
@@ -111,7 +113,7 @@ impl mcplink_request_t {
         }
     }
 
-    /// Whether a model asks, which is told what is wrong with its arguments.
+    /// Returns whether it is a tool call, whose errors are shown to the model.
     pub(super) fn is_of_tool(&self) -> bool {
         self.method.as_str() == method::TOOLS_CALL
     }
@@ -131,7 +133,7 @@ impl mcplink_request_t {
         }
     }
 
-    /// What was granted, if that is known.
+    /// Returns the granted scopes, if they are known.
     fn scopes(&self) -> Option<&Text> {
         let granted = self.identity.as_ref()?.granted()?;
         Some(self.scopes.get_or_init(|| {
@@ -147,12 +149,13 @@ impl mcplink_request_t {
     }
 }
 
-/// A tree that is made when somebody looks at it.
+/// Returns a tree, which is parsed on first use.
 fn parsed(
     tree: &OnceLock<Option<Document>>,
     text: impl FnOnce() -> Option<String>,
 ) -> Option<&mcplink_json_t> {
-    // What came in a message is JSON; if it can't be shown, there is none.
+    // A message is valid JSON, but may contain a value that can't be represented. Then it has no
+    // tree.
     tree.get_or_init(|| Document::parse(&text()?).ok())
         .as_deref()
 }
@@ -161,77 +164,82 @@ fn written(value: &impl Serialize) -> Option<String> {
     serde_json::to_string(value).ok()
 }
 
-/// The arguments: those of a tool or prompt, the variables of a template in the address of a resource, what is known already of the other
-/// arguments in a completion, and the params of a method of one's own.
+/// Returns the arguments of the request. For a tool or prompt these are its arguments, for a
+/// resource the variables of its URI template. For a completion they are the known values of the
+/// other arguments, for a custom method its params.
 ///
-/// request: NULL for none.
-/// Returns: a node that is valid as long as the request; NULL when there are none. Threads: any. Since 0.1.
+/// request: NULL for NULL.
+/// Returns: a node that is valid as long as the request; NULL when there are none. Threads: any.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_args(
     request: *const mcplink_request_t,
 ) -> *const mcplink_json_t {
     value(std::ptr::null(), || {
-        // SAFETY: the header says that it is a request of ours.
+        // SAFETY: the header requires a request of this library.
         shown(unsafe { get(request) }.and_then(mcplink_request_t::arguments))
     })
 }
 
-/// All params of the request, as they came.
+/// Returns all params of the request, as received.
 ///
-/// request: NULL for none.
-/// Returns: a node that is valid as long as the request; NULL when they can't be shown, which is only so for resources: other requests are
-/// refused then, and no handler is run. Threads: any. Since 0.1.
+/// request: NULL for NULL.
+/// Returns: a node that is valid as long as the request. NULL when they have no C representation,
+/// which is only possible for resources: other requests are refused then, without running the
+/// handler. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_params(
     request: *const mcplink_request_t,
 ) -> *const mcplink_json_t {
     value(std::ptr::null(), || {
-        // SAFETY: the header says that it is a request of ours.
+        // SAFETY: the header requires a request of this library.
         shown(unsafe { get(request) }.and_then(mcplink_request_t::tree))
     })
 }
 
-/// What travels beside the params: their member "_meta".
+/// Returns the metadata of the request: the member "_meta" of its params.
 ///
-/// request: NULL for none.
-/// Returns: a node that is valid as long as the request; NULL when there is none. Threads: any. Since 0.1.
+/// request: NULL for NULL.
+/// Returns: a node that is valid as long as the request; NULL when the member is missing. Threads:
+/// any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_meta(
     request: *const mcplink_request_t,
 ) -> *const mcplink_json_t {
     value(std::ptr::null(), || {
-        // SAFETY: the header says that it is a request of ours.
+        // SAFETY: the header requires a request of this library.
         let tree = unsafe { get(request) }.and_then(mcplink_request_t::tree);
         shown(tree.and_then(|tree| tree.member("_meta")))
     })
 }
 
-/// What is asked for: the name of the tool or prompt, the address of the resource, the name of the argument that is completed.
+/// Returns the target of the request: the name of the tool or prompt, the URI of the resource, or
+/// the name of the completed argument.
 ///
 /// request: NULL for "".
 /// Returns: valid as long as the request; empty for other requests. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_name(request: *const mcplink_request_t) -> mcplink_str_t {
-    // SAFETY: the header says that it is a request of ours.
+    // SAFETY: the header requires a request of this library.
     view_or_empty(unsafe { get(request) }.map(|request| &request.name))
 }
 
-/// What is typed so far of the argument that is completed.
+/// Returns the text typed so far for the completed argument.
 ///
 /// request: NULL for "".
 /// Returns: valid as long as the request; empty for other requests. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_typed(request: *const mcplink_request_t) -> mcplink_str_t {
-    // SAFETY: the header says that it is a request of ours.
+    // SAFETY: the header requires a request of this library.
     view_or_empty(unsafe { get(request) }.map(|request| &request.typed))
 }
 
-/// The method, for example "tools/call".
+/// Returns the method, for example "tools/call".
 ///
 /// request: NULL for "".
 /// Returns: valid as long as the request. Threads: any. Since 0.1.
@@ -240,73 +248,80 @@ pub unsafe extern "C" fn mcplink_request_typed(request: *const mcplink_request_t
 pub unsafe extern "C" fn mcplink_request_method(
     request: *const mcplink_request_t,
 ) -> mcplink_str_t {
-    // SAFETY: the header says that it is a request of ours.
+    // SAFETY: the header requires a request of this library.
     view_or_empty(unsafe { get(request) }.map(|request| &request.method))
 }
 
-/// A number that tells the connection that a request came on from all others of the server, see mcplink_session_number. Over HTTP, all clients of
-/// revisions since 2026-07-28 share one.
+/// Returns a number that identifies the connection of the server on which the request came; see
+/// mcplink_session_number. Over HTTP, all clients of revisions since 2026-07-28 share one.
 ///
 /// request: NULL for 0.
 /// Returns: at least 1 on a server, 0 on a client. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_session(request: *const mcplink_request_t) -> u64 {
-    // SAFETY: the header says that it is a request of ours.
+    // SAFETY: the header requires a request of this library.
     unsafe { get(request) }.map_or(0, |request| request.session)
 }
 
-/// On whose behalf the client acts: over HTTP, what the host's check of the request said; elsewhere what the session was made with.
+/// Returns the authenticated principal on whose behalf the client acts. Over HTTP the host's check
+/// of the request sets it; elsewhere it is set when the session is made.
 ///
-/// request: NULL for none.
-/// Returns: valid as long as the request; empty when nobody knows. Threads: any. Since 0.1.
+/// request: NULL for empty text.
+/// Returns: valid as long as the request; empty when the principal is unknown. Threads: any. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_principal(
     request: *const mcplink_request_t,
 ) -> mcplink_str_t {
-    // SAFETY: the header says that it is a request of ours.
+    // SAFETY: the header requires a request of this library.
     view_or_empty(unsafe { get(request) }.and_then(|request| request.principal.as_ref()))
 }
 
-/// What was granted to the one on whose behalf the client acts, with what that implies: names of scopes, a blank between two.
+/// Returns the scopes that were granted to the principal, including implied scopes. A space
+/// separates two names.
 ///
-/// request: NULL for none.
-/// Returns: valid as long as the request; empty when nothing was granted, or nothing is known of scopes. Threads: any. Since 0.1.
+/// request: NULL for empty text.
+/// Returns: valid as long as the request; empty when no scope was granted, or the scopes are
+/// unknown. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_scopes(
     request: *const mcplink_request_t,
 ) -> mcplink_str_t {
-    // SAFETY: the header says that it is a request of ours.
+    // SAFETY: the header requires a request of this library.
     view_or_empty(unsafe { get(request) }.and_then(mcplink_request_t::scopes))
 }
 
-/// Whether a scope was granted to the one on whose behalf the client acts: to do more or less. To refuse, see mcplink_responder_need_scopes.
+/// Checks whether a scope was granted to the principal, for a handler that does more or less with
+/// it. To refuse the request, see mcplink_responder_need_scopes.
 ///
 /// request: NULL for false.
 /// scope: its name.
-/// Returns: true if so; false also when nothing is known of scopes. Threads: any. Since 0.1.
+/// Returns: true if it was granted; false also when the scopes are unknown. Threads: any. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_has_scope(
     request: *const mcplink_request_t,
     scope: *const c_char,
 ) -> bool {
-    // SAFETY: the header says that they are a request of ours and text that ends in NUL.
+    // SAFETY: the header requires a request of this library and text that ends in NUL.
     let (request, scope) = unsafe { (get(request), name(scope, "scope")) };
     let identity = request.and_then(|request| request.identity.as_ref());
     identity.is_some_and(|who| scope.is_ok_and(|scope| who.has_scope(scope)))
 }
 
-/// Until when what is known of the one on whose behalf the client acts is good: of an access token, when it expires.
+/// Returns when the authentication of the principal expires, for example the expiry of its access
+/// token.
 ///
 /// request: NULL for 0.
-/// Returns: seconds since 1970-01-01 UTC; 0 when there is no such time. Threads: any. Since 0.1.
+/// Returns: seconds since 1970-01-01 UTC; 0 when no expiry is known. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_expiry(request: *const mcplink_request_t) -> i64 {
-    // SAFETY: the header says that it is a request of ours.
+    // SAFETY: the header requires a request of this library.
     let identity = unsafe { get(request) }.and_then(|request| request.identity.as_ref());
     let when = identity.and_then(Principal::expiry);
     let since = when.and_then(|when| when.duration_since(UNIX_EPOCH).ok());
@@ -315,30 +330,33 @@ pub unsafe extern "C" fn mcplink_request_expiry(request: *const mcplink_request_
     })
 }
 
-/// In which revision of the protocol the client asks, for example "2026-07-28".
+/// Returns the protocol revision of the request, for example "2026-07-28".
 ///
-/// request: NULL for none.
-/// Returns: valid as long as the request; empty for methods of one's own, and on a client. Threads: any. Since 0.1.
+/// request: NULL for empty text.
+/// Returns: valid as long as the request; empty for custom methods, and on a client. Threads: any.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_revision(
     request: *const mcplink_request_t,
 ) -> mcplink_str_t {
-    // SAFETY: the header says that it is a request of ours.
+    // SAFETY: the header requires a request of this library.
     view_or_empty(unsafe { get(request) }.and_then(mcplink_request_t::revision))
 }
 
-/// Who the client says it is, with "name" and "version": for showing and logging, not for decisions.
+/// Returns the self-reported "name" and "version" of the client. For display and logging only: it
+/// is not authenticated.
 ///
-/// request: NULL for none.
-/// Returns: a node that is valid as long as the request; NULL when it did not say. Threads: any. Since 0.1.
+/// request: NULL for NULL.
+/// Returns: a node that is valid as long as the request; NULL when the client did not send it.
+/// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_client_info(
     request: *const mcplink_request_t,
 ) -> *const mcplink_json_t {
     value(std::ptr::null(), || {
-        // SAFETY: the header says that it is a request of ours.
+        // SAFETY: the header requires a request of this library.
         let request = unsafe { get(request) };
         shown(request.and_then(|request| {
             let info = request.terms.as_ref()?.client_info.as_ref()?;
@@ -347,17 +365,18 @@ pub unsafe extern "C" fn mcplink_request_client_info(
     })
 }
 
-/// What the client can do, for example "elicitation".
+/// Returns the capabilities that the client declared, for example "elicitation".
 ///
-/// request: NULL for none.
-/// Returns: a node that is valid as long as the request; NULL for methods of one's own, and on a client. Threads: any. Since 0.1.
+/// request: NULL for NULL.
+/// Returns: a node that is valid as long as the request; NULL for custom methods, and on a client.
+/// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_capabilities(
     request: *const mcplink_request_t,
 ) -> *const mcplink_json_t {
     value(std::ptr::null(), || {
-        // SAFETY: the header says that it is a request of ours.
+        // SAFETY: the header requires a request of this library.
         let request = unsafe { get(request) };
         shown(request.and_then(|request| {
             let terms = request.terms.as_ref()?;

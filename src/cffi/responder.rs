@@ -1,7 +1,10 @@
-//! The right to answer a request: what a handler can do before it answers, and how it keeps the request.
+//! Responders: the right to answer a request, exactly once. Also the functions that a handler calls
+//! before it answers.
 //!
-//! **Invariant:** no lock is held while code of the host may run, which a message that is sent may bring about (a transport of the host, a log
-//! hook). So the call is shared by those who look at it, and an answer that comes meanwhile leaves with the last of them.
+//! **Invariant:** no lock is held while code of the host may run. Sending a message may run it: a
+//! transport of the host, or a log hook. So threads that use the call hold a reference to it,
+//! without the lock. An answer that is given meanwhile is sent by the thread that drops the last
+//! reference.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -27,28 +30,32 @@ use crate::sync::Mutex;
 
 /// The right to answer one request, exactly once, from any thread.
 ///
-/// A handler borrows it until it returns; to answer later, keep it with mcplink_responder_keep. A request that is neither answered nor kept
-/// when its handler returns is answered with an internal error, unless the handler has asked the client something.
+/// A handler borrows it until it returns. To answer later, keep it with mcplink_responder_keep.
+/// When the handler returns without answering or keeping it, the request is answered with an
+/// internal error, unless the handler requested input from the client.
 pub struct mcplink_responder_t {
     request: mcplink_request_t,
-    /// The handle whose callback the handler is.
+    /// The number of the handle that the handler belongs to.
     owner: u64,
-    /// Where the host wants its callbacks, if it dispatches a pump.
+    /// The callback executor, if the host dispatches a pump.
     pump: Option<Arc<Stage>>,
     process: Process,
     cancel: CancelToken,
     slot: Mutex<Slot>,
-    /// Answers and memories that were shown.
+    /// Values that were returned to the host, which stay valid as long as the responder.
     shown: Mutex<Vec<Shown>>,
     on_cancel: Mutex<Option<OnTrigger>>,
 }
 
 struct Slot {
-    /// There until it is answered.
+    /// The call, until it is answered.
     call: Option<Arc<Call>>,
-    /// What the last of those who look at the call does with it.
+    /// Sends an answer that was given while other threads used the call.
+    ///
+    /// Invariant: every thread drops its reference to the call under the slot lock. So exactly one
+    /// thread is the last, and it runs this. Otherwise the answer could be lost or sent twice.
     answer: Option<Box<dyn FnOnce(Call) + Send>>,
-    /// Why the answer did not reach anybody, for those who try again.
+    /// Why the answer could not be delivered, for a second attempt to answer.
     lost: Option<ErrorKind>,
 }
 
@@ -59,7 +66,7 @@ struct Shown {
 }
 
 impl mcplink_responder_t {
-    /// The right to answer a call of a handler that belongs to the handle with this number.
+    /// Makes the responder of a call, for a handler that belongs to the handle with this number.
     pub(super) fn new(
         request: mcplink_request_t,
         call: Call,
@@ -82,7 +89,7 @@ impl mcplink_responder_t {
         })
     }
 
-    /// The right to answer what a server asks a client.
+    /// Makes the responder of a request from a server to a client.
     pub(super) fn of_question(
         method: &str,
         params: &str,
@@ -98,10 +105,11 @@ impl mcplink_responder_t {
         self.cancel.is_triggered()
     }
 
-    /// Runs a handler of the host. What it neither answers nor keeps is answered when it returns.
+    /// Runs a handler of the host. A request that it neither answers nor keeps is answered when it
+    /// returns.
     pub(super) fn run(self: Arc<Self>, handler: impl FnOnce(*const mcplink_request_t, *mut Self)) {
         if let Some(fault) = self.request.fault() {
-            // It fails when nobody waits any more.
+            // It fails if the peer no longer waits, which is no problem here.
             _ = self.answer(match self.request.is_of_tool() {
                 true => Answer::ToolError(format!("invalid arguments: {fault}")),
                 false => Answer::Error(RpcError::new(ErrorCode::INVALID_PARAMS, fault.to_string())),
@@ -109,11 +117,13 @@ impl mcplink_responder_t {
             return;
         }
         let responder = Arc::as_ptr(&self).cast_mut();
-        // An exception of another language does not come this far, and a panic of a handler in Rust leaves the call unanswered.
+        // A foreign exception ends the process in `call_back`. A panic of a handler in Rust leaves
+        // the call unanswered, so it is answered with an internal error when it is dropped.
         _ = call_back(self.owner, || handler(&raw const self.request, responder));
     }
 
-    /// Looks at the call, if it is not answered yet.
+    /// Calls `look` with the call, unless the request is answered. Afterwards sends an answer that
+    /// was given meanwhile, if this was the last reference.
     pub(super) fn look<R>(&self, look: impl FnOnce(&Call) -> R) -> Outcome<R> {
         self.process.check()?;
         let slot = self.slot.lock();
@@ -133,7 +143,7 @@ impl mcplink_responder_t {
         Ok(seen)
     }
 
-    /// Tells the client something about the call before it is answered.
+    /// Sends the client a message about the call, unless the request is answered.
     fn tell(&self, tell: impl FnOnce(&Context)) -> Outcome {
         let told = self.look(|call| {
             let context = call.context()?;
@@ -143,7 +153,7 @@ impl mcplink_responder_t {
         Ok(mcplink_status::MCPLINK_OK)
     }
 
-    /// Answers. What can't be the answer leaves the request unanswered.
+    /// Answers the request. If the answer is invalid, the request stays unanswered.
     pub(super) fn answer(&self, answer: Answer) -> Outcome {
         let fitted = self.look(|call| {
             let fitted = call.fit(answer);
@@ -166,7 +176,8 @@ impl mcplink_responder_t {
                 given?;
             }
             Err(shared) => {
-                // Nobody is left to be told that it came too late.
+                // The answer is sent later, by the thread that drops the last reference; a failure
+                // can't be returned there.
                 slot.answer = Some(Box::new(move |call| _ = call.give(fitted)));
                 drop(shared);
             }
@@ -174,10 +185,11 @@ impl mcplink_responder_t {
         Ok(mcplink_status::MCPLINK_OK)
     }
 
-    /// What a request needs could not be asked for: it is answered with an error, so that no answer goes out unchecked.
+    /// Answers the request with an error because its scopes could not be checked: it fails closed.
+    /// Returns the failure for the host.
     fn close_door(&self, failure: Failure) -> Failure {
         let failure = failure.context("mcplink_responder_need_scopes");
-        // It fails when the request has been answered, which is the better reason to give.
+        // If the request is answered already, that is the better error to return.
         let told = self.look(|call| {
             if let Some(context) = call.context() {
                 context.tell_host(LogLevel::Warning, || failure.to_string());
@@ -188,7 +200,7 @@ impl mcplink_responder_t {
         closed.err().unwrap_or(failure)
     }
 
-    /// Shows a value, which stays as long as the responder.
+    /// Returns a value as a node that is valid as long as the responder.
     fn show(&self, key: &str, json: &str) -> Result<*const mcplink_json_t> {
         let mut all = self.shown.lock();
         if let Some(known) = all.iter().find(|it| it.key == key && it.json == json) {
@@ -220,38 +232,42 @@ pub(super) fn unsupported() -> Failure {
     Error::new(ErrorKind::Unsupported, text).into()
 }
 
-/// Keeps the request beyond the end of its handler, to be answered later. It occupies no thread.
+/// Keeps a responder, so that the request can be answered after its handler has returned. No thread
+/// waits meanwhile.
 ///
 /// responder: NULL for NULL.
-/// Returns: the same responder, which is the caller's to free now, once for each mcplink_responder_keep; it may outlive the server or
+/// Returns: the same responder. The caller owns a reference now and frees it with
+/// mcplink_responder_free, once for each mcplink_responder_keep. It may outlive the server or
 /// client. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_keep(
     responder: *mut mcplink_responder_t,
 ) -> *mut mcplink_responder_t {
-    // SAFETY: the header says that it is a responder of ours, which lives; it came from an `Arc`.
+    // SAFETY: the header requires a responder of this library, which is live; it came from an
+    // `Arc`.
     unsafe { keep(responder) }
 }
 
-/// Lets go of a responder that was kept. The last one to go answers an unanswered request: with an internal error, or with what was asked.
-/// In a fork of the process that kept it this does nothing. See MCPLINK_E_FORKED.
+/// Releases a responder that was kept. If the request is unanswered, releasing the last reference
+/// answers it: with the input requests of the handler, or else with an internal error. In a forked
+/// process it does nothing; see MCPLINK_E_FORKED.
 ///
-/// responder: NULL is fine; never one that was not kept. Threads: any. Since 0.1.
+/// responder: the responder; may be NULL. Never one that was not kept. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_free(responder: *mut mcplink_responder_t) {
-    // SAFETY: the header says that it was kept, and is let go of once.
+    // SAFETY: the header requires that it was kept, and is released once for each time.
     unsafe {
         if get(responder).is_some_and(|responder| responder.process.is_foreign()) {
-            // It is the other process that answers.
+            // The parent process answers the request.
             return;
         }
         let_go(responder);
     }
 }
 
-/// The request that a responder answers.
+/// Returns the request that a responder answers.
 ///
 /// responder: NULL for NULL.
 /// Returns: valid as long as the responder. Threads: any. Since 0.1.
@@ -260,11 +276,12 @@ pub unsafe extern "C" fn mcplink_responder_free(responder: *mut mcplink_responde
 pub unsafe extern "C" fn mcplink_responder_request(
     responder: *const mcplink_responder_t,
 ) -> *const mcplink_request_t {
-    // SAFETY: the header says that it is a responder of ours.
+    // SAFETY: the header requires a responder of this library.
     unsafe { get(responder) }.map_or(std::ptr::null(), |responder| &raw const responder.request)
 }
 
-/// Whether nobody waits for the answer any more: the peer cancelled the request, or has gone. Cheap: poll it in long work.
+/// Checks whether the request was cancelled, or the peer has gone. It is cheap: poll it in long
+/// work.
 ///
 /// responder: NULL for false.
 /// Returns: true if so; the handler should return then. Threads: any. Blocks: no. Since 0.1.
@@ -274,20 +291,22 @@ pub unsafe extern "C" fn mcplink_responder_is_cancelled(
     responder: *const mcplink_responder_t,
 ) -> bool {
     value(false, || {
-        // SAFETY: the header says that it is a responder of ours.
+        // SAFETY: the header requires a responder of this library.
         unsafe { get(responder) }.is_some_and(mcplink_responder_t::is_cancelled)
     })
 }
 
-/// Is told that nobody waits for an answer any more.
+/// Called when a request is cancelled, or its peer has gone.
 pub type mcplink_cancelled_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_void)>;
 
-/// Has a function called, once, when the peer cancels the request or goes.
+/// Sets a function that is called once when the peer cancels the request or goes.
 ///
 /// responder: the responder.
-/// callback: called at once, on this thread, if it is so already; otherwise where the pump is dispatched or, without one, on a thread of the
-/// library, where it should be quick. It may still run while the request is being answered. NULL for none.
-/// user, destroy: passed to callback, and ended after it, when another function is set, or with the responder.
+/// callback: called at once, on this thread, if the request is cancelled already. Otherwise it runs
+/// where the pump is dispatched or, without a pump, on a thread of the library, where it should be
+/// quick. It may run while the request is being answered. NULL removes it.
+/// user, destroy: passed to callback; destroy runs after the callback, when another function is
+/// set, or when the responder is freed.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -299,7 +318,7 @@ pub unsafe extern "C" fn mcplink_responder_on_cancel(
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
     plain(|| {
-        // SAFETY: the header says that it is a responder of ours.
+        // SAFETY: the header requires a responder of this library.
         let responder = unsafe { need(responder, "responder") }?;
         responder.process.check()?;
         let before = responder.on_cancel.lock().take();
@@ -309,7 +328,7 @@ pub unsafe extern "C" fn mcplink_responder_on_cancel(
         };
         let owner = responder.owner;
         let tell = move || {
-            // SAFETY: the header says what it is given.
+            // SAFETY: the header requires valid arguments.
             _ = call_back(owner, || unsafe { callback(user.ptr()) });
         };
         if responder.is_cancelled() {
@@ -331,15 +350,17 @@ pub unsafe extern "C" fn mcplink_responder_on_cancel(
     })
 }
 
-/// Tells the client how far the call is, if it wants to know.
+/// Sends the client a progress notification, if it requested progress.
 ///
 /// responder: the responder.
-/// done: has to grow from call to call. Of a flood only some are sent, the last one always.
-/// total: what done will be at the end; 0 when that is not known.
+/// done: the progress so far; it must increase from call to call. If calls come too fast, some are
+/// skipped, but never the last one.
+/// total: the value of done at the end; 0 when it is unknown.
 /// message: for people; NULL for none.
-/// Returns: MCPLINK_OK, also when the client does not want to know; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when nobody waits for the answer any
-/// more; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for methods of one's own, and on a client. Threads: any. Blocks: only while a
-/// client does not read. Since 0.1.
+/// Returns: MCPLINK_OK, also when the client did not request progress; MCPLINK_E_CANCELLED or
+/// MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after the
+/// answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client. Threads: any. Blocks: only
+/// while a client does not read. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_progress(
@@ -349,7 +370,7 @@ pub unsafe extern "C" fn mcplink_responder_progress(
     message: *const c_char,
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the header says that they are a responder of ours and text that ends in NUL.
+        // SAFETY: the header requires a responder of this library and text that ends in NUL.
         let (responder, message) =
             unsafe { (need(responder, "responder")?, optional(message, "message")?) };
         if !done.is_finite() || !total.is_finite() {
@@ -361,7 +382,7 @@ pub unsafe extern "C" fn mcplink_responder_progress(
     })
 }
 
-/// How severe a log message is, after RFC 5424.
+/// The severity of a log message, after RFC 5424.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(dead_code, reason = "constants of C")]
@@ -384,7 +405,7 @@ pub enum mcplink_log_level {
     MCPLINK_LOG_EMERGENCY = 7,
 }
 
-/// The level of a number that C passes.
+/// Returns the log level for a number that C passes.
 pub(super) fn level_of(level: i32) -> Result<LoggingLevel> {
     use mcplink_log_level as Level;
     let known = [
@@ -404,18 +425,21 @@ pub(super) fn level_of(level: i32) -> Result<LoggingLevel> {
     })
 }
 
-/// Refuses a request unless scopes were granted to the one on whose behalf the client acts: for a handler that finds out what it needs only when
-/// it runs. What is known beforehand is said with mcplink_server_require_scopes.
+/// Refuses the request unless the principal has these scopes. For a handler that learns only at run
+/// time which scopes it needs. Scopes that are known beforehand are set with
+/// mcplink_server_require_scopes.
 ///
-/// Where nothing is known of scopes nothing is refused, except over HTTP, where that is to have none. Ask before anything else: over HTTP the
-/// client is told with status 403, which has gone when something was said.
+/// If the scopes of the principal are unknown, the request is not refused, except over HTTP, where
+/// unknown means none. Call it before sending anything: over HTTP the refusal is status 403, which
+/// is not possible once the response has begun.
 ///
 /// responder: the responder.
-/// scopes: all that are needed, a blank between two.
-/// Returns: MCPLINK_OK when they were granted; MCPLINK_E_AUTH when not: the request was answered with that, so return. MCPLINK_E_INVALID when
-/// scopes names none and MCPLINK_E_UNSUPPORTED for methods of one's own and on a client: the request was answered with an internal error.
-/// MCPLINK_E_STATE after the answer. Threads: any. Blocks: only while a client
-/// does not read. Since 0.1.
+/// scopes: all required scopes, separated by spaces.
+/// Returns: MCPLINK_OK when they were granted. MCPLINK_E_AUTH when not: the request was answered
+/// with the refusal, so return. MCPLINK_E_INVALID when scopes names none, and MCPLINK_E_UNSUPPORTED
+/// for custom methods and on a client: the request was answered with an internal error.
+/// MCPLINK_E_STATE after the answer. Threads: any. Blocks: only while a client does not read. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_need_scopes(
@@ -423,9 +447,9 @@ pub unsafe extern "C" fn mcplink_responder_need_scopes(
     scopes: *const c_char,
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the header says that it is a responder of ours.
+        // SAFETY: the header requires a responder of this library.
         let responder = unsafe { need(responder, "responder") }?;
-        // SAFETY: the header says that it is text that ends in NUL.
+        // SAFETY: the header requires text that ends in NUL.
         let granted = unsafe { filled(scopes, "scopes") }
             .map_err(Failure::from)
             .and_then(|scopes| {
@@ -445,14 +469,17 @@ pub unsafe extern "C" fn mcplink_responder_need_scopes(
     })
 }
 
-/// Sends the client a log message that belongs to the call, if the server was made with logging and the client wants such messages.
+/// Sends the client a log message that belongs to the call. It is sent if logging is enabled on the
+/// server and the client requested messages of this level.
 ///
 /// responder: the responder.
 /// level: one of enum mcplink_log_level.
-/// text, len: the message; MCPLINK_NUL measures it. Nothing that the client must not know.
-/// Returns: MCPLINK_OK, also when the client does not want it; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when nobody waits for the answer any more;
-/// MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for methods of one's own, and on a client. Threads: any. Blocks: only while a client
-/// does not read. Since 0.1.
+/// text, len: the message; MCPLINK_NUL measures it. It must not contain secrets that the client
+/// must not know.
+/// Returns: MCPLINK_OK, also when the client does not want it; MCPLINK_E_CANCELLED or
+/// MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after the
+/// answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client. Threads: any. Blocks: only
+/// while a client does not read. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_log(
@@ -462,7 +489,7 @@ pub unsafe extern "C" fn mcplink_responder_log(
     len: usize,
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the header says that they are a responder of ours and text with its length.
+        // SAFETY: the header requires a responder of this library and text with its length.
         let (responder, text) =
             unsafe { (need(responder, "responder")?, payload(text, len, "text")?) };
         let level = level_of(level)?;
@@ -470,19 +497,23 @@ pub unsafe extern "C" fn mcplink_responder_log(
     })
 }
 
-/// Asks the client something: its user (elicitation/create), its model (sampling/createMessage), or for its roots (roots/list).
+/// Requests input from the client: from its user (elicitation/create), its model
+/// (sampling/createMessage), or its roots (roots/list).
 ///
-/// A handler that asks is run again from its start when the answers are there, and finds them: what it does before its last question is done
-/// once a round. To ask several questions in one round, ask them all before returning.
+/// When the answers arrive, the handler is run again from its start, and this function returns
+/// them. So the code before the last request runs once in each round. To request several inputs in
+/// one round, request them all before returning.
 ///
 /// responder: the responder, of a call of a tool, resource or prompt.
-/// key: names the question among those of the call.
+/// key: identifies this input request within the call.
 /// method: the method, for example "elicitation/create".
 /// params, len: its params as JSON; MCPLINK_NUL measures them. NULL for none.
-/// answer: receives the result of the question, valid as long as the responder; NULL while there is none. NULL is fine.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK with the answer; MCPLINK_PENDING when it is not there yet: return without answering. MCPLINK_E_PEER when the client
-/// refused to answer, MCPLINK_E_INVALID for a question that must not be asked, MCPLINK_E_STATE after the answer. Threads: any. Blocks: no. Since 0.1.
+/// answer: receives the client's result, valid as long as the responder; NULL while it is pending.
+/// May be NULL.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK with the answer; MCPLINK_PENDING when it has not arrived: return without
+/// answering. MCPLINK_E_PEER when the client refused, MCPLINK_E_INVALID for an invalid input
+/// request, MCPLINK_E_STATE after the answer. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_ask(
@@ -494,7 +525,8 @@ pub unsafe extern "C" fn mcplink_responder_ask(
     answer: *mut *const mcplink_json_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are: text with its length, places that can be written to, a responder of ours.
+    // SAFETY: the header requires valid arguments: text with its length, places that can be written
+    // to, a responder of this library.
     unsafe {
         ffi(err, || {
             if !answer.is_null() {
@@ -543,12 +575,15 @@ pub(super) fn refused(error: &AskError, method: &str) -> Failure {
     Failure::from(failure).of(method)
 }
 
-/// Remembers a value for the times that the handler is run again, so that what must happen once does: a payment, an id that was made up.
+/// Stores a value for later runs of the handler, so that a side effect happens only once: a
+/// payment, or a generated id.
 ///
 /// responder: the responder, of a call of a tool, resource or prompt.
 /// key: names the value.
-/// json, len: the value; MCPLINK_NUL measures it. It may travel by the client, sealed.
-/// Returns: MCPLINK_OK, MCPLINK_E_INVALID when it is not JSON, MCPLINK_E_STATE after the answer. Threads: any. Blocks: no. Since 0.1.
+/// json, len: the value; MCPLINK_NUL measures it. It may be sent through the client, encrypted and
+/// authenticated.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID when it is not JSON, MCPLINK_E_STATE after the answer.
+/// Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_remember(
@@ -558,7 +593,8 @@ pub unsafe extern "C" fn mcplink_responder_remember(
     len: usize,
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the header says that they are a responder of ours, text that ends in NUL, and text with its length.
+        // SAFETY: the header requires a responder of this library, text that ends in NUL, and
+        // text with its length.
         let (responder, key, json) = unsafe {
             let responder = need(responder, "responder")?;
             (
@@ -575,12 +611,13 @@ pub unsafe extern "C" fn mcplink_responder_remember(
     })
 }
 
-/// What was remembered, in this run of the handler or an earlier one.
+/// Returns a value that mcplink_responder_remember stored, in this run of the handler or an earlier
+/// one.
 ///
 /// responder: the responder.
 /// key: names the value.
-/// Returns: valid as long as the responder; NULL when nothing was remembered under this key, and after the answer. Threads: any. Blocks: no.
-/// Since 0.1.
+/// Returns: valid as long as the responder; NULL when no value is stored under this key, and after
+/// the answer. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_recall(
@@ -588,7 +625,7 @@ pub unsafe extern "C" fn mcplink_responder_recall(
     key: *const c_char,
 ) -> *const mcplink_json_t {
     value(std::ptr::null(), || {
-        // SAFETY: the header says that they are a responder of ours and text that ends in NUL.
+        // SAFETY: the header requires a responder of this library and text that ends in NUL.
         let (responder, key) = unsafe { (get(responder), name(key, "key")) };
         let (Some(responder), Ok(key)) = (responder, key) else {
             return std::ptr::null();
@@ -599,7 +636,7 @@ pub unsafe extern "C" fn mcplink_responder_recall(
         });
         let value = remembered.ok().flatten();
         value.map_or(std::ptr::null(), |value| {
-            // What was taken in as JSON can be shown, unless it is nested too deep.
+            // Stored JSON can be parsed again, unless it is nested too deep.
             responder.show(key, value.get()).unwrap_or(std::ptr::null())
         })
     })

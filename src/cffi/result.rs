@@ -1,4 +1,4 @@
-//! What a call came to.
+//! Results of calls, as C reads them.
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -18,62 +18,63 @@ use crate::schema::{
     tree,
 };
 
-/// What a call came to: the result of a request. The caller's to free.
+/// The result of a call. The caller owns it and frees it with mcplink_result_free.
 ///
-/// It does not change, so that many threads may read it at once; what its functions show is valid as long as it.
+/// A result is immutable, so many threads may read it at once. Views and nodes of it are valid as
+/// long as the result.
 pub struct mcplink_result_t {
     raw: Raw,
     is_tool_error: bool,
-    /// What it has to be.
+    /// The expected shape of the result.
     model: Model,
-    /// Made when it is asked for.
+    /// The parsed result, made on first use.
     tree: OnceLock<Option<Document>>,
-    /// What is not as it has to be, as JSON; made when it is asked for.
+    /// The parts that violate the specification, as JSON; made on first use.
     misfits: OnceLock<Option<Document>>,
-    /// All texts, made when they are asked for and there are several.
+    /// All text blocks joined; made on first use, if there are several.
     text: OnceLock<Text>,
-    /// Of each content block, as far as it was asked for.
+    /// The decoded bytes of each content block, made on first use.
     bytes: OnceLock<Vec<Decoded>>,
 }
 
-/// What a content block is.
+/// The kind of a content block.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_content_kind {
-    /// There is no such block.
+    /// No such block.
     MCPLINK_CONTENT_NONE = 0,
     /// Text, in the member "text".
     MCPLINK_CONTENT_TEXT = 1,
     /// An image: see mcplink_result_content_bytes and the member "mimeType".
     MCPLINK_CONTENT_IMAGE = 2,
-    /// Sound: as an image.
+    /// Audio: to be read like an image.
     MCPLINK_CONTENT_AUDIO = 3,
-    /// A link to a resource, in the member "uri".
+    /// A resource link, in the member "uri".
     MCPLINK_CONTENT_RESOURCE_LINK = 4,
-    /// A resource, in the member "resource".
+    /// An embedded resource, in the member "resource".
     MCPLINK_CONTENT_RESOURCE = 5,
-    /// What a resource that was read holds, as bytes.
+    /// The binary contents of a resource that was read.
     MCPLINK_CONTENT_BLOB = 6,
-    /// Something that this library does not know: look at the member "type".
+    /// A kind that this library does not know: see the member "type".
     MCPLINK_CONTENT_OTHER = 7,
 }
 
 use mcplink_content_kind as Kind;
 
-/// What a result has to be.
+/// The expected shape of a result.
 enum Model {
-    /// Anything.
+    /// Unchecked.
     Any,
-    /// The result of this method.
+    /// The result type of this method.
     Of(&'static str),
-    /// A list, of which this was left out.
+    /// A list, with the entries that were left out.
     List(Vec<Misfit>),
 }
 
-/// The bytes of a content block, if it has any that can be read.
+/// The decoded bytes of a content block; `None` if it has none or they are invalid.
 type Decoded = OnceLock<Option<Box<[u8]>>>;
 
-/// A result in the message that brought it, a NUL behind it.
+/// A result, stored inside the message that contained it, with a terminating NUL.
 struct Raw {
     message: String,
     span: Range<usize>,
@@ -92,7 +93,7 @@ impl Raw {
 impl From<RawResult> for Raw {
     fn from(result: RawResult) -> Self {
         let (mut message, span) = result.into_parts();
-        // What comes behind the result is not needed any more.
+        // The rest of the message is not needed any more.
         message.truncate(span.end);
         message.push('\0');
         Self { message, span }
@@ -100,12 +101,12 @@ impl From<RawResult> for Raw {
 }
 
 impl mcplink_result_t {
-    /// The result of a request.
+    /// Makes the result of a request, without checks.
     pub(super) fn new(raw: RawResult) -> Arc<Self> {
         Self::with(raw.into(), Model::Any, OnceLock::new(), false)
     }
 
-    /// The result of a request of ours that has nothing to give back.
+    /// Makes an empty result, for a request that returns nothing.
     pub(super) fn empty() -> Arc<Self> {
         Self::new(RawResult::alone("{}"))
     }
@@ -127,16 +128,17 @@ impl mcplink_result_t {
         })
     }
 
-    /// The same, read at once.
+    /// Makes the result of a method, and parses it at once.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Protocol`] when no text or number can be made of something in it, such as half of a character. It would seem to be empty.
+    /// [`ErrorKind::Protocol`] when a value has no C representation, such as a lone surrogate in a
+    /// string. Otherwise it would look empty.
     pub(super) fn read(method: &'static str, raw: RawResult) -> Result<Arc<Self>> {
         Self::read_as(method, Model::Of(method), raw)
     }
 
-    /// The same for a list, of which this was left out.
+    /// Makes the result of a list, with the entries that were left out, and parses it at once.
     pub(super) fn of_list(
         method: &'static str,
         raw: RawResult,
@@ -166,7 +168,8 @@ impl mcplink_result_t {
 
     fn tree(&self) -> Option<&mcplink_json_t> {
         let tree = self.tree.get_or_init(|| {
-            // Of any request: what came over a connection is JSON; if it can't be shown, there is none.
+            // A result of `mcplink_client_request` is valid JSON, but may contain a value that
+            // can't be represented. Then it has no tree.
             Document::parse(self.raw.as_str()).ok()
         });
         tree.as_deref()
@@ -189,7 +192,8 @@ impl mcplink_result_t {
         self.tree()?.member(key)
     }
 
-    /// The blocks of a tool's result, the contents of a resource, or the messages of a prompt.
+    /// Returns the array of a tool's content, a resource's contents, or a prompt's messages. The
+    /// flag is true for messages.
     fn blocks(&self) -> Option<(&mcplink_json_t, bool)> {
         let is_list = |node: &&mcplink_json_t| node.is_array();
         let plain = self.member("content").filter(is_list);
@@ -247,7 +251,7 @@ impl mcplink_result_t {
                 .or_else(|| block.member("blob"))
                 .or_else(|| resource?.member("blob"));
             let mut bytes = base64::decode_text(data?.as_str()?).ok()?;
-            // As a courtesy, like behind text.
+            // A terminating NUL as a courtesy, as for text.
             bytes.push(0);
             Some(bytes.into())
         });
@@ -256,7 +260,8 @@ impl mcplink_result_t {
     }
 }
 
-/// What in the result of a method is not what it has to be. When the result as a whole is none, that is its only misfit.
+/// Returns the parts of a result that violate the specification. If the result as a whole does,
+/// that is the only entry.
 fn misfits_in(method: &str, text: &str) -> Vec<Misfit> {
     fn of<T: DeserializeOwned>(text: &str) -> Vec<Misfit> {
         match tree::read_entries::<T>(text) {
@@ -298,119 +303,125 @@ fn kind_of(block: Option<&mcplink_json_t>) -> Kind {
     }
 }
 
-/// Frees a result. All that was shown of it ends here.
+/// Frees a result. All its views and nodes are invalid afterwards.
 ///
-/// result: NULL is fine. Never one that a callback was given. Since 0.1.
+/// result: the result; may be NULL. Never one that was passed to a callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_free(result: *mut mcplink_result_t) {
-    // SAFETY: the header says that it is a result of ours, freed once.
+    // SAFETY: the header requires a result of this library, freed once.
     unsafe { let_go(result) }
 }
 
-/// The result as a JSON value.
+/// Returns the result as a JSON value.
 ///
-/// result: NULL for none.
-/// Returns: a node that is valid as long as the result; NULL for none, and for one of mcplink_client_request that holds what no text or number
-/// can be made of, such as half of a character. Other calls fail with MCPLINK_E_PROTOCOL then. Threads: any. Since 0.1.
+/// result: NULL for NULL.
+/// Returns: a node that is valid as long as the result. NULL for a result of mcplink_client_request
+/// that contains text or a number without a C representation, such as a lone surrogate; other calls
+/// fail with MCPLINK_E_PROTOCOL then. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_json(
     result: *const mcplink_result_t,
 ) -> *const mcplink_json_t {
-    // SAFETY: the header says that it is a result of ours.
+    // SAFETY: the header requires a result of this library.
     value(std::ptr::null(), || unsafe {
         shown(get(result).and_then(mcplink_result_t::tree))
     })
 }
 
-/// The result as JSON text, as it was received; of a list that came in pages, all of it.
+/// Returns the result as the JSON text that was received. For a list, the text contains all its
+/// pages.
 ///
-/// result: NULL for none.
+/// result: NULL for empty text.
 /// Returns: valid as long as the result. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_raw(result: *const mcplink_result_t) -> mcplink_str_t {
-    // SAFETY: the header says that it is a result of ours.
+    // SAFETY: the header requires a result of this library.
     unsafe { get(result) }.map_or(mcplink_str_t::EMPTY, |result| result.raw.view())
 }
 
-/// The text of all content blocks that are text, a newline between two of them.
+/// Returns the text of all text blocks, joined with newlines.
 ///
-/// result: of a tool, a resource that was read, or a prompt; NULL for none.
-/// Returns: valid as long as the result; empty when there is none. Threads: any. Since 0.1.
+/// result: of a tool call, of reading a resource, or of getting a prompt; NULL for empty text.
+/// Returns: valid as long as the result; empty when there is no text. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_text(result: *const mcplink_result_t) -> mcplink_str_t {
     value(mcplink_str_t::EMPTY, || {
-        // SAFETY: the header says that it is a result of ours.
+        // SAFETY: the header requires a result of this library.
         unsafe { get(result) }.map_or(mcplink_str_t::EMPTY, mcplink_result_t::text)
     })
 }
 
-/// Whether it is the result of a tool that ran and failed: then it says why, for the model to read.
+/// Checks whether it is the result of a tool that ran and failed. The content then has the reason,
+/// for the model to read.
 ///
 /// result: NULL for false.
-/// Returns: true if so. Threads: any. Since 0.1.
+/// Returns: true if it is. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_is_tool_error(result: *const mcplink_result_t) -> bool {
-    // SAFETY: the header says that it is a result of ours.
+    // SAFETY: the header requires a result of this library.
     unsafe { get(result) }.is_some_and(|result| result.is_tool_error)
 }
 
-/// What a tool answered beside its content: the member "structuredContent".
+/// Returns the structured content of a tool result: the member "structuredContent".
 ///
-/// result: NULL for none.
-/// Returns: a node that is valid as long as the result; NULL when there is none. Threads: any. Since 0.1.
+/// result: NULL for NULL.
+/// Returns: a node that is valid as long as the result; NULL when the member is missing. Threads:
+/// any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_structured(
     result: *const mcplink_result_t,
 ) -> *const mcplink_json_t {
-    // SAFETY: the header says that it is a result of ours.
+    // SAFETY: the header requires a result of this library.
     value(std::ptr::null(), || unsafe {
         shown(get(result).and_then(|result| result.member("structuredContent")))
     })
 }
 
-/// What travels beside the result: the member "_meta".
+/// Returns the metadata of the result: the member "_meta".
 ///
-/// result: NULL for none.
-/// Returns: a node that is valid as long as the result; NULL when there is none. Threads: any. Since 0.1.
+/// result: NULL for NULL.
+/// Returns: a node that is valid as long as the result; NULL when the member is missing. Threads:
+/// any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_meta(
     result: *const mcplink_result_t,
 ) -> *const mcplink_json_t {
-    // SAFETY: the header says that it is a result of ours.
+    // SAFETY: the header requires a result of this library.
     value(std::ptr::null(), || unsafe {
         shown(get(result).and_then(|result| result.member("_meta")))
     })
 }
 
-/// What of a result does not fit: the entries of a list that were left out, and the parts of a result of a call that are not what the
-/// specification says. The rest of the result can be used.
+/// Returns the parts of a result that violate the specification: list entries that were left out,
+/// and invalid parts of other results. The rest of the result can be used.
 ///
-/// Lists don't have what is told here. Results of calls do: they are shown as they came, so that a content block which is told here may lack a
-/// member.
+/// Invalid entries are removed from lists. Other results are shown as they were received, so an
+/// invalid content block may lack a member.
 ///
-/// result: NULL for none.
-/// Returns: an array, valid as long as the result, empty when all fits; NULL for no result. Each entry is an object: "index" is the place of the
-/// entry in its list, or in its page of a list, from 0, or null; "name" the name or URI of the entry, or null; "path" a JSON Pointer to what does
-/// not fit; "reason" says why. At most 1000 are told. Threads: any. Since 0.1.
+/// result: NULL for NULL.
+/// Returns: an array, valid as long as the result; empty when all is valid, NULL for NULL. Each
+/// entry is an object: "index" is the index of the entry in its list, or in its page of a list,
+/// from 0, or null; "name" the name or URI of the entry, or null; "path" a JSON Pointer to the
+/// invalid part; "reason" the reason. At most 1000 entries. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_misfits(
     result: *const mcplink_result_t,
 ) -> *const mcplink_json_t {
-    // SAFETY: the header says that it is a result of ours.
+    // SAFETY: the header requires a result of this library.
     value(std::ptr::null(), || unsafe {
         shown(get(result).and_then(mcplink_result_t::misfits))
     })
 }
 
-/// How many content blocks there are: of a tool's result, of a resource that was read, or messages of a prompt.
+/// Returns the number of content blocks of a tool or resource result, or of messages of a prompt.
 ///
 /// result: NULL for 0.
 /// Returns: the number. Threads: any. Since 0.1.
@@ -418,29 +429,31 @@ pub unsafe extern "C" fn mcplink_result_misfits(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_content_count(result: *const mcplink_result_t) -> usize {
     value(0, || {
-        // SAFETY: the header says that it is a result of ours.
+        // SAFETY: the header requires a result of this library.
         unsafe { get(result) }.map_or(0, mcplink_result_t::content_count)
     })
 }
 
-/// One content block. Of a prompt, what one message holds; who speaks is at "/messages/INDEX/role" of mcplink_result_json.
+/// Returns one content block; for a prompt, the content of one message. The role of a message is at
+/// "/messages/INDEX/role" of mcplink_result_json.
 ///
-/// result: NULL for none.
+/// result: NULL for NULL.
 /// index: from 0.
-/// Returns: a node that is valid as long as the result; NULL when there is none. Threads: any. Since 0.1.
+/// Returns: a node that is valid as long as the result; NULL when there is no such block. Threads:
+/// any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_content(
     result: *const mcplink_result_t,
     index: usize,
 ) -> *const mcplink_json_t {
-    // SAFETY: the header says that it is a result of ours.
+    // SAFETY: the header requires a result of this library.
     value(std::ptr::null(), || unsafe {
         shown(get(result).and_then(|result| result.content(index)))
     })
 }
 
-/// What a content block is.
+/// Returns the kind of a content block.
 ///
 /// result: NULL for MCPLINK_CONTENT_NONE.
 /// index: from 0.
@@ -452,18 +465,19 @@ pub unsafe extern "C" fn mcplink_result_content_kind(
     index: usize,
 ) -> i32 {
     value(Kind::MCPLINK_CONTENT_NONE, || {
-        // SAFETY: the header says that it is a result of ours.
+        // SAFETY: the header requires a result of this library.
         kind_of(unsafe { get(result) }.and_then(|result| result.content(index)))
     }) as i32
 }
 
-/// The bytes of an image, of sound, or of a resource that is no text: decoded from base64 when they are first asked for.
+/// Returns the bytes of an image, of audio, or of a binary resource. They are decoded from base64
+/// on first use.
 ///
-/// result: NULL for none.
+/// result: NULL for NULL.
 /// index: of the content block, from 0.
-/// len: receives how many bytes there are, 0 when there are none; NULL is fine.
-/// Returns: the bytes, and a 0 behind them, valid as long as the result; NULL when the block has none or they are no base64. Threads: any.
-/// Since 0.1.
+/// len: receives the number of bytes, 0 for none; may be NULL.
+/// Returns: the bytes, followed by a 0, valid as long as the result. NULL when the block has no
+/// bytes or invalid base64. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_content_bytes(
@@ -472,11 +486,11 @@ pub unsafe extern "C" fn mcplink_result_content_bytes(
     len: *mut usize,
 ) -> *const c_void {
     let bytes = value(None, || {
-        // SAFETY: the header says that it is a result of ours.
+        // SAFETY: the header requires a result of this library.
         unsafe { get(result) }.and_then(|result| result.bytes(index))
     });
     if !len.is_null() {
-        // SAFETY: the header says that it can be written to.
+        // SAFETY: the header requires that it can be written to.
         unsafe { len.write(bytes.map_or(0, <[u8]>::len)) };
     }
     bytes.map_or(std::ptr::null(), |bytes| bytes.as_ptr().cast())

@@ -1,4 +1,4 @@
-//! The right to answer a request, whichever kind of request it is.
+//! Pending requests of all kinds, and how they are answered.
 
 use std::sync::PoisonError;
 
@@ -12,35 +12,38 @@ use crate::schema::{
 };
 use crate::server::{CompletionCall, Context, PromptCall, ResourceCall, ToolCall};
 
-/// A request that is not answered yet. Dropped, it is answered with an internal error, or with what the handler asked in vain.
+/// A request that is not answered yet. Dropping it answers it: with the input requests of the
+/// handler, or else with an internal error.
 pub(super) enum Call {
     Tool(ToolCall, &'static Ways<ToolCall>),
     Resource(ResourceCall, &'static Ways<ResourceCall>),
     Prompt(PromptCall, &'static Ways<PromptCall>),
     Completion(CompletionCall, &'static Ways<CompletionCall>),
-    /// A method of the host's own, on a server.
+    /// A custom method of the host, on a server.
     Method(Responder),
-    /// What a server asks a client.
+    /// A request from a server to a client.
     Question(Question),
 }
 
-/// How a kind of calls is answered. It comes with the call, so that a program which has no such calls is linked without.
+/// The functions that answer one kind of call. They come with the call, so that a program without
+/// such calls is linked without them.
 pub(super) struct Ways<C> {
     fit: fn(&C, Answer) -> Result<Fitted>,
     give: fn(C, Fitted) -> Result<()>,
 }
 
-/// Takes the answer to a question.
+/// Receives the answer to a request from a server.
 type Sink = Box<dyn FnOnce(Result<Box<RawValue>, RpcError>) -> Result<()> + Send>;
 
-/// What a server asks a client. Dropped, it is answered with an internal error.
+/// A request from a server to a client. Dropping it answers it with an internal error.
 pub(super) struct Question {
     sink: std::sync::Mutex<Option<Sink>>,
     cancel: CancelToken,
 }
 
 impl Question {
-    /// `sink` takes the answer: it says why it could not be given on, as [`Responder::respond`] does.
+    /// `sink` receives the answer, and returns why it could not be delivered, like
+    /// [`Responder::respond`].
     pub(super) fn new(
         cancel: CancelToken,
         sink: impl FnOnce(Result<Box<RawValue>, RpcError>) -> Result<()> + Send + 'static,
@@ -62,13 +65,13 @@ impl Drop for Question {
     fn drop(&mut self) {
         let sink = self.sink.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(sink) = sink.take() {
-            // It fails when nobody waits any more, and then there is nothing left to do.
+            // It fails if the server no longer waits, which needs no handling.
             _ = sink(Err(RpcError::internal("internal error")));
         }
     }
 }
 
-/// What a handler gives.
+/// An answer of a handler.
 pub(super) enum Answer {
     Text {
         text: String,
@@ -79,17 +82,17 @@ pub(super) enum Answer {
         mime_type: Option<String>,
     },
     Structured(Box<RawValue>),
-    /// A whole result.
+    /// A complete result.
     Whole(Box<RawValue>),
     ToolError(String),
     Values(Vec<String>),
-    /// Those of them that fit what is typed.
+    /// Completion values, to be filtered by the typed text.
     BestOf(Vec<String>),
     NotFound,
     Error(RpcError),
 }
 
-/// What is sent for an answer.
+/// An answer in the form in which it is sent.
 pub(super) enum Fitted {
     Tool(CallToolResult),
     Resource(ReadResourceResult),
@@ -103,7 +106,7 @@ pub(super) enum Fitted {
 }
 
 impl Call {
-    /// What is known of the call, for the kinds that a server handles itself.
+    /// Returns the context of a call that the server dispatched; `None` for the other kinds.
     pub(super) fn context(&self) -> Option<&Context> {
         match self {
             Self::Tool(call, _) => Some(call.context()),
@@ -125,11 +128,12 @@ impl Call {
         }
     }
 
-    /// Makes what is sent of an answer.
+    /// Converts an answer into the form in which it is sent.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when it is not what the request wants, [`ErrorKind::Unsupported`] when such a request has no such answer.
+    /// [`ErrorKind::Invalid`] when the answer is invalid for the request,
+    /// [`ErrorKind::Unsupported`] when such a request can't be answered with it.
     pub(super) fn fit(&self, answer: Answer) -> Result<Fitted> {
         if let Answer::Error(error) = answer {
             return Ok(Fitted::Error(error));
@@ -144,7 +148,7 @@ impl Call {
         }
     }
 
-    /// Answers with what [`fit`](Self::fit) made.
+    /// Sends an answer that [`fit`](Self::fit) made.
     pub(super) fn give(self, fitted: Fitted) -> Result<()> {
         match (self, fitted) {
             (Self::Tool(call, ways), fitted) => (ways.give)(call, fitted),
@@ -281,7 +285,7 @@ impl Call {
     }
 }
 
-/// What is sent as it is.
+/// Accepts only a complete result, which is sent unchanged.
 fn raw(answer: Answer, noun: &str) -> Result<Fitted> {
     match answer {
         Answer::Whole(json) => Ok(Fitted::Raw(json)),
@@ -294,13 +298,14 @@ fn unfit(noun: &str) -> Error {
     Error::new(ErrorKind::Unsupported, text)
 }
 
-/// The call is dropped with it, which answers it with an internal error.
+/// The error for an answer of the wrong kind. The call is dropped, which answers it with an
+/// internal error.
 fn mistaken() -> Error {
     let text = "a request was given the answer to one of another kind";
     Error::new(ErrorKind::Invalid, text)
 }
 
-/// What a tool shows or plays.
+/// Makes the image or audio block of a tool.
 fn media(bytes: &[u8], mime_type: Option<String>) -> Result<ContentBlock> {
     let mime_type = mime_type.unwrap_or_default();
     if mime_type.starts_with("image/") {

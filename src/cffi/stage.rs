@@ -1,5 +1,5 @@
-//! Where the callbacks of a handle run: on the host's thread, through a pump, or on a thread of the handle's own, which starts with the
-//! first callback.
+//! The callback executor of a handle. Callbacks run on the host's thread, through a pump, or on a
+//! dispatcher thread of the handle, which starts with the first callback.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -9,18 +9,19 @@ use super::queue::{Kind, Queue};
 use crate::sync::Mutex;
 use crate::transport::{Stack, Threads};
 
-/// Where the callbacks of one handle run.
+/// The callback executor of one handle.
 #[derive(Debug)]
 pub(super) struct Stage {
     owner: u64,
     queue: Arc<Queue>,
-    /// For a queue that no host dispatches.
+    /// The dispatcher thread, for a queue without a pump. `None` until the first callback.
     dispatcher: Option<Mutex<Option<JoinHandle<()>>>>,
     threads: Threads,
 }
 
 impl Stage {
-    /// The callbacks of the handle with this number run where the pump is dispatched; without one, on a thread of their own.
+    /// Makes the executor of the handle with this number. Callbacks run where the pump is
+    /// dispatched; without a pump, on a thread of the handle.
     pub(super) fn new(owner: u64, pump: Option<Arc<Queue>>, threads: Threads) -> Self {
         match pump {
             Some(queue) => Self {
@@ -38,12 +39,12 @@ impl Stage {
         }
     }
 
-    /// Whether a host dispatches the callbacks.
+    /// Returns whether the host dispatches the callbacks.
     pub(super) fn is_pumped(&self) -> bool {
         self.dispatcher.is_none()
     }
 
-    /// Has a callback run.
+    /// Queues a callback, and starts the dispatcher thread if needed.
     pub(super) fn post(&self, kind: Kind, run: impl FnOnce() + Send + 'static) {
         self.queue.post(self.owner, kind, run);
         let Some(dispatcher) = &self.dispatcher else {
@@ -52,7 +53,8 @@ impl Stage {
         let mut dispatcher = dispatcher.lock();
         if dispatcher.is_none() {
             let queue = Arc::clone(&self.queue);
-            // Without a thread to be had, the next post tries again, and the end of the handle runs what waits.
+            // If no thread can be started, the next post tries again, and [`finish`](Self::finish)
+            // runs the queued callbacks.
             let thread = self
                 .threads
                 .start("dispatch", Stack::Large, move || queue.run());
@@ -60,13 +62,14 @@ impl Stage {
         }
     }
 
-    /// Whether this thread is the one that runs the callbacks.
+    /// Returns whether this thread is the one that runs the callbacks.
     pub(super) fn is_home(&self) -> bool {
         self.queue.is_home()
     }
 
-    /// Waits on the thread that runs the callbacks, and answers what the handle is asked meanwhile. Whoever changes what `done` looks at calls
-    /// [`look_again`](Self::look_again). Ends at the deadline too.
+    /// Waits on the thread that runs the callbacks, and meanwhile answers the requests that the
+    /// peer sends to this handle. Ends when `done` returns true, or at the deadline. A thread that
+    /// changes the state that `done` reads must call [`look_again`](Self::look_again) afterwards.
     pub(super) fn serve_questions(&self, deadline: Option<Instant>, done: impl Fn() -> bool) {
         self.queue.serve_questions(self.owner, deadline, done);
     }
@@ -75,7 +78,8 @@ impl Stage {
         self.queue.look_again();
     }
 
-    /// Runs what waits, and lets nobody run anything any more. The handle is closed: nothing is posted behind this.
+    /// Runs the queued callbacks, and stops the dispatcher thread. The handle is closed, so nothing
+    /// is posted after this.
     pub(super) fn finish(&self) {
         self.queue.finish(self.owner);
         let Some(dispatcher) = &self.dispatcher else {
@@ -86,7 +90,7 @@ impl Stage {
         if let Some(thread) = thread
             && thread.thread().id() != std::thread::current().id()
         {
-            // It ends without a panic: each callback is contained.
+            // The thread does not panic: each callback catches panics.
             _ = thread.join();
         }
     }

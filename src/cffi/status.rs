@@ -1,28 +1,28 @@
-//! What functions return: how a call went.
+//! Status codes: the results of the exported functions.
 
 use std::ffi::{CStr, c_char};
 
 use crate::error::ErrorKind;
 
-/// How a call went: 0 is done, negative is failure, positive is "worked, but look".
+/// The result of a call: 0 is success, negative is failure, positive is "worked, but look".
 ///
-/// Codes are never given another number, and never used again. Treat a negative one that you don't know as failure.
+/// Codes are never renumbered and never reused. Treat an unknown negative code as failure.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_status {
-    /// Done.
+    /// Success.
     MCPLINK_OK = 0,
-    /// The tool ran and failed: the result says why, for the model to read.
+    /// The tool ran and failed: the result contains the reason, for the model to read.
     MCPLINK_TOOL_ERROR = 1,
-    /// The answer is not there yet.
+    /// The answer is not available yet.
     MCPLINK_PENDING = 2,
-    /// An argument is wrong. The same value fails again.
+    /// An argument is invalid. Another attempt with this value fails too.
     MCPLINK_E_INVALID = -1,
-    /// The right call at the wrong moment.
+    /// The call is not allowed in the current state of the object.
     MCPLINK_E_STATE = -2,
     /// The connection or the handle is closed, or the peer has gone.
     MCPLINK_E_CLOSED = -3,
-    /// No answer came in time.
+    /// No answer came before the deadline.
     MCPLINK_E_TIMEOUT = -4,
     /// The call was cancelled.
     MCPLINK_E_CANCELLED = -5,
@@ -34,27 +34,30 @@ pub enum mcplink_status {
     MCPLINK_E_IO = -8,
     /// The child process could not be started.
     MCPLINK_E_SPAWN = -9,
-    /// An HTTP status that stands for no JSON-RPC error: see mcplink_error_http_status.
+    /// The server answered with an HTTP error status that carries no JSON-RPC error: see
+    /// mcplink_error_http_status.
     MCPLINK_E_HTTP = -10,
-    /// The server wants other credentials, or refuses these.
+    /// The server requires other credentials, or rejected these.
     MCPLINK_E_AUTH = -11,
-    /// The peer, its revision or this build can't do it.
+    /// The peer, its protocol revision or this build does not support it.
     MCPLINK_E_UNSUPPORTED = -12,
-    /// A size or count limit was hit.
+    /// A size or count limit was reached.
     MCPLINK_E_LIMIT = -13,
     /// Too many requests are in flight. Nothing was sent.
     MCPLINK_E_BUSY = -14,
-    /// The handle was made before a fork, by the other process. In this one it can't be used, and freeing it does nothing.
+    /// The handle was made before a fork, by the parent process. In the child it can't be used, and
+    /// freeing it does nothing.
     MCPLINK_E_FORKED = -15,
-    /// A bug of this library.
+    /// A bug in this library: it panicked.
     MCPLINK_E_PANIC = -16,
-    /// Never this library's own: for callbacks of the host, passed through.
+    /// A failure of the host. The library never makes this status itself: a callback may return it,
+    /// and it is passed through unchanged.
     MCPLINK_E_USER = -17,
 }
 
 use mcplink_status as Status;
 
-/// A value of enum mcplink_status, or one that a newer library has added.
+/// A value of enum mcplink_status, or one that a newer library added.
 pub type mcplink_status_t = i32;
 
 impl Status {
@@ -107,10 +110,11 @@ impl From<ErrorKind> for Status {
     }
 }
 
-/// The name of a status, for example "MCPLINK_E_TIMEOUT".
+/// Returns the name of a status, for example "MCPLINK_E_TIMEOUT".
 ///
 /// status: any number.
-/// Returns: a static string that ends in NUL; "unknown status" for a number that this library does not know. Never NULL. Since 0.1.
+/// Returns: a static string that ends in NUL; "unknown status" for a number that this library does
+/// not know. Never NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_status_name(status: mcplink_status_t) -> *const c_char {

@@ -1,4 +1,4 @@
-//! Text on its way over the border: UTF-8 with a length, and a NUL behind it as a courtesy.
+//! Text that crosses the border: UTF-8 with a length, and a NUL behind it as a courtesy.
 
 use std::ffi::{CStr, c_char};
 use std::fmt;
@@ -7,28 +7,28 @@ use std::{slice, str};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// A view of text that belongs to somebody else: UTF-8, with its length in bytes.
+/// A borrowed view of text: UTF-8, with its length in bytes.
 ///
-/// ptr is never NULL, and ptr[len] is always 0, so that printf("%s") works for text without a NUL in it. How long a view is valid is said
-/// by the function that gives it.
+/// ptr is never NULL, and ptr[len] is always 0, so printf("%s") works for text without an embedded
+/// NUL. The function that returns a view says how long it is valid.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct mcplink_str_t {
     /// The first byte.
     pub ptr: *const c_char,
-    /// How many bytes there are, without the NUL behind them.
+    /// The number of bytes, without the terminating NUL.
     pub len: usize,
 }
 
 impl mcplink_str_t {
-    /// Text without characters.
+    /// Empty text.
     pub(super) const EMPTY: Self = Self {
         ptr: c"".as_ptr(),
         len: 0,
     };
 }
 
-/// Text of ours that C can look at: what is shown ends in NUL.
+/// Text that this library owns and C can read: it is stored with a terminating NUL.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Text(Box<str>);
 
@@ -41,7 +41,7 @@ impl Text {
         &self.0[..self.0.len() - 1]
     }
 
-    /// The text as C knows texts: up to its first NUL.
+    /// A C string: C reads it up to the first NUL.
     pub(super) fn as_ptr(&self) -> *const c_char {
         self.0.as_ptr().cast()
     }
@@ -70,12 +70,14 @@ impl fmt::Debug for Text {
     }
 }
 
-/// Texts that live and end together, one behind the other.
+/// An arena of texts that are stored one behind the other and freed together.
 ///
-/// **Invariant:** there are never more of them than there was room for at the start, so that none moves.
+/// **Invariant:** the texts never exceed the capacity that was reserved at the start. Otherwise the
+/// buffer would be reallocated, and every [`Kept`] would dangle.
 pub(super) struct Texts(String);
 
-/// One of [`Texts`], which live as long as whatever has it, with the NUL behind it.
+/// One text of a [`Texts`], with its terminating NUL. It is valid as long as the arena; the owner
+/// keeps both together.
 pub(super) struct Kept(NonNull<str>);
 
 // SAFETY: it is text that nobody changes.
@@ -84,14 +86,16 @@ unsafe impl Send for Kept {}
 unsafe impl Sync for Kept {}
 
 impl Texts {
-    /// Room for so many bytes, of which a text takes one more than it has.
+    /// Makes an arena of `room` bytes. Each text takes one byte more than its length.
     pub(super) fn with_room(room: usize) -> Self {
         Self(String::with_capacity(room))
     }
 
+    /// Appends a text.
+    ///
     /// # Panics
     ///
-    /// There is no room for it.
+    /// The arena has no room for it.
     pub(super) fn keep(&mut self, text: &str) -> Kept {
         let start = self.0.len();
         assert!(text.len() < self.0.capacity() - start, "there is room");
@@ -117,7 +121,7 @@ impl Kept {
     }
 }
 
-/// A view of text that ends in NUL.
+/// Returns a view of text that ends in NUL.
 pub(super) fn view_of(text: &str) -> mcplink_str_t {
     debug_assert!(text.ends_with('\0'), "text without a NUL");
     mcplink_str_t {
@@ -126,34 +130,36 @@ pub(super) fn view_of(text: &str) -> mcplink_str_t {
     }
 }
 
-/// A view of text that may be missing.
+/// Returns a view of optional text; empty for `None`.
 pub(super) fn view_or_empty(text: Option<&Text>) -> mcplink_str_t {
     text.map_or(mcplink_str_t::EMPTY, Text::view)
 }
 
-/// "Measure it, it ends in NUL": as the length of a payload. MCPLINK_NUL in the header.
+/// The length that means "the text ends in NUL: measure it". In the header: MCPLINK_NUL.
 pub(super) const NUL: usize = usize::MAX;
 
-/// Bytes that the host passes with their length. They need not end in NUL, so they are not measured: [`NUL`] is what becomes of the -1 of a
-/// function that failed to read them.
+/// Reads bytes that the host passes with their length. [`NUL`] is refused: binary data need not end
+/// in NUL, and the length may be the -1 of a read that failed.
 ///
 /// # Safety
 ///
-/// `ptr` is NULL, or has `len` bytes, if that is not [`NUL`]; nobody changes them for as long as `'a`.
+/// `ptr` is NULL, or has `len` bytes unless `len` is [`NUL`]. They are not changed for as long as
+/// `'a`.
 pub(super) unsafe fn bytes<'a>(ptr: *const c_char, len: usize, what: &str) -> Result<&'a [u8]> {
     if len == NUL {
         let text = "bytes have a length: MCPLINK_NUL is for text";
         return Err(Error::new(ErrorKind::Invalid, text));
     }
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     unsafe { measured(ptr, len, what) }
 }
 
-/// Bytes of something that is mostly text, so that they may end in NUL instead.
+/// Reads bytes that are usually text, so [`NUL`] is allowed as the length.
 ///
 /// # Safety
 ///
-/// `ptr` is NULL, or has `len` bytes, or, with [`NUL`] as the length, ends in NUL; nobody changes them for as long as `'a`.
+/// `ptr` is NULL, or has `len` bytes, or, with [`NUL`] as the length, ends in NUL. They are not
+/// changed for as long as `'a`.
 pub(super) unsafe fn measured<'a>(ptr: *const c_char, len: usize, what: &str) -> Result<&'a [u8]> {
     if len == 0 {
         return Ok(&[]);
@@ -162,45 +168,46 @@ pub(super) unsafe fn measured<'a>(ptr: *const c_char, len: usize, what: &str) ->
         return Err(missing(what));
     }
     if len == NUL {
-        // SAFETY: the caller says that it ends in NUL.
+        // SAFETY: the caller guarantees that it ends in NUL.
         return Ok(unsafe { CStr::from_ptr(ptr) }.to_bytes());
     }
     if len > isize::MAX as usize {
         let text = format!("the length of {what} is larger than any memory");
         return Err(Error::new(ErrorKind::Invalid, text));
     }
-    // SAFETY: the caller says that so many bytes are there; the length was checked.
+    // SAFETY: the caller guarantees that so many bytes are there; the length was checked.
     Ok(unsafe { slice::from_raw_parts(ptr.cast(), len) })
 }
 
-/// Text that the host passes with its length.
+/// Reads text that the host passes with its length. Fails if it is not UTF-8.
 ///
 /// # Safety
 ///
 /// As for [`measured`].
 pub(super) unsafe fn payload<'a>(ptr: *const c_char, len: usize, what: &str) -> Result<&'a str> {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     let bytes = unsafe { measured(ptr, len, what) }?;
     str::from_utf8(bytes).map_err(|error| not_utf8(what, error.valid_up_to()))
 }
 
-/// Text that ends in NUL and has to be there.
+/// Reads required text that ends in NUL.
 ///
 /// # Safety
 ///
-/// `ptr` is NULL or ends in NUL; nobody changes what is there for as long as `'a`.
+/// `ptr` is NULL or ends in NUL. The text is not changed for as long as `'a`.
 pub(super) unsafe fn name<'a>(ptr: *const c_char, what: &str) -> Result<&'a str> {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     unsafe { payload(ptr, NUL, what) }
 }
 
-/// Text that ends in NUL, has to be there, and says something: where no text at all would mean that nothing is wanted.
+/// Reads required text that ends in NUL and is not blank. For settings where empty text would
+/// switch a restriction off.
 ///
 /// # Safety
 ///
 /// As for [`name`].
 pub(super) unsafe fn filled<'a>(ptr: *const c_char, what: &str) -> Result<&'a str> {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     let text = unsafe { name(ptr, what) }?;
     if text.trim().is_empty() {
         return Err(empty(what));
@@ -208,7 +215,7 @@ pub(super) unsafe fn filled<'a>(ptr: *const c_char, what: &str) -> Result<&'a st
     Ok(text)
 }
 
-/// The same, NULL for none.
+/// Reads optional text that ends in NUL; `None` for NULL.
 ///
 /// # Safety
 ///
@@ -217,11 +224,11 @@ pub(super) unsafe fn optional<'a>(ptr: *const c_char, what: &str) -> Result<Opti
     if ptr.is_null() {
         return Ok(None);
     }
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     unsafe { name(ptr, what) }.map(Some)
 }
 
-/// Bytes of something that is mostly text, has to be there, and says something.
+/// Reads required bytes that are usually text and are not blank.
 ///
 /// # Safety
 ///
@@ -234,7 +241,7 @@ pub(super) unsafe fn filled_measured<'a>(
     if ptr.is_null() {
         return Err(missing(what));
     }
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     let bytes = unsafe { measured(ptr, len, what) }?;
     if bytes.trim_ascii().is_empty() {
         return Err(empty(what));

@@ -1,4 +1,4 @@
-//! What the threads of a client or server are like.
+//! Settings and hooks of the threads of a client or server.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -8,22 +8,24 @@ use super::user::{Hook, UserData, call_back};
 use crate::error::Result;
 use crate::transport::Threads;
 
-/// Runs on a thread of the library: first of all that the host has running there, or last.
+/// Runs on a thread of the library: at its start, before any other code of the host, or at its end,
+/// after all other code of the host.
 ///
-/// name: the thread's name, such as "mcplink-crew"; valid until it returns.
-/// It should be quick. It may set things up for the thread, and must not wait for the client or server whose thread it is.
+/// name: the thread's name, such as "mcplink-crew"; valid until the callback returns.
+/// The callback should be quick. It may set up the thread, but must not wait for the client or
+/// server that owns the thread.
 pub type mcplink_thread_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, name: mcplink_str_t)>;
 
 type ThreadFn = unsafe extern "C-unwind" fn(*mut c_void, mcplink_str_t);
 
-/// What runs first and last on each thread.
+/// The hooks that run first and last on each thread.
 struct Ends {
     start: Option<ThreadFn>,
     stop: Option<ThreadFn>,
 }
 
-/// The threads of handles that are to be made.
+/// The thread settings for handles that are made from these options.
 #[derive(Clone, Default)]
 pub(super) struct ThreadOptions {
     threads: Threads,
@@ -51,7 +53,7 @@ impl ThreadOptions {
         self.hook = Hook::new(ends, user);
     }
 
-    /// Those of the handle with this number.
+    /// Returns the thread settings of the handle with this number, with its hooks.
     pub(super) fn of(&self, handle: u64) -> Threads {
         let Some(hook) = &self.hook else {
             return self.threads.clone();
@@ -70,7 +72,7 @@ impl Hook<Ends> {
             return;
         };
         let name = Text::from(name);
-        // SAFETY: the header says what it is given; the name outlives the call.
+        // SAFETY: the header requires valid arguments; the name outlives the call.
         call_back(handle, || unsafe {
             callback(self.user.ptr(), name.view());
         });

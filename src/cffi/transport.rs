@@ -1,7 +1,8 @@
-//! A way to the peer that the host has itself: it brings the bytes that come, and takes those that go.
+//! Transports of the host: the host receives and sends the bytes itself.
 //!
-//! **Invariant:** the callbacks of the host run outside of every lock. Each is counted in the same step that finds that it may run; freeing sets
-//! that none may, and waits for those that are counted.
+//! **Invariant:** callbacks of the host run without a lock. `running` is incremented in the
+//! critical section that checks `is_freed`. Freeing sets `is_freed` under the lock and then waits
+//! until `running` is zero. So no callback runs, and none starts, after the transport was freed.
 
 use std::collections::VecDeque;
 use std::ffi::{c_char, c_void};
@@ -18,20 +19,22 @@ use crate::error::{Error, ErrorKind};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::transport::Stream;
 
-/// How much may be fed and not be read yet.
+/// The number of bytes that may be fed and not read yet.
 const MAX_FED: usize = 16 << 20;
 
-/// A way to a peer that the host has itself: own sockets, a web view, a serial line.
+/// A transport of the host, for example its own sockets, a web view, or a serial line.
 ///
-/// Messages are lines; the library makes lines of what it sends, and finds the lines in what it is fed, however it is cut. One transport serves
-/// one connection: it is given to mcplink_client_options_set_transport or mcplink_server_attach, once.
+/// Messages are lines. The library writes lines, and finds the lines in the bytes it is fed,
+/// however they are split. One transport serves one connection: pass it once, to
+/// mcplink_client_options_set_transport or mcplink_server_attach.
 pub struct mcplink_transport_t {
     gate: Gate,
     pipe: Arc<Pipe>,
 }
 
-/// Takes bytes that go to the peer: all of them, in order. One call at a time, on any thread that sends; it should not wait for long. Returns
-/// MCPLINK_OK, or anything else to end the connection: see mcplink_transport_set_close.
+/// Sends bytes to the peer: all of them, in order. It is called by one thread at a time, on any
+/// thread that sends, and should not block for long. Returns MCPLINK_OK, or anything else to end
+/// the connection: see mcplink_transport_set_close.
 pub type mcplink_send_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -40,31 +43,32 @@ pub type mcplink_send_fn = Option<
     ) -> mcplink_status_t,
 >;
 
-/// Tells something of a transport: that nothing more is sent, or that there is room again. On any thread.
+/// Called when the connection of a transport has ended, or when the transport accepts bytes again.
+/// On any thread.
 pub type mcplink_transport_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_void)>;
 
-/// What the handle and the connection share.
+/// The state that the handle and the connection share.
 struct Pipe {
     number: u64,
     state: Mutex<State>,
-    /// Something was fed, or it ended.
+    /// Notified when bytes were fed, and at the end.
     fed: Condvar,
-    /// A callback has returned.
+    /// Notified when a callback has returned.
     returned: Condvar,
 }
 
 struct State {
-    /// Gone when the transport is.
+    /// `None` once the transport is freed.
     user: Option<UserData>,
-    /// Callbacks that run at the moment.
+    /// The number of callbacks that run at the moment.
     running: usize,
     send: mcplink_send_fn,
     close: mcplink_transport_fn,
     room: mcplink_transport_fn,
     bytes: VecDeque<u8>,
-    /// Something was refused since there was room last.
+    /// Bytes were refused since the host was last notified.
     refused: bool,
-    /// Nothing more comes; with a reason, that was a failure.
+    /// The end of input, with the reason of a failure.
     end: Option<Option<String>>,
     is_used: bool,
     is_closed: bool,
@@ -72,7 +76,7 @@ struct State {
 }
 
 impl Pipe {
-    /// Of the handle with this number.
+    /// Makes the pipe of the handle with this number.
     fn new(number: u64, user: UserData) -> Arc<Self> {
         let state = State {
             user: Some(user),
@@ -95,7 +99,8 @@ impl Pipe {
         })
     }
 
-    /// Runs a callback of the host, if it has it and may be called yet. Whoever has the lock knows which one, and lets go of it here.
+    /// Runs a callback of the host, unless it is `None` or the transport is freed. The caller holds
+    /// the lock in which it chose the callback; it is released here before the call.
     fn call<F, R>(
         &self,
         mut state: MutexGuard<'_, State>,
@@ -138,7 +143,7 @@ impl Pipe {
         self.fed.notify_all();
     }
 
-    /// Waits for bytes.
+    /// Blocks until there are bytes, and reads them.
     fn read(&self, room: &mut [u8]) -> io::Result<usize> {
         let mut state = self.state.lock();
         let count = loop {
@@ -162,7 +167,7 @@ impl Pipe {
             }
         };
         if state.bytes.is_empty() {
-            // A large burst is over.
+            // Releases the memory of a large burst.
             state.bytes.shrink_to(64 << 10);
         }
         let told = state.refused && state.bytes.len() <= MAX_FED / 2;
@@ -170,7 +175,7 @@ impl Pipe {
         if told {
             state.refused = false;
         }
-        // SAFETY: the header says what it is given.
+        // SAFETY: the header requires valid arguments.
         self.call(state, callback, |callback, user| unsafe { callback(user) });
         Ok(count)
     }
@@ -178,7 +183,7 @@ impl Pipe {
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         let state = self.state.lock();
         let callback = state.send.filter(|_| !state.is_closed);
-        // SAFETY: the header says what it is given.
+        // SAFETY: the header requires valid arguments.
         let status = self.call(state, callback, |callback, user| unsafe {
             callback(user, bytes.as_ptr().cast(), bytes.len())
         });
@@ -192,7 +197,7 @@ impl Pipe {
         }
     }
 
-    /// Nothing is read or written any more. The host is told once.
+    /// Ends reading and writing, and notifies the host once.
     fn close(&self) {
         let mut state = self.state.lock();
         if std::mem::replace(&mut state.is_closed, true) {
@@ -200,17 +205,18 @@ impl Pipe {
         }
         let callback = state.close;
         self.fed.notify_all();
-        // SAFETY: the header says what it is given.
+        // SAFETY: the header requires valid arguments.
         self.call(state, callback, |callback, user| unsafe { callback(user) });
     }
 
-    /// The host lets go of it: no callback begins after this.
+    /// Closes the transport and prevents further callbacks. Does not wait for running ones.
     fn abandon(&self) {
         self.close();
         self.state.lock().is_freed = true;
     }
 
-    /// The same; and none runs after this. Not for a thread that is in one.
+    /// Closes the transport and waits until its running callbacks have returned. Must not be called
+    /// in one of them: it would wait for itself.
     fn leave(&self) {
         self.abandon();
         let mut state = self.state.lock();
@@ -219,12 +225,12 @@ impl Pipe {
         }
         let user = state.user.take();
         drop(state);
-        // The host's `destroy` runs without a lock of ours.
+        // The host's `destroy` must run without a lock of this library.
         drop(user);
     }
 }
 
-/// The two ends as the connection knows them.
+/// The reader and the writer of the connection.
 struct End(Arc<Pipe>);
 
 impl io::Read for End {
@@ -243,7 +249,7 @@ impl io::Write for End {
     }
 }
 
-/// Makes the connection of a transport, if it lives by then.
+/// Makes the connection of a transport, unless it was freed by then.
 #[derive(Clone)]
 pub(super) struct Connector(Arc<Pipe>);
 
@@ -254,7 +260,8 @@ impl mcplink_transport_t {
 }
 
 impl Connector {
-    /// What it is to the rest of the library. Once: a transport serves one connection.
+    /// Returns the stream for the connection. It succeeds only once: a transport serves one
+    /// connection.
     pub(super) fn connect(&self) -> Outcome<Stream> {
         let mut state = self.0.state.lock();
         let fault = if state.send.is_none() {
@@ -291,8 +298,9 @@ impl Handled for mcplink_transport_t {
 
 /// Makes a transport. It needs a send function: see mcplink_transport_set_send.
 ///
-/// user, destroy: passed to the functions of the transport, and ended when it is freed.
-/// Returns: the transport, the caller's to free. Threads: any. Since 0.1.
+/// user, destroy: passed to the functions of the transport; destroy runs when it is freed.
+/// Returns: the transport. The caller owns it and frees it with mcplink_transport_free. Threads:
+/// any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_new(
@@ -307,10 +315,11 @@ pub unsafe extern "C" fn mcplink_transport_new(
     })
 }
 
-/// Sets what takes the bytes that go to the peer.
+/// Sets the function that sends bytes to the peer.
 ///
 /// transport: the transport.
-/// callback: see mcplink_send_fn. What it does when the peer can't be reached any more: return MCPLINK_E_USER.
+/// callback: see mcplink_send_fn. It returns MCPLINK_E_USER when the peer can't be reached any
+/// more.
 /// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -318,17 +327,19 @@ pub unsafe extern "C" fn mcplink_transport_set_send(
     transport: *mut mcplink_transport_t,
     callback: mcplink_send_fn,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that it is a transport of ours.
+    // SAFETY: the header requires a transport of this library.
     unsafe { changing(transport, |state| state.send = callback) }
 }
 
-/// Sets what is told that the connection has ended on this side: nothing more is sent, and nothing read. That is so when its client or session is
-/// closed, also behind mcplink_transport_feed_end, and soon after mcplink_send_fn has failed.
+/// Sets a function that is called when the connection has ended on this side: nothing more is sent
+/// or read. This happens when its client or session is closed, after mcplink_transport_feed_end,
+/// and soon after mcplink_send_fn has failed.
 ///
 /// transport: the transport.
-/// callback: called once, by the thread that ends the connection, or by mcplink_transport_free; perhaps while mcplink_send_fn runs on
-/// another thread, which should return then. It may free the session or client, the server and the transport. What all functions of the
-/// transport use is ended with destroy. NULL for none.
+/// callback: called once, by the thread that ends the connection, or by mcplink_transport_free.
+/// mcplink_send_fn may still run on another thread, and should return then. The callback may free
+/// the session or client, the server and the transport. The shared user data is released by
+/// destroy, not here. NULL for none.
 /// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -336,14 +347,15 @@ pub unsafe extern "C" fn mcplink_transport_set_close(
     transport: *mut mcplink_transport_t,
     callback: mcplink_transport_fn,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that it is a transport of ours.
+    // SAFETY: the header requires a transport of this library.
     unsafe { changing(transport, |state| state.close = callback) }
 }
 
-/// Sets what is told that there is room again after mcplink_transport_feed returned MCPLINK_E_LIMIT.
+/// Sets a function that is called when the transport accepts bytes again, after
+/// mcplink_transport_feed returned MCPLINK_E_LIMIT.
 ///
 /// transport: the transport.
-/// callback: called once after each such refusal, on the thread that reads; it may feed. NULL for none.
+/// callback: called once after each such refusal, on the reader thread; it may feed. NULL for none.
 /// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -351,17 +363,19 @@ pub unsafe extern "C" fn mcplink_transport_set_room(
     transport: *mut mcplink_transport_t,
     callback: mcplink_transport_fn,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that it is a transport of ours.
+    // SAFETY: the header requires a transport of this library.
     unsafe { changing(transport, |state| state.room = callback) }
 }
 
-/// Brings bytes that came from the peer, cut as they may be: they wait until they are read.
+/// Feeds bytes that came from the peer, split anywhere. They are queued until the connection reads
+/// them.
 ///
 /// transport: the transport.
-/// bytes, len: they are copied.
-/// Returns: MCPLINK_OK; MCPLINK_E_LIMIT when 16 MiB wait already, and then none of these bytes was taken: feed them again later, see
-/// mcplink_transport_set_room; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after the connection has ended. Threads: any, before and after
-/// the connection is made; the caller sees to the order. Blocks: no. Since 0.1.
+/// bytes, len: the bytes, which are copied.
+/// Returns: MCPLINK_OK; MCPLINK_E_LIMIT when more than 16 MiB would wait: none of these bytes was
+/// accepted, so feed them again later, see mcplink_transport_set_room; MCPLINK_E_CLOSED after
+/// mcplink_transport_feed_end and after the connection has ended. Threads: any, before and after
+/// the connection is made; the caller ensures the order. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_feed(
@@ -370,17 +384,20 @@ pub unsafe extern "C" fn mcplink_transport_feed(
     len: usize,
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the header says that it is a transport of ours, and that so many bytes are there.
+        // SAFETY: the header requires a transport of this library, and that so many bytes are
+        // there.
         let (transport, bytes) = unsafe { (enter(transport, "transport")?, fed(bytes, len)?) };
         transport.pipe.feed(bytes)?;
         Ok(mcplink_status::MCPLINK_OK)
     })
 }
 
-/// Says that nothing more comes from the peer. What was fed before is still read; then a client fails the calls that wait, and a session has ended.
+/// Ends the input: nothing more comes from the peer. Bytes that were fed before are still read.
+/// After that a client fails its pending calls, and a session ends.
 ///
 /// transport: the transport.
-/// reason: what went wrong, for the error of calls that wait; NULL when the peer has just closed the connection.
+/// reason: the cause of a failure, for the error of pending calls; NULL when the peer closed the
+/// connection normally.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -389,7 +406,7 @@ pub unsafe extern "C" fn mcplink_transport_feed_end(
     reason: *const c_char,
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the header says that it is a transport of ours, and text that ends in NUL.
+        // SAFETY: the header requires a transport of this library, and text that ends in NUL.
         let (transport, reason) =
             unsafe { (enter(transport, "transport")?, optional(reason, "reason")?) };
         transport.pipe.end(reason.map(str::to_owned));
@@ -397,26 +414,30 @@ pub unsafe extern "C" fn mcplink_transport_feed_end(
     })
 }
 
-/// Frees a transport, and ends its connection. No function of it runs after this. Called within one of them it returns at once, none of the
-/// others begins behind that, and the rest happens when that one returns.
+/// Frees a transport and ends its connection. No function of the transport runs after this. Called
+/// inside one of them, it returns at once: no other function of the transport starts, and the rest
+/// happens when that one returns.
 ///
-/// transport: NULL is fine. Threads: any. Blocks: until the functions of the transport that run have returned. Since 0.1.
+/// transport: the transport; may be NULL. Threads: any. Blocks: until running functions of the
+/// transport have returned. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_free(transport: *mut mcplink_transport_t) {
-    // SAFETY: the header says that it is a transport of ours, freed once.
+    // SAFETY: the header requires a transport of this library, freed once.
     unsafe { free_handle(transport) }
 }
 
+/// Changes the state of a transport that has no connection yet.
+///
 /// # Safety
 ///
-/// `transport` is NULL or a transport that lives.
+/// `transport` is NULL or a live transport.
 unsafe fn changing(
     transport: *mut mcplink_transport_t,
     change: impl FnOnce(&mut State),
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the caller promises the same.
+        // SAFETY: the safety contract of this function.
         let transport = unsafe { enter(transport, "transport") }?;
         let mut state = transport.pipe.state.lock();
         if state.is_used {
@@ -430,11 +451,13 @@ unsafe fn changing(
     })
 }
 
+/// Reads the bytes to feed.
+///
 /// # Safety
 ///
 /// As for [`bytes`].
 unsafe fn fed<'a>(ptr: *const c_char, len: usize) -> Outcome<&'a [u8]> {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     Ok(unsafe { bytes(ptr, len, "bytes") }?)
 }
 
@@ -446,22 +469,24 @@ mod loom_tests {
 
     use super::*;
 
-    /// What the host sees.
+    /// The host, as the callbacks see it.
     #[derive(Default)]
     struct Host {
         freed: AtomicBool,
-        /// Something of it was called behind that.
+        /// A callback ran after the transport was freed.
         late: AtomicBool,
         closes: AtomicUsize,
         destroys: AtomicUsize,
     }
 
     impl Host {
+        /// Returns the host, and records a late call.
+        ///
         /// # Safety
         ///
-        /// `user` is a host that lives.
+        /// `user` points to a live `Host`.
         unsafe fn seen<'a>(user: *mut c_void) -> &'a Self {
-            // SAFETY: the caller says so.
+            // SAFETY: the caller guarantees it.
             let host = unsafe { &*user.cast::<Self>() };
             let is_late = host.freed.load(Ordering::SeqCst);
             host.late.fetch_or(is_late, Ordering::SeqCst);
@@ -491,7 +516,7 @@ mod loom_tests {
         host.destroys.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Frees a transport while another thread does something with it.
+    /// Frees a transport while another thread uses it.
     fn race(meanwhile: fn(&Pipe)) {
         loom::model(move || {
             let host = Box::new(Host::default());

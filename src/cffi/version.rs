@@ -1,4 +1,4 @@
-//! Which library a program runs with.
+//! The version and the features of the library that a program runs with.
 
 use std::ffi::{CStr, c_char};
 use std::sync::OnceLock;
@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::text::{Text, name};
 use crate::schema::ProtocolVersion;
 
-/// The version of this library as text, for example "0.1.0".
+/// Returns the version of this library as text, for example "0.1.0".
 ///
 /// Returns: a static string that ends in NUL; never NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -20,7 +20,7 @@ pub extern "C" fn mcplink_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// The version of this library as a number: major << 24 | minor << 16 | patch << 8.
+/// Returns the version of this library as a number: major << 24 | minor << 16 | patch << 8.
 ///
 /// Returns: the number; compare it with MCPLINK_VERSION_NUMBER. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -29,21 +29,25 @@ pub extern "C" fn mcplink_version_number() -> u32 {
     VERSION_NUMBER
 }
 
-/// Whether this library serves a program that was compiled against a header of the given version.
+/// Checks whether this library is compatible with a program that was compiled against a header of
+/// the given version.
 ///
-/// header_version: MCPLINK_VERSION_NUMBER. Before 1.0 a library serves its own minor version; from 1.0 every header of the same major
-/// version that is not newer than the library.
-/// Returns: true if it does. Since 0.1.
+/// header_version: MCPLINK_VERSION_NUMBER. Before 1.0 a library is compatible with headers of its
+/// own minor version, and from 1.0 with those of its major version. The header must not be newer
+/// than the library.
+/// Returns: true if it is. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_check_version(header_version: u32) -> bool {
     serves(VERSION_NUMBER, header_version)
 }
 
-/// Whether this build of the library has a feature. What it lacks returns MCPLINK_E_UNSUPPORTED.
+/// Checks whether this build of the library has a feature. Functions of a missing feature return
+/// MCPLINK_E_UNSUPPORTED.
 ///
-/// feature: "http-client", "http-server", "tls", "auth" (OAuth of clients), "jwt" (signed tokens on servers) or "validation"; "http" for both halves of HTTP.
-/// Returns: false for NULL and names that it does not know. Threads: any. Since 0.1.
+/// feature: "http-client", "http-server", "tls", "auth" (OAuth for clients), "jwt" (signed tokens
+/// on servers) or "validation"; "http" for both halves of HTTP.
+/// Returns: false for NULL and unknown names. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_has_feature(feature: *const c_char) -> bool {
@@ -59,14 +63,15 @@ pub unsafe extern "C" fn mcplink_has_feature(feature: *const c_char) -> bool {
         ("jwt", cfg!(feature = "jwt")),
         ("validation", cfg!(feature = "validation")),
     ];
-    // SAFETY: the header says that it is text that ends in NUL.
+    // SAFETY: the header requires text that ends in NUL.
     let feature = unsafe { name(feature, "feature") };
     feature.is_ok_and(|feature| BUILT.contains(&(feature, true)))
 }
 
-/// The revisions of the protocol that this library speaks, the newest first.
+/// Returns the protocol revisions that this library supports, the newest first.
 ///
-/// Returns: a static string that ends in NUL, with blanks in between, for example "2026-07-28 2025-11-25"; never NULL. Threads: any. Since 0.1.
+/// Returns: a static string that ends in NUL, with a space between two revisions, for example
+/// "2026-07-28 2025-11-25"; never NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_revisions() -> *const c_char {

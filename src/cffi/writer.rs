@@ -1,4 +1,4 @@
-//! Writing JSON: arguments, results and schemas, without a library of the host's own.
+//! The JSON writer: builds arguments, results and schemas without another JSON library.
 
 use std::ffi::c_char;
 
@@ -13,31 +13,32 @@ use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{bytes, mcplink_str_t, name, payload};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Writes one JSON value, piece by piece.
+/// A JSON writer: builds one JSON value step by step.
 ///
-/// Errors stick: what follows the first one is ignored, and mcplink_writer_finish tells it. So the pieces need no checks.
+/// Errors are remembered: after the first error further calls do nothing, and mcplink_writer_finish
+/// returns it. So the single steps need no checks.
 #[derive(Default)]
 pub struct mcplink_writer_t {
     text: Vec<u8>,
     open: Vec<Open>,
-    /// The value is whole.
+    /// The value is complete.
     whole: bool,
-    /// What went wrong first.
+    /// The first error.
     fault: Option<Error>,
 }
 
 use mcplink_writer_t as Writer;
 
-/// What was begun and has not ended.
+/// An object or array that is still open.
 struct Open {
     is_object: bool,
     is_empty: bool,
-    /// A key was written, whose value comes next.
+    /// A key was written; its value comes next.
     has_key: bool,
 }
 
 impl Writer {
-    /// Does something, unless something went wrong before.
+    /// Runs a step, unless an earlier one failed.
     fn step(&mut self, step: impl FnOnce(&mut Self) -> Result<()>) -> Outcome {
         if self.fault.is_none()
             && let Err(error) = step(self)
@@ -51,7 +52,7 @@ impl Writer {
         }
     }
 
-    /// A value begins here.
+    /// Prepares for a value: checks that one is allowed here, and writes the comma.
     fn begin_value(&mut self) -> Result<()> {
         match self.open.last_mut() {
             None if self.whole => return Err(wrong("the value is whole already")),
@@ -69,7 +70,7 @@ impl Writer {
                 }
             }
         }
-        // Of nested values the outermost counts: it is not whole before it ends.
+        // A nested value does not complete the outermost one.
         self.whole = self.open.is_empty();
         Ok(())
     }
@@ -129,7 +130,7 @@ impl Writer {
             };
             return Err(wrong(&what).context("writing JSON"));
         }
-        // A NUL that is no part of the text.
+        // A terminating NUL that is not part of the text.
         if self.text.last() != Some(&0) {
             self.text.push(0);
         }
@@ -148,35 +149,36 @@ fn wrong(what: &str) -> Error {
 ///
 /// # Safety
 ///
-/// `writer` is NULL or a writer of ours that nobody else uses.
+/// `writer` is NULL or a live writer that nothing else uses.
 unsafe fn write(
     writer: *mut mcplink_writer_t,
     step: impl FnOnce(&mut Writer) -> Result<()>,
 ) -> mcplink_status_t {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     plain(|| unsafe { need_mut(writer, "writer") }?.step(step))
 }
 
 /// Makes a writer.
 ///
-/// Returns: a writer without text, the caller's to free. Threads: one at a time. Since 0.1.
+/// Returns: an empty writer. The caller owns it and frees it with mcplink_writer_free. Threads: one
+/// at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_writer_new() -> *mut mcplink_writer_t {
     Box::into_raw(Box::default())
 }
 
-/// Frees a writer, and what mcplink_writer_finish showed of it.
+/// Frees a writer and the text that mcplink_writer_finish returned.
 ///
-/// writer: NULL is fine. Since 0.1.
+/// writer: the writer; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_free(writer: *mut mcplink_writer_t) {
-    // SAFETY: the header says that it is a writer of ours, freed once.
+    // SAFETY: the header requires a writer of this library, freed once.
     unsafe { free(writer) }
 }
 
-/// Begins anew, with the memory that is there: text and errors are forgotten.
+/// Clears text and errors, and keeps the memory for the next value.
 ///
 /// writer: the writer.
 /// Returns: MCPLINK_OK. Since 0.1.
@@ -184,7 +186,7 @@ pub unsafe extern "C" fn mcplink_writer_free(writer: *mut mcplink_writer_t) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_reset(writer: *mut mcplink_writer_t) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the header says that it is a writer of ours.
+        // SAFETY: the header requires a writer of this library.
         let writer = unsafe { need_mut(writer, "writer") }?;
         writer.text.clear();
         writer.open.clear();
@@ -193,7 +195,8 @@ pub unsafe extern "C" fn mcplink_writer_reset(writer: *mut mcplink_writer_t) -> 
     })
 }
 
-/// Begins an object: mcplink_writer_key and a value for each member, then mcplink_writer_end.
+/// Begins an object. Write each member with mcplink_writer_key and a value, then call
+/// mcplink_writer_end.
 ///
 /// writer: the writer.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
@@ -202,11 +205,11 @@ pub unsafe extern "C" fn mcplink_writer_reset(writer: *mut mcplink_writer_t) -> 
 pub unsafe extern "C" fn mcplink_writer_begin_object(
     writer: *mut mcplink_writer_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that it is a writer of ours.
+    // SAFETY: the header requires a writer of this library.
     unsafe { write(writer, |writer| writer.begin(true)) }
 }
 
-/// Begins an array: values, then mcplink_writer_end.
+/// Begins an array. Write its items, then call mcplink_writer_end.
 ///
 /// writer: the writer.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
@@ -215,25 +218,25 @@ pub unsafe extern "C" fn mcplink_writer_begin_object(
 pub unsafe extern "C" fn mcplink_writer_begin_array(
     writer: *mut mcplink_writer_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that it is a writer of ours.
+    // SAFETY: the header requires a writer of this library.
     unsafe { write(writer, |writer| writer.begin(false)) }
 }
 
-/// Ends the object or array that was begun last.
+/// Ends the innermost open object or array.
 ///
 /// writer: the writer.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_end(writer: *mut mcplink_writer_t) -> mcplink_status_t {
-    // SAFETY: the header says that it is a writer of ours.
+    // SAFETY: the header requires a writer of this library.
     unsafe { write(writer, Writer::end) }
 }
 
-/// Writes the name of a member; its value comes next.
+/// Writes the key of a member; its value comes next.
 ///
-/// writer: the writer, in an object.
-/// key: the name.
+/// writer: the writer, inside an object.
+/// key: the key.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -241,7 +244,7 @@ pub unsafe extern "C" fn mcplink_writer_key(
     writer: *mut mcplink_writer_t,
     key: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a writer of ours and text that ends in NUL.
+    // SAFETY: the header requires a writer of this library and text that ends in NUL.
     unsafe { write(writer, |writer| writer.key(name(key, "key")?)) }
 }
 
@@ -257,7 +260,7 @@ pub unsafe extern "C" fn mcplink_writer_str(
     text: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a writer of ours and text of its length.
+    // SAFETY: the header requires a writer of this library and text of its length.
     unsafe { write(writer, |writer| writer.write(payload(text, len, "text")?)) }
 }
 
@@ -272,11 +275,11 @@ pub unsafe extern "C" fn mcplink_writer_i64(
     writer: *mut mcplink_writer_t,
     number: i64,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that it is a writer of ours.
+    // SAFETY: the header requires a writer of this library.
     unsafe { write(writer, |writer| writer.write(&number)) }
 }
 
-/// Writes an integer that is not negative.
+/// Writes an unsigned integer.
 ///
 /// writer: the writer.
 /// number: the integer.
@@ -287,11 +290,12 @@ pub unsafe extern "C" fn mcplink_writer_u64(
     writer: *mut mcplink_writer_t,
     number: u64,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that it is a writer of ours.
+    // SAFETY: the header requires a writer of this library.
     unsafe { write(writer, |writer| writer.write(&number)) }
 }
 
-/// Writes a number, so that it is read as the same double again. Whatever the locale, its point is a point.
+/// Writes a double, so that reading it gives the same double again. The decimal separator is always
+/// a point, whatever the locale.
 ///
 /// writer: the writer.
 /// number: the number; NaN and infinities are errors, since JSON has none.
@@ -302,7 +306,7 @@ pub unsafe extern "C" fn mcplink_writer_f64(
     writer: *mut mcplink_writer_t,
     number: f64,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that it is a writer of ours.
+    // SAFETY: the header requires a writer of this library.
     unsafe {
         write(writer, |writer| {
             if !number.is_finite() {
@@ -316,7 +320,7 @@ pub unsafe extern "C" fn mcplink_writer_f64(
 /// Writes true or false.
 ///
 /// writer: the writer.
-/// boolean: which of them.
+/// boolean: the value.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -324,7 +328,7 @@ pub unsafe extern "C" fn mcplink_writer_boolean(
     writer: *mut mcplink_writer_t,
     boolean: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that it is a writer of ours.
+    // SAFETY: the header requires a writer of this library.
     unsafe { write(writer, |writer| writer.write(&boolean)) }
 }
 
@@ -335,14 +339,14 @@ pub unsafe extern "C" fn mcplink_writer_boolean(
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_null(writer: *mut mcplink_writer_t) -> mcplink_status_t {
-    // SAFETY: the header says that it is a writer of ours.
+    // SAFETY: the header requires a writer of this library.
     unsafe { write(writer, |writer| writer.write(&())) }
 }
 
 /// Writes a value that is JSON text already.
 ///
 /// writer: the writer.
-/// json, len: one JSON value; MCPLINK_NUL measures it. What is no JSON is an error.
+/// json, len: one JSON value; MCPLINK_NUL measures it. Invalid JSON is an error.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -352,7 +356,7 @@ pub unsafe extern "C" fn mcplink_writer_raw(
     len: usize,
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the header says that they are a writer of ours and text of its length.
+        // SAFETY: the header requires a writer of this library and text of its length.
         let (writer, json) = unsafe {
             (
                 need_mut(writer, "writer")?,
@@ -375,7 +379,7 @@ pub unsafe extern "C" fn mcplink_writer_bytes(
     data: *const u8,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a writer of ours and bytes of their length.
+    // SAFETY: the header requires a writer of this library and bytes of their length.
     unsafe {
         write(writer, |writer| {
             let data = bytes(data.cast(), len, "data")?;
@@ -384,12 +388,15 @@ pub unsafe extern "C" fn mcplink_writer_bytes(
     }
 }
 
-/// Ends the value and shows it.
+/// Finishes the value and returns its text.
 ///
 /// writer: the writer.
-/// out: receives the text, which ends in NUL; valid until the writer is used again or freed. Empty after a failure.
-/// err: receives what went wrong first, and at which byte; NULL is fine.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID: objects that have not ended, a key without a value, NaN, text that is not UTF-8. Since 0.1.
+/// out: receives the text, which ends in NUL; valid until the writer is used again or freed. Empty
+/// on failure.
+/// err: receives the first error, with the byte where it occurred; the caller frees it. May be
+/// NULL.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, for example for an open object, a key without a
+/// value, NaN, or text that is not UTF-8. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_finish(
@@ -397,7 +404,8 @@ pub unsafe extern "C" fn mcplink_writer_finish(
     out: *mut mcplink_str_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that all are NULL, or ours, or can be written to.
+    // SAFETY: the header requires that all are NULL, or objects of this library, or can be written
+    // to.
     unsafe {
         ffi(err, || {
             need(out, "out")?;

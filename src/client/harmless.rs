@@ -82,7 +82,7 @@ mod tests {
         serde_json::from_str(&text).expect("a tool")
     }
 
-    // Lesson 18.2
+    // Seen in other SDKs: an automatic retry runs a side effect twice.
     #[test]
     fn only_what_a_tool_says_of_itself_counts() {
         let tools = HarmlessTools::default();

@@ -261,7 +261,7 @@ mod tests {
         Outputs::new(Some(validator), false)
     }
 
-    // Lesson 15.1
+    // Seen in other SDKs: memory grows with every use.
     #[test]
     fn what_is_remembered_is_bounded() {
         let outputs = outputs();
@@ -279,7 +279,7 @@ mod tests {
         assert!(outputs.learn(&[tool("b", 10 << 20)], 0));
     }
 
-    // Lesson 17.5
+    // Must not happen: the cache serves stale lists, or those of another user or server.
     #[test]
     fn what_was_listed_before_a_change_is_not_remembered_after_it() {
         let outputs = outputs();

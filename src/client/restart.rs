@@ -210,7 +210,7 @@ mod tests {
         )
     }
 
-    // Lesson 18.3
+    // Seen in other SDKs: a crashed server stays down, or is restarted in a tight loop.
     #[test]
     fn delays_grow_to_a_bound_and_attempts_to_a_limit() {
         let mut attempts = attempts();
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(attempts.next(0), Some((1, Duration::from_millis(512))));
     }
 
-    // Lesson 18.3
+    // Seen in other SDKs: a crashed server stays down, or is restarted in a tight loop.
     #[test]
     fn chance_takes_less_than_half_of_a_delay() {
         let delay = |random| attempts().next(random).expect("the first").1;

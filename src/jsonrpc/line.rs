@@ -424,8 +424,8 @@ mod tests {
         assert_eq!(buffer.take_rest(), None);
     }
 
-    // Lesson 15.3: linear in one-byte pieces, and a large line leaves without a copy of what
-    // follows it.
+    // Reading is linear even in one-byte pieces. A large line leaves without a copy of the bytes
+    // behind it.
     #[test]
     fn a_large_line_in_small_pieces_is_whole_and_the_buffer_shrinks_again() {
         let large = "x".repeat(3 << 20);

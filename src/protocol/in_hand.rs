@@ -289,7 +289,7 @@ impl What {
 mod tests {
     use super::*;
 
-    // Lesson 6.6
+    // Must not happen: nobody can see which call or handler a hung program waits for.
     #[test]
     fn a_handler_that_runs_long_is_told_once_and_when_it_ends() {
         let start = Instant::now();

@@ -594,7 +594,8 @@ mod tests {
         Progress::new(value.into())
     }
 
-    // Lesson 8.5, M-CANC-C-13, L-CANC-B-05
+    // Must not happen: late answers are errors, or end the connection.
+    // M-CANC-C-13, L-CANC-B-05
     #[test]
     fn late_answers_are_told_from_unknown_ones() {
         let calls = Calls::new(10, 10);
@@ -659,7 +660,7 @@ mod tests {
         assert!(error.kind() == ErrorKind::Closed && !error.was_sent());
     }
 
-    // Lesson 10.3
+    // Must not happen: a slow progress callback makes memory grow.
     #[test]
     fn progress_comes_in_order_and_is_merged_past_the_limit() {
         let calls = Calls::new(10, 3);
@@ -682,7 +683,7 @@ mod tests {
         );
     }
 
-    // Lesson 10.3
+    // Must not happen: a slow progress callback makes memory grow.
     #[test]
     fn what_a_caller_keeps_comes_first_and_has_a_part_in_the_limit() {
         let calls = Calls::new(10, 3);

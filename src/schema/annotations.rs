@@ -118,7 +118,7 @@ impl FitTo for Annotations {
 mod tests {
     use super::*;
 
-    // Lesson 13.2
+    // Seen in other SDKs: unknown members vanish in a round trip.
     // M-RES-B-18
     #[test]
     fn annotations_are_read_leniently_and_checked_strictly() {

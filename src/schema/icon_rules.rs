@@ -275,7 +275,7 @@ mod tests {
         Icon::new("https://a/b").check_image(bytes, None, &IconLimits::default())
     }
 
-    // M-ICON-C-09, L-ICON-C-03
+    // M-ICON-C-01, M-ICON-C-09, L-ICON-C-01, L-ICON-C-03
     #[test]
     fn a_kind_is_told_by_the_bytes_and_held_against_what_is_claimed() {
         let lossy = [&[0, 0, 0, 0x9d, 0x01, 0x2a, 16, 0, 32, 0][..]].concat();

@@ -228,8 +228,8 @@ impl ServerBuilder {
     /// but for those of revisions that know no tasks. The handler is the same, and see [`Context::become_task`] for tools that decide call by
     /// call.
     ///
-    /// Ids of tasks are 192 random bits. A task is shown to the principal that made the call; without one, whoever knows the id can see and cancel it
-    /// (L-TASK-B-24), and there is no list of tasks.
+    /// Ids of tasks are 192 random bits. A task is shown to the principal that made the call; without one, whoever knows the id can see and cancel it,
+    /// and there is no list of tasks.
     ///
     /// # Examples
     ///
@@ -244,6 +244,7 @@ impl ServerBuilder {
     ///     .build()?;
     /// # Ok::<(), mcplink::Error>(())
     /// ```
+    // L-TASK-B-24
     pub fn tasks(mut self, options: TaskOptions) -> Self {
         self.inner.tasks = Some(Tasks::new(options));
         self
@@ -372,7 +373,7 @@ impl ServerBuilder {
     /// Adds a resource: something to read, at an address of its own.
     ///
     /// Use a scheme that says what kind of thing it is, one of your own if there is none; `https:` only for what the client can as well
-    /// fetch by itself (M-RES-S-05, M-RES-S-06, L-RES-S-03, L-RES-S-04).
+    /// fetch by itself.
     ///
     /// # Examples
     ///
@@ -386,6 +387,7 @@ impl ServerBuilder {
     ///     .build()?;
     /// # Ok::<(), mcplink::Error>(())
     /// ```
+    // M-RES-S-05, M-RES-S-06, L-RES-S-03, L-RES-S-04
     pub fn resource<R: ResourceOutput>(
         self,
         resource: Resource,
@@ -545,12 +547,13 @@ impl ServerBuilder {
     ///
     /// A client may not know it: look with [`ClientCapabilities::extension`](crate::schema::ClientCapabilities::extension) at the
     /// [terms](Context::terms) of a call, and do without it, or refuse with [`Context::need_extension`]. Say in the documentation of an
-    /// extension what happens without it (M-VER-B-07, E-EXT-X-08), and have it fall back to that where it can (E-EXT-X-10).
+    /// extension what happens without it, and have it fall back to that where it can.
     ///
-    /// Ids begin with a domain of yours, reversed (E-EXT-B-03). What would break clients of an extension is another one, with another id
-    /// (E-EXT-X-04); lesser changes show in the settings (E-EXT-X-05).
+    /// Ids begin with a domain of yours, reversed. What would break clients of an extension is another one, with another id;
+    /// lesser changes show in the settings.
     ///
     /// Spec: Base Protocol, "Versioning", "Extensions" (2026-07-28; earlier clients are told too).
+    // M-VER-B-07, E-EXT-X-08, E-EXT-X-10, E-EXT-B-03, E-EXT-X-04, E-EXT-X-05
     pub fn extension(mut self, id: impl Into<String>, settings: JsonObject) -> Self {
         let id = id.into();
         let checked = check_extension_id(&id);
@@ -587,8 +590,8 @@ impl ServerBuilder {
 
     /// Whether handlers may send log messages to clients, with [`Context::log`]. Defaults to no.
     ///
-    /// The protocol deprecates this in 2026-07-28: new servers had better write to standard error, or use OpenTelemetry (M-LOG-X-14,
-    /// M-LOG-X-15).
+    /// The protocol deprecates this in 2026-07-28: new servers had better write to standard error, or use OpenTelemetry.
+    // M-LOG-X-14, M-LOG-X-15
     pub fn logging(mut self, logging: bool) -> Self {
         self.inner.logging = logging;
         self

@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(full.count(), 4);
     }
 
-    // Lesson 15.1
+    // Seen in other SDKs: memory grows with every use.
     #[test]
     fn who_no_longer_asks_is_forgotten() {
         let mut callers = Callers::default();

@@ -362,7 +362,8 @@ mod tests {
         Rounds::resume(&content, responses).expect("our own content")
     }
 
-    // Lesson 11.5, 11.6, M-MRTR-S-27, M-MRTR-S-28
+    // Must not happen: answers of earlier rounds are lost; independent questions take a round each.
+    // M-MRTR-S-27, M-MRTR-S-28
     #[test]
     fn answers_of_all_rounds_are_kept_and_missing_ones_asked_again() {
         let mut rounds = Rounds::default();
@@ -422,7 +423,7 @@ mod tests {
         );
     }
 
-    // Lesson 12.3
+    // Must not happen: an answer is used for a question that has changed.
     #[test]
     fn an_answer_to_another_question_is_none() {
         let mut rounds = Rounds::default();
@@ -447,7 +448,7 @@ mod tests {
         );
     }
 
-    // Lesson 11.9
+    // Seen in other SDKs: rounds of questions never end, or follow without a pause.
     #[test]
     fn the_rounds_are_bounded() {
         let mut rounds = Rounds::default();
@@ -459,7 +460,7 @@ mod tests {
         assert!(rounds.next().is_none());
     }
 
-    // Lesson 11.2
+    // Seen in other SDKs: code before a question runs twice, a payment too.
     #[test]
     fn what_is_remembered_travels_along() {
         let mut rounds = Rounds::default();

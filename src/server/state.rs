@@ -189,7 +189,8 @@ mod tests {
         KeyRing::new(keys.iter().map(|&key| StateKey::new([key; 32])).collect()).expect("keys")
     }
 
-    // Lesson 12.1, M-MRTR-S-09, M-MRTR-S-10
+    // Seen in other SDKs: a `requestState` can be forged, or replayed elsewhere.
+    // M-MRTR-S-09, M-MRTR-S-10
     #[test]
     fn a_state_that_was_altered_in_any_bit_is_refused() {
         let state = ring(&[1])
@@ -216,7 +217,8 @@ mod tests {
         }
     }
 
-    // Lesson 12.1, M-MRTR-S-11, M-MRTR-S-12, M-MRTR-S-13
+    // Seen in other SDKs: a `requestState` can be forged, or replayed elsewhere.
+    // M-MRTR-S-11, M-MRTR-S-12, M-MRTR-S-13
     #[test]
     fn a_state_is_good_for_its_time_its_request_and_its_keys() {
         let state = ring(&[1])
@@ -233,7 +235,7 @@ mod tests {
         assert!(KeyRing::new(Vec::new()).is_none());
     }
 
-    // Lesson 12.4
+    // Seen in other SDKs: clients can read the state of a server.
     #[test]
     fn the_content_can_not_be_read_and_never_looks_the_same() {
         let seal = || {

@@ -163,7 +163,8 @@ mod tests {
         assert!(!claim("greedy", 100).expect("known"));
     }
 
-    // Lesson 12.5, M-MRTR-S-14
+    // Must not happen: a state is presented twice, and its effects happen twice.
+    // M-MRTR-S-14
     #[test]
     fn a_state_is_claimed_once_in_its_life_and_a_full_store_says_so() {
         let store = MemoryStateStore::new(NonZeroUsize::new(2).expect("two"));

@@ -10,8 +10,7 @@
 //! ```
 //!
 //! **A custom transport** implements these traits. It has to keep messages whole and in order,
-//! carry
-//! UTF-8 JSON text unchanged, and end the receiver when [`Control::close`] is called. Its
+//! carry UTF-8 JSON text unchanged, and end the receiver when [`Control::close`] is called. Its
 //! documentation should say how a connection is made, how messages are framed, and how a
 //! cancellation reaches the peer. A byte stream needs no custom transport: [`Stream`] frames its
 //! messages as lines.

@@ -1,5 +1,6 @@
-/* What the programs share that prove the lessons (`lessons_*.c`): a client and a server of one program, a server that is played line by line, and
-   bounds on time. */
+/* Shared by `lessons_*.c`, the programs that show through C that common faults of other SDKs do not happen here: calls that never return,
+   orphaned processes, deadlocks, lost answers, handlers for one era only. It has a client and a server in one program, a server that is
+   played line by line, and bounds on time. */
 #ifndef LESSONS_H
 #define LESSONS_H
 

@@ -1,5 +1,5 @@
-/* Lesson 8: each request is answered once, whatever its handler does, and what comes too late does no harm. What a panic does is seen in
-   tests/suite/engine_answers.rs, what a C++ exception does in cpp/wrapper.cpp. */
+/* Every request gets exactly one response, and late answers do no harm. In other SDKs a handler that fails leaves its caller waiting.
+   tests/suite/engine_answers.rs has the case of a panic, cpp/wrapper.cpp that of a C++ exception. */
 #include "lessons.h"
 #include "talk.h"
 
@@ -120,14 +120,14 @@ static const struct {
 };
 enum { TOOLS = sizeof once / sizeof once[0] };
 
-/* Lesson 8.4: of what went wrong inside nothing is told. */
+/* The client reads no inner error text, such as a panic message or a path. */
 static void looks_right(int id, const char *line)
 {
     CHECK(strstr(line, once[id % TOOLS].answer) != NULL);
     CHECK(strstr(line, "secret") == NULL && strstr(line, "handler") == NULL && strstr(line, ".rs") == NULL);
 }
 
-/* Lesson 8.1: exactly one response for each, and the next call is served. */
+/* Each call gets exactly one response, and the next call is served. */
 static void each_is_answered_once(void)
 {
     enum { CALLS = TOOLS * 10 };
@@ -152,13 +152,13 @@ static void each_is_answered_once(void)
         count_answers(&talk, answers, CALLS, NULL);
         for (i = 0; i < CALLS; i++) CHECK(all[i] == 1 && answers[i] == 0);
     }
-    /* Lesson 8.4: but here it is told. */
+    /* The log of the server has the inner error text. */
     CHECK(counter_wait(&told.lines, 2 * 10));
     talk_end(&talk);
     mcplink_server_free(server);
 }
 
-/* Lesson 8.2: cancelling and answering race: who answered in time is heard, once; who did not is told so. */
+/* A cancellation and an answer race. An answer in time is sent once; the responder of a late one returns an error. */
 
 static pthread_barrier_t begin, over;
 static mcplink_status_t outcomes[AT_ONCE];
@@ -227,7 +227,7 @@ static void cancelling_races_with_answering(void)
     mcplink_server_free(server);
 }
 
-/* Lesson 8.3: an id that is in use is refused, and the first request goes on. */
+/* The server refuses the id of a request in flight, and the first request goes on. */
 static void an_id_in_use(void)
 {
     struct told told = { "no such text", COUNTER };
@@ -268,7 +268,7 @@ static void *answers_plain(void *raw)
     return NULL;
 }
 
-/* Lesson 8.5: a late answer is dropped and counted, one to what was never asked is told of too, and the connection goes on. */
+/* The client drops and counts a late answer. It also logs an answer to an unknown id. The connection goes on in both cases. */
 static void answers_that_come_too_late(void)
 {
     struct told told = { "4711", COUNTER };
@@ -299,7 +299,7 @@ static void answers_that_come_too_late(void)
     raw_leave(&raw);
 }
 
-/* Lesson 8.1: answers after the end of who asked are harmless: see beyond_the_server in responder.c and a_responder_alone in lifetimes.c. */
+/* Answers after the end of the server are harmless: see beyond_the_server in responder.c and a_responder_alone in lifetimes.c. */
 
 int main(void)
 {

@@ -1,4 +1,4 @@
-/* Lesson 6: the library locks up nobody, and says who waits for whom. */
+/* The library never deadlocks a host, and shows which call waits for which peer. Several other SDKs deadlock by themselves. */
 #include "lessons.h"
 #include "talk.h"
 
@@ -42,7 +42,7 @@ static mcplink_server_t *new_server(mcplink_server_options_t *o)
 
 static mcplink_server_options_t *server_options(void) { return mcplink_server_options_new("deadlocks", "1"); }
 
-/* Lesson 6.1: the first message is served like every other. */
+/* The first message is served like every other. */
 
 static struct counter asked = COUNTER, progressed = COUNTER;
 
@@ -95,8 +95,8 @@ static void the_first_message(void)
     mcplink_server_free(server);
 }
 
-/* Lesson 6.2: a callback may use the client or server that called it; it may close it and free it: see within_callbacks in close.c,
-   in_own_callbacks in lifetimes.c and handlers_threads.c. Lesson 6.3: no lock is held while a callback runs, so it may use all of it. */
+/* A callback may use, close and free the client or server that called it: see within_callbacks in close.c, in_own_callbacks in lifetimes.c
+   and handlers_threads.c. The library holds no lock while a callback runs, so every function may be called in it. */
 
 /* The client is there for log hooks while they hold this. */
 static pthread_rwlock_t using = PTHREAD_RWLOCK_INITIALIZER;
@@ -335,7 +335,7 @@ static void callbacks_may_use_everything(void)
     }
 }
 
-/* Lesson 6.4: both write ten megabytes at once, through what holds four kilobytes. */
+/* Both peers write ten megabytes at once, through pipes that hold four kilobytes. */
 
 static size_t size_of_large;
 
@@ -379,7 +379,7 @@ static void both_write_at_once(void)
     mcplink_server_free(server);
 }
 
-/* Lesson 6.5: each handler waits for what only the next one can answer, deeper than there are workers: a tool calls its own server. */
+/* A tool calls its own server: each handler waits for an answer that only the next handler can give, deeper than there are workers. */
 
 enum { WORKERS = 3, DEPTH = WORKERS + 1 };
 static mcplink_client_t *nested;
@@ -424,7 +424,7 @@ static void handlers_wait_for_handlers(void)
     mcplink_server_free(server);
 }
 
-/* Lesson 6.6: who waits for whom can be seen, and a handler that takes long is told of. */
+/* The activity shows which call waits for which peer, and the log names a slow handler. */
 
 static struct counter slow = COUNTER, blocked = COUNTER, unblocked = COUNTER;
 

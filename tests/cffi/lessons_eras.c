@@ -1,4 +1,4 @@
-/* Lesson 11: one handler serves both eras, whatever it asks; and none asks for ever. */
+/* One handler serves both eras, and rounds of questions are bounded. With other SDKs authors branch on the protocol revision. */
 #include "lessons.h"
 #include "talk.h"
 
@@ -217,7 +217,7 @@ static mcplink_server_t *new_server(void)
     return server;
 }
 
-/* Lesson 11.1: the same questions and the same result on every revision. Lesson 11.2: the same number of side effects. */
+/* Every revision shows the same questions, gives the same result and has the same number of side effects. */
 static void one_handler_on_every_revision(mcplink_server_t *server)
 {
     size_t i;
@@ -259,7 +259,7 @@ static void answer_kept(int at)
     mcplink_responder_free(kept[at]);
 }
 
-/* Lesson 11.3: ten handlers wait for people, and two workers serve on. */
+/* Ten handlers wait for people, and two workers serve on. */
 static void waiting_takes_no_worker(mcplink_server_t *server)
 {
     static char expected[] = "at last";
@@ -276,7 +276,7 @@ static void waiting_takes_no_worker(mcplink_server_t *server)
     pair_close(&pair);
 }
 
-/* Lesson 11.4: what the handler says instead is not said. */
+/* A handler that swallows the error of a question still asks it: its other answer is dropped. */
 static void a_need_is_remembered(mcplink_server_t *server)
 {
     static const char *const tools[] = { "heedless_text", "heedless_error", "heedless_failure" };
@@ -316,8 +316,8 @@ static bool wants_input(const mcplink_json_t *answer)
     return strcmp(mcplink_json_str(mcplink_json_pointer(answer, "/result/resultType")).ptr, "input_required") == 0;
 }
 
-/* Lesson 11.5: a client sends the answers of the last round only. Lesson 11.2: also when each round comes to another replica, what is done once
-   is done once. */
+/* A client sends only the answers of the last round; the state carries the earlier ones. A side effect in `once` happens once, even if each
+   round reaches another replica. */
 static void answers_are_carried(mcplink_server_t *server)
 {
     mcplink_server_t *replica = new_server();
@@ -338,7 +338,7 @@ static void answers_are_carried(mcplink_server_t *server)
     mcplink_server_free(replica);
 }
 
-/* Lesson 11.6: both questions are there before any is answered, and two runs are all it takes. */
+/* A handler asks two questions in one round, so it runs twice in all. */
 static void several_in_one_round(mcplink_server_t *server)
 {
     static char expected[] = "at last, at last";
@@ -369,7 +369,7 @@ static void several_in_one_round(mcplink_server_t *server)
     pair_close(&pair);
 }
 
-/* Lesson 11.7: nothing of a round is shown that the client can't answer as a whole. */
+/* A client sees no question of a round if it lacks the capability for one of them. */
 static void a_round_needs_all_its_capabilities(mcplink_server_t *server)
 {
     size_t i;
@@ -396,7 +396,7 @@ static void a_round_needs_all_its_capabilities(mcplink_server_t *server)
     }
 }
 
-/* Lesson 11.8: a client without a session can't be asked, which is explained. */
+/* A client without a session can't be asked; the error explains why. */
 static void without_a_session(mcplink_server_t *server)
 {
     mcplink_http_options_t *http = mcplink_http_options_new();
@@ -441,7 +441,7 @@ static void *plays_on(void *user)
     return NULL;
 }
 
-/* Lesson 11.9: rounds are bounded on both sides; those that carry only a state are paced. */
+/* Both sides bound the number of rounds; rounds that carry only a state are paced. */
 static void rounds_end(mcplink_server_t *server)
 {
     mcplink_json_t *asked = NULL, *next;

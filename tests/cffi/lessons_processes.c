@@ -1,4 +1,4 @@
-/* Lesson 2: what is started ends, wholly and in time, and holds nothing of others meanwhile. */
+/* Every child process ends, with its own children, in time, and holds no descriptor of others. Other SDKs leave orphans behind. */
 #include "lessons.h"
 
 /* Whether a process is there and was not ended yet; who reaps it is somebody else's business, unless it is a child of ours. */
@@ -126,8 +126,8 @@ static int64_t end(mcplink_client_t *client, int way)
     return now_ms() - begin;
 }
 
-/* Lesson 2.1: whatever is in the way, nothing is left after closing, nor after freeing alone. Lesson 2.2: each step of the end is as long as it
-   was set, and there are two before it is killed. */
+/* No process is left after closing, nor after freeing alone, however stubborn it is. Each of the two steps before the kill takes as long as
+   it was set to. */
 static void nothing_is_left(void)
 {
     static const struct {
@@ -165,7 +165,7 @@ static void nothing_is_left(void)
     }
 }
 
-/* Lesson 2.1, 2.2: one that was stopped can't be told to end. */
+/* A stopped child hears no request to end, so it is killed. */
 static void a_stopped_one_is_killed(void)
 {
     int way;
@@ -179,7 +179,7 @@ static void a_stopped_one_is_killed(void)
     }
 }
 
-/* Lesson 2.2: with nothing set it takes less than 7 s at worst, and less than 100 ms where nothing is in the way. */
+/* By default, ending a child takes less than 7 s at worst, and less than 100 ms for a well-behaved child. */
 static void the_end_is_bounded(void)
 {
     mcplink_client_t *client = open_script("trap '' TERM; \"$SELF\" serve; while :; do sleep 1; done", 0);
@@ -193,7 +193,7 @@ static void the_end_is_bounded(void)
     CHECK(best < 100 || slowly());
 }
 
-/* Lesson 2.3: one that ended by itself is reaped, while its client is still there. */
+/* A child that ended by itself is reaped while its client still exists. */
 static void a_dead_one_is_reaped(void)
 {
     mcplink_client_t *client = open_self();
@@ -258,7 +258,7 @@ static int64_t child_end(const child_t *child, char *said, size_t size)
     return took;
 }
 
-/* Lesson 2.4: at the end of its standard input a server ends: at once when it is idle; with what it has begun; and not for ever. */
+/* A server ends at the end of its standard input: at once if it is idle, else after its running handlers, and within a deadline. */
 static void a_server_ends_with_its_input(void)
 {
     char said[4096];
@@ -291,7 +291,7 @@ static int64_t cpu(void)
     return (int64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
 }
 
-/* Lesson 2.5: who waits uses no CPU: for a server, for a client, after the end of either. */
+/* Waiting uses no CPU: for a server, for a client, and after the end of either. */
 static void waiting_is_free(void)
 {
     mcplink_server_t *server = mcplink_server_new("idle", "1");
@@ -323,7 +323,7 @@ static void waiting_is_free(void)
     mcplink_server_free(server);
 }
 
-/* Lesson 2.6: a child has its three streams and nothing else; and a later one, ours or the host's, holds nothing of an earlier one. */
+/* A child inherits its three streams and no other descriptor. A later child, ours or the host's, holds no descriptor of an earlier one. */
 static void nothing_is_inherited(void)
 {
     static const char *const streams[] = { "0 ", "1 ", "2 " };

@@ -1,4 +1,4 @@
-/* Lesson 1: every call returns, whatever the peer does. */
+/* Every call returns, whatever the peer does. Calls that never return are the most reported fault of other SDKs. */
 #include "lessons.h"
 
 #include <arpa/inet.h>
@@ -65,7 +65,7 @@ static void *subscribes(void *raw)
     return NULL;
 }
 
-/* Lesson 1.1: a server that is silent. */
+/* The server is silent. */
 static void a_silent_server(void)
 {
     raw_t raw;
@@ -115,7 +115,7 @@ static bool has_stopped(pid_t pid)
     return stopped;
 }
 
-/* Lesson 1.1: a server that was stopped. */
+/* The server was stopped by a signal. */
 static void a_stopped_server(void)
 {
     static const char *const argv[] = { "/bin/sh", "-c", "echo $$ >&2; exec \"$SERVER\" stdio", NULL };
@@ -158,7 +158,7 @@ static mcplink_status_t large(mcplink_client_t *client, size_t size, uint32_t de
     return status;
 }
 
-/* Lesson 1.1: a server that does not read. Lesson 1.5: writing has a deadline too, also for an argument of 50 MB. */
+/* The server does not read. Writing has a deadline too, also for an argument of 50 MB. */
 static void a_server_that_does_not_read(void)
 {
     raw_t raw;
@@ -182,7 +182,7 @@ static void a_server_that_does_not_read(void)
     raw_leave(&raw);
 }
 
-/* Lesson 1.2: a thousand wait, a callback of the client's own is busy, and the server goes. */
+/* A thousand calls wait and a callback of the client is busy when the server exits: every call fails at once. */
 
 static struct counter busy = COUNTER, release = COUNTER, woken = COUNTER, left = COUNTER;
 
@@ -247,7 +247,7 @@ static void a_thousand_are_woken(void)
     exit(1);
 }
 
-/* Lesson 1.3: a callback waits for a server that is not there any more; closing ends what it waits for before it waits for the callback. */
+/* A callback waits for a server that has exited. Closing fails the pending call first, and only then waits for the callback. */
 
 static mcplink_client_t *own;
 
@@ -285,7 +285,7 @@ static void a_waiting_callback_ends_with_its_client(void)
     }
 }
 
-/* Lesson 1.3: the same for a server, whose handler has asked a client that goes: it is told that nobody waits. */
+/* A handler of a server waits for the answer of a client that leaves: it is told that its caller is gone. */
 
 static void on_gone(void *user) { counter_add(user); }
 
@@ -322,7 +322,7 @@ static void a_question_ends_with_its_client(void)
     mcplink_server_free(server);
 }
 
-/* Lesson 1.4: a stream over HTTP that ends without its response. */
+/* An HTTP stream ends without its response. */
 
 static int listening;
 static atomic_int resumed;
@@ -449,8 +449,8 @@ static void a_stream_that_ends(void)
     close(listening);
 }
 
-/* Lesson 1.6: opening and probing have deadlines (see connecting in timeouts.c), closing too (see stubborn in close.c), and a token that is
-   long in coming fails what waits for it. */
+/* Opening and probing have deadlines (see connecting in timeouts.c), closing too (see stubborn in close.c). A call that waits for a slow token
+   fails at its deadline. */
 
 static struct counter asked = COUNTER, given = COUNTER;
 

@@ -15,7 +15,7 @@ use crate::common::{Gate, LONG, handlers, play, wait_until};
 use crate::raw::Raw;
 use crate::rawserver::connect;
 
-// Lesson 6.6
+// Must not happen: nobody can see which call or handler a hung program waits for.
 #[test]
 fn calls_that_wait_are_shown_with_method_time_and_thread() {
     let (client, mut server) = connect(ProtocolVersion::LATEST, &json!({}));
@@ -64,7 +64,7 @@ fn running_on<'a>(shown: &'a Activity, method: &str) -> Option<&'a str> {
     running.map(|running| running.thread.as_str())
 }
 
-// Lesson 6.6
+// Must not happen: nobody can see which call or handler a hung program waits for.
 #[test]
 fn what_is_in_hand_is_shown_with_its_handler() {
     let gate = Gate::default();
@@ -125,7 +125,7 @@ fn what_is_in_hand_is_shown_with_its_handler() {
     });
 }
 
-// Lesson 6.6
+// Must not happen: nobody can see which call or handler a hung program waits for.
 #[test]
 fn a_call_that_waits_for_an_answer_of_a_person_is_shown_as_such() {
     fn ask(_: Value, context: &Context) -> Result<String, ToolError> {
@@ -163,7 +163,7 @@ fn a_call_that_waits_for_an_answer_of_a_person_is_shown_as_such() {
     });
 }
 
-// Lesson 6.6
+// Must not happen: nobody can see which call or handler a hung program waits for.
 #[test]
 fn a_handler_that_runs_long_is_told_to_the_log() {
     for inline in [true, false] {

@@ -80,7 +80,9 @@ fn text(result: &CallToolResult) -> &str {
     result.content[0].as_text().unwrap()
 }
 
-// Lessons 11.1, 11.2, 11.5; M-MRTR-S-01, M-MRTR-C-16, M-MRTR-C-23
+// Seen in other SDKs: a handler must branch on the protocol revision to ask the user; code before a question runs twice, a payment too.
+// Must not happen: answers of earlier rounds are lost.
+// M-MRTR-S-01, M-MRTR-C-16, M-MRTR-C-23
 #[test]
 fn two_dependent_questions_give_the_same_conversation_in_every_revision() {
     let payments = Arc::new(AtomicUsize::new(0));
@@ -115,7 +117,7 @@ fn two_dependent_questions_give_the_same_conversation_in_every_revision() {
     }
 }
 
-// Lesson 11.1: sampling and roots, which every revision has. Lesson 11.6: in one round.
+// Every revision has sampling and roots. A handler asks for both in one round.
 #[test]
 fn the_model_and_the_roots_are_asked_in_one_round_in_every_revision() {
     let runs = Arc::new(AtomicUsize::new(0));
@@ -156,7 +158,7 @@ fn the_model_and_the_roots_are_asked_in_one_round_in_every_revision() {
     }
 }
 
-// Lessons 11.1, 11.2, 11.5, at all five revisions: the second question depends on the first one's answer.
+// One handler serves all five revisions. Its second question depends on the answer to the first.
 #[test]
 fn dependent_questions_of_every_kind_give_the_same_conversation_in_every_revision() {
     let effects = Arc::new(AtomicUsize::new(0));
@@ -291,7 +293,7 @@ fn prompts_and_resources_ask_like_tools() {
     }
 }
 
-// Lesson 11.4
+// Seen in other SDKs: a handler that wraps the error of a question loses the question.
 #[test]
 fn a_handler_that_swallows_the_error_still_asks() {
     let server = server()
@@ -310,7 +312,8 @@ fn a_handler_that_swallows_the_error_still_asks() {
     }
 }
 
-// Lesson 11.7; M-META-S-13, M-ERR-S-12, M-MRTR-S-06, M-MRTR-S-07, M-META-S-12, L-INIT-B-16
+// Must not happen: half of a round is shown before the missing capability is found.
+// M-META-S-13, M-ERR-S-12, M-MRTR-S-06, M-MRTR-S-07, M-META-S-12, L-INIT-B-16
 #[test]
 fn nothing_is_asked_of_a_client_that_did_not_declare_it() {
     let server = server()
@@ -347,7 +350,7 @@ fn nothing_is_asked_of_a_client_that_did_not_declare_it() {
     }
 }
 
-// Lesson 11.3
+// Must not happen: handlers that wait for people occupy all workers.
 #[test]
 fn calls_that_wait_for_people_occupy_no_worker() {
     let server = server()
@@ -392,7 +395,8 @@ fn calls_that_wait_for_people_occupy_no_worker() {
     }
 }
 
-// Lesson 11.9; M-MRTR-C-29
+// Seen in other SDKs: rounds of questions never end, or follow without a pause.
+// M-MRTR-C-29
 #[test]
 fn a_handler_that_asks_for_ever_is_stopped() {
     let server = server()
@@ -440,7 +444,9 @@ fn asking_server(key: u8) -> Server {
         .unwrap()
 }
 
-// Lessons 12.1, 12.2; M-MRTR-S-08, M-MRTR-S-09, M-MRTR-S-10, M-MRTR-S-13, M-MRTR-S-15, M-STATE-S-03
+// Seen in other SDKs: a `requestState` can be forged, or replayed elsewhere.
+// Must not happen: the refusal of a state tells an attacker the reason.
+// M-MRTR-S-08, M-MRTR-S-09, M-MRTR-S-10, M-MRTR-S-13, M-MRTR-S-15, M-STATE-S-03
 #[test]
 fn a_state_is_good_for_its_request_on_every_replica_and_refused_elsewhere_with_one_message() {
     let elicits = || client().on_elicit(|_, _| ElicitResult::cancel());

@@ -95,7 +95,7 @@ impl Drop for LastLook {
     }
 }
 
-// Lesson 6.3: what a handler owns is dropped with it, and may use the connection.
+// The values that a handler owns are dropped with it, and their destructors may use the connection: no lock is held.
 #[test]
 fn the_last_of_a_handler_may_go_with_a_withdrawn_question() {
     within(LONG * 2, || {
@@ -181,7 +181,7 @@ fn a_request_that_may_not_ask_shows_nobody_a_question() {
     }
 }
 
-// Lesson 11.4
+// Seen in other SDKs: a handler that wraps the error of a question loses the question.
 #[test]
 fn a_deferred_call_that_is_dropped_still_asks() {
     let server = server()
@@ -200,7 +200,7 @@ fn a_deferred_call_that_is_dropped_still_asks() {
     }
 }
 
-// Lesson 18.1: the first round was sent, and may have had an effect.
+// The first round was sent, and may have had an effect.
 #[test]
 fn a_call_that_ends_between_two_rounds_was_sent() {
     let cancel = CancelToken::new();
@@ -233,7 +233,7 @@ fn a_call_whose_server_goes_between_two_rounds_was_sent() {
     assert!(error.was_sent(), "{error}");
 }
 
-// Lesson 9.2
+// Seen in other SDKs: the time-out runs while a person answers.
 #[test]
 fn no_deadline_runs_while_a_person_answers() {
     for revision in [LEGACY, MODERN] {
@@ -284,7 +284,7 @@ impl Drop for Farewell {
     }
 }
 
-// Lesson 15.1: what waits for an answer owns the call, the connection and the handler, in a ring.
+// A pending question owns the call, the connection and the handler: a reference cycle, which would leak if it were not broken.
 #[test]
 fn an_unanswered_question_keeps_nothing_alive_after_the_end() {
     for end in 0..3 {

@@ -45,7 +45,7 @@ fn yes() -> Value {
     json!({ "pay": { "action": "accept", "content": {} } })
 }
 
-// Lesson 12.5
+// Must not happen: a state is presented twice, and its effects happen twice.
 #[test]
 fn without_a_store_a_state_can_be_presented_twice() {
     let (server, payments) = paying();
@@ -59,7 +59,8 @@ fn without_a_store_a_state_can_be_presented_twice() {
     assert_eq!(payments.load(Ordering::SeqCst), 2);
 }
 
-// Lesson 12.5, M-MRTR-S-14
+// Must not happen: a state is presented twice, and its effects happen twice.
+// M-MRTR-S-14
 #[test]
 fn with_a_store_a_state_is_taken_once_on_all_replicas() {
     /// Shared by two servers.
@@ -140,7 +141,7 @@ fn a_store_that_can_not_tell_lets_nothing_through() {
     assert_eq!(payments.load(Ordering::SeqCst), 0);
 }
 
-// Lesson 12.3
+// Must not happen: an answer is used for a question that has changed.
 #[test]
 fn an_answer_is_not_used_for_a_question_that_has_changed_meanwhile() {
     let runs = AtomicUsize::new(0);
@@ -164,7 +165,7 @@ fn an_answer_is_not_used_for_a_question_that_has_changed_meanwhile() {
     assert_eq!(told["result"]["content"][0]["text"], "deleted", "{told}");
 }
 
-// Lesson 12.4
+// Seen in other SDKs: clients can read the state of a server.
 #[test]
 fn a_state_that_is_too_large_is_not_sent_and_the_host_is_told_why() {
     let notes = Arc::new(Mutex::new(Vec::new()));
@@ -185,7 +186,8 @@ fn a_state_that_is_too_large_is_not_sent_and_the_host_is_told_why() {
     assert!(notes.iter().any(|note| note.contains(why)), "{notes:?}");
 }
 
-// M-MRTR-S-12, lesson 12.1
+// Seen in other SDKs: a `requestState` can be forged, or replayed elsewhere.
+// M-MRTR-S-12
 #[test]
 fn a_state_has_its_time() {
     let (server, payments) = paying();
@@ -200,7 +202,7 @@ fn a_state_has_its_time() {
     assert_eq!(payments.load(Ordering::SeqCst), 0);
 }
 
-// Lesson 11.2
+// Seen in other SDKs: code before a question runs twice, a payment too.
 #[test]
 fn two_threads_that_want_one_effect_get_the_same() {
     let effects = Arc::new(AtomicUsize::new(0));
@@ -254,7 +256,8 @@ fn an_effect_that_asks_for_itself_is_told_so_and_one_that_panics_keeps_nobody_wa
     );
 }
 
-// M-ELIC-S-21, L-ELIC-S-23; lesson 12.4: what a call remembers is sealed, or does not travel at all.
+// The memory of a call is sealed, or does not travel at all: clients must not read the state of a server.
+// M-ELIC-S-21, L-ELIC-S-23
 #[test]
 fn what_is_remembered_can_not_be_read_by_the_client() {
     let tool = |_: Value, context: &Context| -> Result<&'static str, ToolError> {
@@ -278,7 +281,7 @@ fn what_is_remembered_can_not_be_read_by_the_client() {
     }
 }
 
-// Lesson 11.3
+// Must not happen: handlers that wait for people occupy all workers.
 #[test]
 fn calls_that_wait_for_people_keep_no_other_call_out() {
     let mut limits = Limits::default();

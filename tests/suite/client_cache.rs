@@ -330,7 +330,7 @@ fn what_has_changed_is_asked_for_again_and_nothing_else() {
     }
 }
 
-// Lesson 17.5: what was fetched before a change that was told while it was in flight is not kept.
+// A list that was fetched before a change notification arrived is not stored.
 #[test]
 fn a_change_that_is_told_during_a_fetch_is_not_missed() {
     for revision in [LEGACY, MODERN] {
@@ -427,7 +427,8 @@ fn sharing(cache: &ResponseCache) -> ClientBuilder {
     Client::builder("test", "1").cache(cache)
 }
 
-// M-CACHE-C-13, M-CACHE-C-14, lesson 17.5
+// Must not happen: the cache serves stale lists, or those of another user or server.
+// M-CACHE-C-13, M-CACHE-C-14
 #[test]
 fn clients_share_what_is_public_and_with_their_principal_what_is_private() {
     let cache = ResponseCache::new(&Limits::default());
@@ -464,7 +465,8 @@ fn clients_share_what_is_public_and_with_their_principal_what_is_private() {
     assert_eq!(alice.stats().cached_responses, 0);
 }
 
-// M-CACHE-C-13, lessons 14.4, 17.5: neither another server nor the next version of the same one.
+// The cache never answers for another server, nor for the next version of the same one.
+// M-CACHE-C-13
 #[test]
 fn servers_do_not_answer_for_each_other() {
     let cache = ResponseCache::new(&Limits::default()).for_principal("me");
@@ -508,7 +510,7 @@ fn a_closed_client_answers_nothing() {
     assert_eq!(client.list_tools().unwrap_err().kind(), ErrorKind::Closed);
 }
 
-// Lesson 15.1: memory stays flat over any number of responses.
+// The memory of a cache stays flat over any number of responses.
 #[test]
 fn what_is_kept_is_bounded_and_can_be_switched_off() {
     fn limited(responses: usize, bytes: usize) -> ClientBuilder {

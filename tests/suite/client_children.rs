@@ -99,14 +99,16 @@ fn a_child_that_refuses_the_probe_is_started_once() {
     assert_eq!(starts_of(quick(), "serve"), 1);
 }
 
-// M-VER-C-14; lesson 14.1
+// Seen in other SDKs: an old server that dies, hangs or babbles at the era probe is lost.
+// M-VER-C-14
 #[test]
 fn a_child_that_leaves_on_the_probe_is_started_once_more() {
     let script = r#"read_one; case "$line" in *discover*) exit 1 ;; *) agree ;; esac; serve"#;
     assert_eq!(starts_of(quick(), script), 2);
 }
 
-// M-VER-C-14; lesson 14.1
+// Seen in other SDKs: an old server that dies, hangs or babbles at the era probe is lost.
+// M-VER-C-14
 #[test]
 fn a_child_that_leaves_some_time_after_the_probe_is_started_once_more() {
     let script =
@@ -119,20 +121,24 @@ fn a_child_that_leaves_some_time_after_the_probe_is_started_once_more() {
     assert_eq!(starts_of(client, script), 2);
 }
 
-// M-VER-C-14, M-STDIO-C-14; lesson 14.1
+// Seen in other SDKs: an old server that dies, hangs or babbles at the era probe is lost.
+// M-VER-C-14, M-STDIO-C-14
 #[test]
 fn a_child_that_does_not_answer_the_probe_is_initialized() {
     assert_eq!(starts_of(quick(), "read_one; serve"), 1);
 }
 
-// M-VER-C-14; lesson 14.1
+// Seen in other SDKs: an old server that dies, hangs or babbles at the era probe is lost.
+// M-VER-C-14
 #[test]
 fn a_child_that_answers_garbage_is_initialized() {
     let script = r#"read_one; echo '<html>what?</html>'; echo '{"jsonrpc":"2.0","oops'; serve"#;
     assert_eq!(starts_of(quick(), script), 1);
 }
 
-// M-STDIO-C-14; lessons 1.6, 14.1
+// Seen in other SDKs: an old server that dies, hangs or babbles at the era probe is lost.
+// Must not happen: connecting, probing, closing and token requests have no deadline.
+// M-STDIO-C-14
 #[test]
 fn a_child_that_hangs_after_the_probe_is_started_once_more() {
     let script = r#"read_one; case "$line" in *discover*) exec sleep 1000 ;; esac; agree; serve"#;
@@ -140,7 +146,7 @@ fn a_child_that_hangs_after_the_probe_is_started_once_more() {
     assert_eq!(starts_of(client, script), 2);
 }
 
-// lesson 14.1
+// Seen in other SDKs: an old server that dies, hangs or babbles at the era probe is lost.
 #[test]
 fn a_child_that_leaves_on_everything_is_started_no_more_than_twice() {
     let script = "read_one; echo 'cannot open the display' >&2; exit 3";
@@ -162,7 +168,8 @@ fn a_child_that_leaves_on_everything_is_started_no_more_than_twice() {
     assert_eq!(failure_of(modern, script).1, 1);
 }
 
-// L-CANC-C-02; lessons 1.6, 2.2
+// Must not happen: connecting, probing, closing and token requests have no deadline; ending a stubborn child takes for ever.
+// L-CANC-C-02
 #[test]
 fn a_child_that_never_says_anything_is_given_up_in_time() {
     let begun = Instant::now();
@@ -189,10 +196,10 @@ fn a_child_that_never_says_anything_is_given_up_in_time() {
 }
 
 /// Opens a gate for a child that waits for it, after a while.
-fn open_later(gate: &Starts, span: Duration) -> std::thread::JoinHandle<()> {
+fn open_later(gate: &Starts, span: Duration) -> thread::JoinHandle<()> {
     let gate = gate.0.clone();
-    std::thread::spawn(move || {
-        std::thread::sleep(span);
+    thread::spawn(move || {
+        thread::sleep(span);
         std::fs::write(gate, "").unwrap();
     })
 }
@@ -321,7 +328,8 @@ fn a_failed_opening_tells_of_each_start() {
     assert_eq!(error.stderr_tail(), Some("no display"));
 }
 
-// M-VER-C-09, M-VER-C-10; lesson 14.1
+// Seen in other SDKs: an old server that dies, hangs or babbles at the era probe is lost.
+// M-VER-C-09, M-VER-C-10
 #[test]
 fn what_was_found_out_is_remembered_for_the_command_line() {
     let memory = EraMemory::new();
@@ -340,7 +348,8 @@ fn what_was_found_out_is_remembered_for_the_command_line() {
     assert_eq!(memory.entries().len(), 2);
 }
 
-// M-VER-C-10; lesson 14.4
+// Must not happen: the verdict on a server outlives its upgrade.
+// M-VER-C-10
 #[test]
 fn a_memory_that_misleads_is_forgotten() {
     let memory = EraMemory::new();
@@ -362,7 +371,8 @@ fn a_memory_that_misleads_is_forgotten() {
     assert_eq!(then.unwrap().era(), Era::Modern);
 }
 
-// AMB-32; lesson 4.3
+// Seen in other SDKs: a banner on standard output makes connecting fail.
+// AMB-32
 #[test]
 fn banners_blank_lines_byte_order_marks_and_line_ends_do_no_harm() {
     let script = r#"
@@ -378,7 +388,7 @@ fn banners_blank_lines_byte_order_marks_and_line_ends_do_no_harm() {
     assert_eq!(client.stats().noise, 2, "{:?}", client.stats());
 }
 
-// lesson 4.3
+// Seen in other SDKs: a banner on standard output makes connecting fail.
 #[test]
 fn the_first_stray_line_is_quoted_when_connecting_fails() {
     let script = "read_one; echo 'Usage: server --port N'; echo 'second line'; exit 2";
@@ -394,7 +404,8 @@ fn the_first_stray_line_is_quoted_when_connecting_fails() {
     assert!(!text.contains("second line"), "{text}");
 }
 
-// M-STDIO-C-03, L-STDIO-C-04; lesson 3.1
+// Seen in other SDKs: a child that writes much to standard error blocks, since nobody reads it.
+// M-STDIO-C-03, L-STDIO-C-04
 #[test]
 fn a_child_that_fills_its_standard_error_during_the_probe_is_connected() {
     let script = r#"
@@ -406,7 +417,9 @@ fn a_child_that_fills_its_standard_error_during_the_probe_is_connected() {
     assert_eq!(starts_of(client, script), 1);
 }
 
-// M-STDIO-C-10; lessons 1.2, 3.2
+// Seen in other SDKs: waiting calls sleep on after the end of file.
+// Must not happen: the error of a lost child tells neither its last words nor its exit status.
+// M-STDIO-C-10
 #[test]
 fn a_child_that_dies_in_a_call_fails_it_with_its_last_words() {
     let script = r#"
@@ -428,7 +441,7 @@ fn a_child_that_dies_in_a_call_fails_it_with_its_last_words() {
 /// The answer to a call of a tool.
 const CALLED: &str = r#"called() { printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"called"}]}}\n' "$(id)"; }"#;
 
-// Lesson 3.2
+// Must not happen: the error of a lost child tells neither its last words nor its exit status.
 #[test]
 fn only_what_a_child_says_after_its_last_answer_are_its_last_words() {
     for (death, expected) in [
@@ -473,7 +486,7 @@ fn only_what_a_child_says_after_its_last_answer_are_its_last_words() {
     assert!(last.ends_with("no memory"), "{error:?}");
 }
 
-// Lesson 2.3: its end shows in the process, not in the pipes, which others may hold.
+// The end of a child shows in the process, not in its pipes, which other processes may hold.
 #[test]
 fn a_server_that_has_died_is_noticed_although_others_hold_its_pipes() {
     let script =
@@ -497,7 +510,7 @@ fn what_cannot_be_started_is_not_tried_again() {
     );
 }
 
-// Lesson 1.6: the deadline holds for ending a server, too, with which no conversation came about.
+// The deadline also covers ending a server after a failed connection.
 #[test]
 fn connecting_to_a_child_that_neither_answers_nor_leaves_ends_with_its_deadline() {
     let started = Instant::now();

@@ -74,7 +74,8 @@ fn any_other_refusal_of_the_probe_means_legacy() {
     }
 }
 
-// M-VER-C-14, M-STDIO-C-14, M-VER-C-18, M-BASE-C-22; lesson 14.1
+// Seen in other SDKs: an old server that dies, hangs or babbles at the era probe is lost.
+// M-VER-C-14, M-STDIO-C-14, M-VER-C-18, M-BASE-C-22
 #[test]
 fn answers_that_are_no_discovery_mean_legacy() {
     for result in [
@@ -231,7 +232,8 @@ fn a_modern_client_says_of_a_silent_server_that_it_is_silent() {
     leaving.end();
 }
 
-// M-VER-C-10; lessons 14.3, 14.4
+// Must not happen: a modern server that refuses `initialize` is given up; the verdict on a server outlives its upgrade.
+// M-VER-C-10
 #[test]
 fn a_server_that_was_taken_for_legacy_may_prove_modern() {
     let refuse = |server: &mut ScriptedServer| {
@@ -340,7 +342,7 @@ fn a_failed_opening_tells_what_came_of_the_probe_too() {
     }
 }
 
-// lesson 14.3
+// Must not happen: a modern server that refuses `initialize` is given up.
 #[test]
 fn going_back_to_modern_happens_once() {
     let (transport, script) = script(|server| {
@@ -368,7 +370,8 @@ fn a_server_known_to_be_legacy_is_not_probed() {
     script.end();
 }
 
-// L-CANC-C-02, M-STDIO-C-14; lesson 14.1
+// Seen in other SDKs: an old server that dies, hangs or babbles at the era probe is lost.
+// L-CANC-C-02, M-STDIO-C-14
 #[test]
 fn a_probe_takes_no_more_than_half_of_the_time() {
     let (transport, script) = script(|server| {

@@ -168,7 +168,8 @@ fn a_revision_that_is_not_allowed_ends_the_connection() {
     }
 }
 
-// L-CANC-C-02, L-INIT-B-18, L-INIT-B-22; lesson 1.6
+// Must not happen: connecting, probing, closing and token requests have no deadline.
+// L-CANC-C-02, L-INIT-B-18, L-INIT-B-22
 #[test]
 fn initialize_is_bounded_and_never_cancelled() {
     let (transport, script) = script(|server| {

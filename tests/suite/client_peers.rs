@@ -87,7 +87,8 @@ fn pings_are_answered_while_the_conversation_is_opened() {
     drop(client);
 }
 
-// M-BASE-S-07, L-BASE-B-07, L-BASE-B-08, M-CANC-C-13; lesson 8.5
+// Must not happen: late answers are errors, or end the connection.
+// M-BASE-S-07, L-BASE-B-07, L-BASE-B-08, M-CANC-C-13
 #[test]
 fn answers_that_fit_no_call_are_counted_and_dropped() {
     let (transport, script) = script(|server| {
@@ -237,7 +238,9 @@ fn one_client_serves_many_callers_at_once() {
     script.end();
 }
 
-// M-STDIO-C-10; lessons 1.2, 3.2
+// Seen in other SDKs: waiting calls sleep on after the end of file.
+// Must not happen: the error of a lost child tells neither its last words nor its exit status.
+// M-STDIO-C-10
 #[test]
 fn calls_end_when_the_server_goes() {
     let (transport, script) = script(|server| {

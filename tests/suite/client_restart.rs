@@ -153,7 +153,9 @@ impl Bench {
     }
 }
 
-// M-STDIO-C-11, M-STDIO-C-12; lessons 18.1, 18.3
+// Seen in other SDKs: a crashed server stays down, or is restarted in a tight loop.
+// Must not happen: an error does not tell whether the call may have had an effect.
+// M-STDIO-C-11, M-STDIO-C-12
 #[test]
 fn a_child_that_crashes_is_started_again() {
     let (tell, events) = mpsc::channel();
@@ -196,7 +198,8 @@ fn a_child_that_crashes_is_started_again() {
     }
 }
 
-// Lessons 18.1, 18.2
+// Seen in other SDKs: an automatic retry runs a side effect twice.
+// Must not happen: an error does not tell whether the call may have had an effect.
 #[test]
 fn what_was_sent_fails_and_what_was_not_waits_for_the_next_server() {
     for revision in [LEGACY, MODERN] {
@@ -263,7 +266,7 @@ fn list(client: &Client, server: &mut RawServer, page: Value) -> Vec<String> {
     tools.into_iter().map(|tool| tool.name).collect()
 }
 
-// Lesson 18.2
+// Seen in other SDKs: an automatic retry runs a side effect twice.
 #[test]
 fn what_may_have_run_is_sent_again_only_if_it_is_harmless_and_the_host_agrees() {
     // The host has not agreed.
@@ -316,7 +319,7 @@ fn what_may_have_run_is_sent_again_only_if_it_is_harmless_and_the_host_agrees() 
     assert!(error.was_sent(), "{error}");
 }
 
-// Lesson 18.3
+// Seen in other SDKs: a crashed server stays down, or is restarted in a tight loop.
 #[test]
 fn a_server_that_is_lost_again_and_again_is_given_up() {
     let mut bench = bench(quick().max_attempts(2), MODERN);
@@ -351,7 +354,7 @@ fn a_server_that_is_lost_again_and_again_is_given_up() {
     assert!(bench.client.subscribe(tools(), |_| {}).is_err());
 }
 
-// Lesson 18.3
+// Seen in other SDKs: a crashed server stays down, or is restarted in a tight loop.
 #[test]
 fn a_server_that_stayed_starts_a_new_row_of_attempts() {
     let mut bench = bench(quick().max_attempts(1).reset_after(Duration::ZERO), MODERN);
@@ -362,7 +365,7 @@ fn a_server_that_stayed_starts_a_new_row_of_attempts() {
     }
 }
 
-// Lesson 18.3
+// Seen in other SDKs: a crashed server stays down, or is restarted in a tight loop.
 #[test]
 fn closing_does_not_wait_for_a_restart() {
     let mut waiting = bench(
@@ -400,7 +403,7 @@ fn closing_does_not_wait_for_a_restart() {
     within(Duration::from_millis(500), move || drop(dropped));
 }
 
-// Lesson 6.2
+// Must not happen: a callback that calls or closes its own client deadlocks.
 #[test]
 fn a_callback_may_call_and_close_the_client() {
     let client: Arc<OnceLock<Client>> = Arc::default();
@@ -437,7 +440,9 @@ fn a_callback_may_call_and_close_the_client() {
     assert!(connected.is_closed());
 }
 
-// M-VER-C-09; lessons 14.4, 18.3
+// Seen in other SDKs: a crashed server stays down, or is restarted in a tight loop.
+// Must not happen: the verdict on a server outlives its upgrade.
+// M-VER-C-09
 #[test]
 fn the_era_is_remembered_and_found_out_anew_when_it_proves_wrong() {
     let memory = EraMemory::new();
@@ -470,7 +475,7 @@ fn the_era_is_remembered_and_found_out_anew_when_it_proves_wrong() {
     );
 }
 
-// Lesson 18.2
+// Seen in other SDKs: an automatic retry runs a side effect twice.
 #[test]
 fn a_call_is_not_carried_over_to_another_revision() {
     let client = Client::builder("test", "1").era(Era::Legacy);
@@ -500,7 +505,7 @@ fn kept(name: &str) -> Value {
     json!({ "resultType": "complete", "tools": [tool], "ttlMs": 3_600_000, "cacheScope": "public" })
 }
 
-// Lesson 17.4
+// Seen in other SDKs: subscriptions end silently with a lost connection.
 #[test]
 fn what_was_kept_of_a_lost_server_is_asked_for_anew() {
     let mut bench = bench(quick(), MODERN);
@@ -515,7 +520,7 @@ fn what_was_kept_of_a_lost_server_is_asked_for_anew() {
     assert_eq!(bench.client.stats().cache_hits, 3);
 }
 
-// Lesson 17.5: what answers it may be another version.
+// The restarted server may be another version, so its cached results are void.
 #[test]
 fn what_is_asked_for_during_a_restart_does_not_speak_for_the_lost_server() {
     let cache = ResponseCache::new(&Limits::default());
@@ -618,7 +623,8 @@ fn subscribe(
     )
 }
 
-// M-SUB-C-12, M-STDIO-C-12; lesson 17.4
+// Seen in other SDKs: subscriptions end silently with a lost connection.
+// M-SUB-C-12, M-STDIO-C-12
 #[test]
 fn subscriptions_come_back_and_tell_that_everything_changed() {
     for revision in [LEGACY, MODERN] {
@@ -650,7 +656,8 @@ fn subscriptions_come_back_and_tell_that_everything_changed() {
     }
 }
 
-// M-SUB-C-12; lesson 17.4
+// Seen in other SDKs: subscriptions end silently with a lost connection.
+// M-SUB-C-12
 #[test]
 fn subscriptions_follow_the_server_into_another_era() {
     let client = Client::builder("test", "1").era(Era::Legacy);
@@ -674,7 +681,7 @@ fn subscriptions_follow_the_server_into_another_era() {
     assert!(!subscription.has_ended());
 }
 
-// Lesson 17.4
+// Seen in other SDKs: subscriptions end silently with a lost connection.
 #[test]
 fn a_subscription_that_the_next_server_refuses_ends_and_the_others_go_on() {
     let mut bench = bench(quick(), MODERN);
@@ -705,7 +712,7 @@ fn a_subscription_that_the_next_server_refuses_ends_and_the_others_go_on() {
     bench.server.has_heard_nothing(&bench.client);
 }
 
-// Lesson 18.3: what waits behind a slow callback of the old connection is not told after the new one's.
+// Notifications of the old connection that wait behind a slow callback never come after those of the new one.
 #[test]
 fn messages_of_the_old_server_are_ignored() {
     let mut bench = bench(quick(), MODERN);
@@ -859,7 +866,7 @@ fn threads_that_restart_alone() {
     assert!(started.elapsed() < LONG);
 }
 
-// Lesson 19.3
+// Seen in other SDKs: the library brings a runtime and threads before it is used.
 #[test]
 fn there_is_no_thread_for_restarting_while_nothing_is_restarted() {
     run_alone("client_restart::threads_that_restart_alone");

@@ -103,7 +103,7 @@ fn a_state_alone_is_given_back() {
     );
 }
 
-// Lesson 11.9: a server that needs time is not asked again at once.
+// A server that needs time is not asked again at once.
 #[test]
 fn rounds_that_carry_only_a_state_are_paced() {
     let (client, mut server) = connect(answering());
@@ -194,7 +194,7 @@ fn questions_out_of_place_are_refused() {
     }
 }
 
-// Lesson 9.2: no deadline runs while a person answers.
+// No deadline runs while a person answers.
 #[test]
 fn a_person_may_take_longer_than_the_deadline() {
     let (begun, asked) = std::sync::mpsc::channel();

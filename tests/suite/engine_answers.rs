@@ -33,7 +33,9 @@ fn log() -> (Log, mcplink::protocol::LogHook) {
     )
 }
 
-// Lessons 8.1, 8.4; M-BASE-S-12, M-BASE-S-18, L-BASE-B-06
+// Seen in other SDKs: a handler that panics or gives no answer leaves its caller waiting.
+// Must not happen: panic messages and paths leak to the peer.
+// M-BASE-S-12, M-BASE-S-18, L-BASE-B-06
 #[test]
 fn a_handler_that_gives_no_answer_is_answered_for_and_why_stays_here() {
     let handlers = Handlers::new()
@@ -82,7 +84,7 @@ fn a_handler_that_gives_no_answer_is_answered_for_and_why_stays_here() {
     }
 }
 
-// Lesson 8.1
+// Seen in other SDKs: a handler that panics or gives no answer leaves its caller waiting.
 #[test]
 fn a_log_hook_that_panics_harms_nothing() {
     let handlers = Handlers::new()
@@ -99,7 +101,8 @@ fn a_log_hook_that_panics_harms_nothing() {
     script.expect_service(2);
 }
 
-// Lesson 8.1, 7.3
+// Seen in other SDKs: a handler that panics or gives no answer leaves its caller waiting.
+// Must not happen: a late answer occupies a worker until it comes.
 #[test]
 fn an_answer_may_come_from_another_thread_after_the_handler_returned() {
     let (sender, kept) = mpsc::channel();
@@ -134,7 +137,8 @@ fn an_answer_may_come_from_another_thread_after_the_handler_returned() {
     script.expect_silence();
 }
 
-// Lesson 8.2; M-CANC-S-09, M-CANC-S-11, M-CANC-S-12, M-CANC-B-15, M-PROG-S-08, L-CANC-B-04, L-CANC-B-07, L-PROG-B-11
+// Seen in other SDKs: cancelled requests are answered.
+// M-CANC-S-09, M-CANC-S-11, M-CANC-S-12, M-CANC-B-15, M-PROG-S-08, L-CANC-B-04, L-CANC-B-07, L-PROG-B-11
 #[test]
 fn nothing_is_sent_for_a_request_that_was_cancelled() {
     let (sender, outcomes) = mpsc::channel();
@@ -193,7 +197,7 @@ fn a_cancel_names_one_request_and_no_other() {
     assert_eq!(connection.peer().stats().malformed, 0);
 }
 
-// Lesson 8.3
+// Seen in other SDKs: a repeated request id overwrites the request in flight.
 #[test]
 fn an_id_in_flight_is_refused_and_the_first_request_undisturbed() {
     let (_connection, mut script, gate) = serve();
@@ -231,7 +235,8 @@ fn an_answer_after_the_end_says_so() {
 }
 
 /// Each request is answered by one thread while another one cancels it, and the peer counts what it gets.
-// Lesson 8.2; M-CANC-B-14, M-CANC-S-11, L-CANC-B-06
+// Seen in other SDKs: cancelled requests are answered.
+// M-CANC-B-14, M-CANC-S-11, L-CANC-B-06
 #[test]
 fn cancel_and_answer_race_without_a_second_answer_or_a_lost_one() {
     let count = rounds("MCPLINK_RACES", 5_000);

@@ -26,7 +26,9 @@ fn timed_out_call(peer: &Peer, params: &Value) -> Error {
     error
 }
 
-// Lessons 1.1, 9.3, 9.4; M-CANC-C-01, M-CANC-C-05, M-CANC-B-18, M-CANC-B-19, M-CANC-B-20, M-BASE-B-02, M-BASE-C-03
+// Seen in other SDKs: a call to a silent, stopped or unreading peer never returns.
+// Must not happen: the peer of a call that timed out works on, untold; a time-out error names neither method nor setting.
+// M-CANC-C-01, M-CANC-C-05, M-CANC-B-18, M-CANC-B-19, M-CANC-B-20, M-BASE-B-02, M-BASE-C-03
 #[test]
 fn a_silent_peer_ends_a_call_at_its_timeout_and_is_told() {
     let (connection, mut script) = play(Connection::asking());
@@ -50,7 +52,8 @@ fn a_silent_peer_ends_a_call_at_its_timeout_and_is_told() {
     assert!(cancelled.get("id").is_none(), "{cancelled}");
 }
 
-// Lesson 8.5; M-CANC-C-13, L-CANC-B-05
+// Must not happen: late answers are errors, or end the connection.
+// M-CANC-C-13, L-CANC-B-05
 #[test]
 fn a_late_answer_is_dropped_and_one_to_nothing_reported() {
     let (connection, mut script) = play(Connection::asking());
@@ -73,7 +76,9 @@ fn a_late_answer_is_dropped_and_one_to_nothing_reported() {
     assert_eq!(stats.calls_in_flight, 0);
 }
 
-// Lessons 1.1, 1.5, 9.3
+// Seen in other SDKs: a call to a silent, stopped or unreading peer never returns.
+// Must not happen: a call hangs in writing, since the deadline covers only the wait for the answer; the peer of a call that timed out works
+// on, untold.
 #[test]
 fn a_peer_that_reads_nothing_ends_calls_at_their_timeout() {
     let large = json!({"argument": "x".repeat(50 << 20)});
@@ -106,7 +111,8 @@ fn never_read(transport: impl Transport + 'static, large: &Value) {
     within(Duration::from_secs(3), move || connection.close());
 }
 
-// Lessons 1.1, 9.4
+// Seen in other SDKs: a call to a silent, stopped or unreading peer never returns.
+// Must not happen: a time-out error names neither method nor setting.
 #[test]
 fn a_call_that_found_no_room_says_so() {
     let mut limits = Limits::default();
@@ -225,7 +231,8 @@ fn one_call_too_many_fails_at_once() {
     first.join().unwrap().unwrap();
 }
 
-// Lesson 13.3; M-BASE-B-14, M-BASE-S-07, M-BASE-B-21, L-BASE-B-08
+// Must not happen: a response with both `result` and `error` is accepted.
+// M-BASE-B-14, M-BASE-S-07, M-BASE-B-21, L-BASE-B-08
 #[test]
 fn an_answer_that_is_none_fails_its_call() {
     let (connection, mut script) = play(Connection::asking());

@@ -45,7 +45,7 @@ fn narrow(pipes: bool) -> (Stream, Stream) {
     (Stream::unix(one), Stream::unix(two))
 }
 
-// Lesson 6.4
+// Must not happen: two peers that write much at once deadlock over full pipes.
 #[test]
 fn both_peers_write_ten_megabytes_at_once() {
     for pipes in [true, false] {
@@ -139,7 +139,8 @@ fn reentrant(kept: &Kept, ran: &mpsc::Sender<&'static str>) -> Handlers {
         })
 }
 
-// Lessons 6.1, 6.2, 6.3
+// Seen in other SDKs: the first request hangs as soon as its handler sends progress.
+// Must not happen: a callback that calls or closes its own client deadlocks; a lock held while user code runs deadlocks.
 #[test]
 fn callbacks_may_use_the_connection_that_calls_them() {
     let (ran, runs) = mpsc::channel();
@@ -279,7 +280,7 @@ fn end_inside(place: &'static str, end: fn(Connection)) {
 
 const PLACES: [&str; 5] = ["handler", "notification", "progress", "nested", "log"];
 
-// Lesson 6.2
+// Must not happen: a callback that calls or closes its own client deadlocks.
 #[test]
 fn a_connection_can_be_closed_inside_its_callbacks() {
     for place in PLACES {
@@ -287,7 +288,7 @@ fn a_connection_can_be_closed_inside_its_callbacks() {
     }
 }
 
-// Lesson 6.2
+// Must not happen: a callback that calls or closes its own client deadlocks.
 #[test]
 fn the_last_handle_can_be_dropped_inside_callbacks() {
     for place in PLACES {

@@ -15,7 +15,7 @@ use crate::common::{Gate, LONG, play, within};
 
 const SHORT: Duration = Duration::from_millis(100);
 
-// Lesson 1.2
+// Seen in other SDKs: waiting calls sleep on after the end of file.
 #[test]
 fn the_end_of_the_peer_wakes_a_thousand_waiting_calls() {
     let gate = Gate::default();
@@ -53,7 +53,7 @@ fn the_end_of_the_peer_wakes_a_thousand_waiting_calls() {
     gate.open();
 }
 
-// Lesson 1.3
+// Seen in other SDKs: closing waits for a handler that itself waits for the peer that is gone.
 #[test]
 fn closing_fails_the_question_of_a_handler_before_it_waits_for_the_handler() {
     let (sender, outcome) = mpsc::channel();
@@ -69,7 +69,7 @@ fn closing_fails_the_question_of_a_handler_before_it_waits_for_the_handler() {
     assert_eq!(outcome.recv_timeout(LONG).unwrap(), ErrorKind::Closed);
 }
 
-// Lesson 1.3
+// Seen in other SDKs: closing waits for a handler that itself waits for the peer that is gone.
 #[test]
 fn the_end_of_the_peer_fails_the_question_of_a_handler() {
     let handlers = Handlers::new().request("ask", move |_, responder| {
@@ -86,7 +86,7 @@ fn the_end_of_the_peer_fails_the_question_of_a_handler() {
 }
 
 /// Nobody waits for the end of the connection here.
-// Lesson 1.3
+// Seen in other SDKs: closing waits for a handler that itself waits for the peer that is gone.
 #[test]
 fn a_request_in_hand_is_cancelled_when_the_peer_has_gone_for_long_enough() {
     let (sender, kept) = mpsc::channel();
@@ -102,7 +102,7 @@ fn a_request_in_hand_is_cancelled_when_the_peer_has_gone_for_long_enough() {
     within(LONG, move || connection.close());
 }
 
-// Lesson 1.3
+// Seen in other SDKs: closing waits for a handler that itself waits for the peer that is gone.
 #[test]
 fn closing_does_not_wait_until_requests_in_hand_have_had_their_time() {
     let (sender, kept) = mpsc::channel();
@@ -118,7 +118,7 @@ fn closing_does_not_wait_until_requests_in_hand_have_had_their_time() {
     assert!(responder.is_cancelled());
 }
 
-// Lesson 1.6
+// Must not happen: connecting, probing, closing and token requests have no deadline.
 #[test]
 fn closing_is_bounded_although_a_handler_never_returns() {
     let (connection, mut script, gate) = crate::common::serve();
@@ -155,7 +155,7 @@ fn what_handlers_hold_is_let_go_of_although_one_of_them_has_closed() {
     }
 }
 
-// Lesson 1.6
+// Must not happen: connecting, probing, closing and token requests have no deadline.
 #[test]
 fn closing_is_bounded_although_the_peer_does_not_read() {
     let (ours, theirs) = UnixStream::pair().unwrap();
@@ -201,7 +201,7 @@ fn what_another_thread_is_writing_gets_out_before_the_connection_ends() {
     waiting.join().unwrap();
 }
 
-// Lesson 1.2
+// Seen in other SDKs: waiting calls sleep on after the end of file.
 #[test]
 fn a_peer_that_no_longer_reads_ends_calls_whatever_handlers_are_doing() {
     let (ours, mut theirs) = UnixStream::pair().unwrap();

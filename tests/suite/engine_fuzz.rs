@@ -44,7 +44,8 @@ fn mutate(line: &mut Vec<u8>, random: &mut Random) {
     line.push(b'\n');
 }
 
-// Lesson 5.3; M-TRAN-B-01
+// Seen in other SDKs: a malformed line ends the connection.
+// M-TRAN-B-01
 #[test]
 fn mutated_lines_leave_the_connection_alive() {
     const SEEDS: [&str; 8] = [

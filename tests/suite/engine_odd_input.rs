@@ -35,7 +35,8 @@ fn none() -> Value {
     json!("none")
 }
 
-// Lesson 5.1; M-BASE-S-12, M-BASE-S-18, M-BASE-C-04, M-BASE-S-13, L-BASE-B-09, L-BASE-B-04, L-BASE-B-02
+// Seen in other SDKs: one odd message ends the server.
+// M-BASE-S-12, M-BASE-S-18, M-BASE-C-04, M-BASE-S-13, L-BASE-B-09, L-BASE-B-04, L-BASE-B-02
 #[test]
 fn what_is_no_message_is_answered() {
     for (odd, code) in [
@@ -57,7 +58,8 @@ fn what_is_no_message_is_answered() {
     }
 }
 
-// Lesson 5.1; M-BASE-S-18, M-BASE-B-02, M-BASE-S-19, L-BASE-B-16
+// Seen in other SDKs: one odd message ends the server.
+// M-BASE-S-18, M-BASE-B-02, M-BASE-S-19, L-BASE-B-16
 #[test]
 fn a_wrong_request_is_answered_under_its_id() {
     for (odd, code) in [
@@ -88,7 +90,8 @@ fn a_wrong_request_is_answered_under_its_id() {
     }
 }
 
-// Lesson 5.1; M-BASE-B-15, L-BASE-B-12, M-CANC-B-17, L-CANC-B-09
+// Seen in other SDKs: one odd message ends the server.
+// M-BASE-B-15, L-BASE-B-12, M-CANC-B-17, L-CANC-B-09
 #[test]
 fn notifications_and_answers_to_nothing_get_no_answer() {
     for odd in [
@@ -108,7 +111,8 @@ fn notifications_and_answers_to_nothing_get_no_answer() {
     }
 }
 
-// Lesson 5.1; L-BATCH-B-09, M-BASE-B-21
+// Seen in other SDKs: one odd message ends the server.
+// L-BATCH-B-09, M-BASE-B-21
 #[test]
 fn a_batch_is_one_invalid_request_where_there_are_none() {
     let batch =
@@ -116,7 +120,8 @@ fn a_batch_is_one_invalid_request_where_there_are_none() {
     check(batch, &[(-32600, none())]);
 }
 
-// Lesson 5.2; M-BASE-S-12
+// Must not happen: the caller of a broken message waits for its time-out.
+// M-BASE-S-12
 #[test]
 fn a_broken_message_is_answered_under_the_id_it_shows() {
     let deep = format!(
@@ -257,7 +262,8 @@ fn no_answer_waits_for_what_follows_blank_lines() {
     }
 }
 
-// Lessons 5.2, 15.3
+// Seen in other SDKs: a long line costs quadratic time, or ends the connection.
+// Must not happen: the caller of a broken message waits for its time-out.
 #[test]
 fn a_message_that_is_too_long_is_answered_and_the_next_one_served() {
     let (ours, theirs) = UnixStream::pair().unwrap();
@@ -281,7 +287,7 @@ fn a_message_that_is_too_long_is_answered_and_the_next_one_served() {
     assert_eq!(connection.peer().stats().too_long, 2);
 }
 
-// Lesson 15.3
+// Seen in other SDKs: a long line costs quadratic time, or ends the connection.
 #[test]
 fn an_answer_that_is_too_long_fails_its_call_and_no_other() {
     let (connection, mut script) = play(Connection::asking().limits(small()));
@@ -327,7 +333,7 @@ fn bytewise(bytes: usize) -> Duration {
     started.elapsed()
 }
 
-// Lesson 15.3
+// Seen in other SDKs: a long line costs quadratic time, or ends the connection.
 #[test]
 fn a_long_line_in_single_bytes_takes_linear_time() {
     let bytes = usize::try_from(rounds("MCPLINK_LONG_LINE", 256 << 10)).unwrap();

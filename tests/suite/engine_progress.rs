@@ -32,7 +32,8 @@ fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
     limits
 }
 
-// Lessons 10.1, 10.2; M-PROG-B-06, M-PROG-B-09, L-PROG-B-09
+// Seen in other SDKs: progress comes out of order, or after the result; callbacks of a call come after it returned.
+// M-PROG-B-06, M-PROG-B-09, L-PROG-B-09
 #[test]
 fn progress_is_delivered_in_order_on_the_calling_thread_before_the_call_returns() {
     const COUNT: u64 = 10_000;
@@ -95,7 +96,8 @@ fn progress_keeps_its_total_and_its_message() {
     assert_eq!(connection.peer().stats().malformed, 1);
 }
 
-// Lesson 10.3; L-PROG-B-10
+// Must not happen: a slow progress callback makes memory grow.
+// L-PROG-B-10
 #[test]
 fn progress_that_is_faster_than_its_callback_is_merged_and_counted() {
     let few = limits(|limits| limits.max_call_events = 8);
@@ -128,7 +130,8 @@ fn progress_that_is_faster_than_its_callback_is_merged_and_counted() {
     assert_eq!(usize::try_from(merged).unwrap() + seen.len(), 1000);
 }
 
-// Lesson 9.1; M-CANC-B-21
+// Seen in other SDKs: a long tool that reports progress runs into the time-out.
+// M-CANC-B-21
 #[test]
 fn progress_extends_a_timeout_but_not_for_ever() {
     let (connection, script) = play(Connection::asking());
@@ -174,7 +177,8 @@ fn flood(script: &mut Script, request: &Value) {
     }
 }
 
-// Lesson 9.1; M-CANC-B-21
+// Seen in other SDKs: a long tool that reports progress runs into the time-out.
+// M-CANC-B-21
 #[test]
 fn progress_faster_than_its_callback_holds_up_neither_the_cap_nor_a_cancel() {
     for cancels in [false, true] {
@@ -247,7 +251,7 @@ fn calls_with_progress_do_not_keep_each_other_from_reading() {
     playing.join().unwrap();
 }
 
-// Lesson 10.4
+// Must not happen: notifications run on the reading thread, or several at once.
 #[test]
 fn notifications_come_in_order_one_at_a_time_while_reading_goes_on() {
     const LIMIT: usize = 1024;
@@ -288,7 +292,7 @@ fn notifications_come_in_order_one_at_a_time_while_reading_goes_on() {
     }
 }
 
-// Lesson 10.4
+// Must not happen: notifications run on the reading thread, or several at once.
 #[test]
 fn what_cancelled_handlers_want_to_run_is_not_dropped_with_notifications() {
     let (gate, (sender, ran)) = (Gate::default(), mpsc::channel());

@@ -17,7 +17,8 @@ fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
     limits
 }
 
-// Lesson 7.1; L-PING-B-01, M-CANC-S-09
+// Seen in other SDKs: a slow handler holds up pings and cancellations.
+// L-PING-B-01, M-CANC-S-09
 #[test]
 fn ping_and_cancel_are_heeded_while_every_worker_is_blocked() {
     let (ours, theirs) = memory::pair();
@@ -63,7 +64,7 @@ fn ping_and_cancel_are_heeded_while_every_worker_is_blocked() {
     gate.open();
 }
 
-// Lessons 7.2, 15.5
+// Must not happen: requests above the limit queue silently instead of failing as busy; limits and counters are spread over many places.
 #[test]
 fn one_request_too_many_is_answered_busy_at_once() {
     let gate = Gate::default();
@@ -99,7 +100,7 @@ fn one_request_too_many_is_answered_busy_at_once() {
 }
 
 /// A peer that keeps to the limit is never told that it is one too many.
-// Lesson 7.2
+// Must not happen: requests above the limit queue silently instead of failing as busy.
 #[test]
 fn a_request_is_in_hand_no_longer_when_its_answer_is_there() {
     for connection in [Connection::serving(), Connection::asking()] {
@@ -117,7 +118,7 @@ fn a_request_is_in_hand_no_longer_when_its_answer_is_there() {
 }
 
 /// Both sides ask each other, deeper than there are workers, each handler waiting for the answer of the next one.
-// Lesson 6.5
+// Seen in other SDKs: a thread pool waits for itself.
 #[test]
 fn nested_handlers_need_no_more_workers_than_there_are() {
     const WORKERS: usize = 2;
@@ -177,7 +178,7 @@ fn nested_handlers_need_no_more_workers_than_there_are() {
 }
 
 /// The answer of one handler comes from another one, which starts only because the first gave its place up.
-// Lesson 6.5
+// Seen in other SDKs: a thread pool waits for itself.
 #[test]
 fn a_handler_that_waits_for_the_peer_leaves_its_place_to_the_one_it_waits_for() {
     const WORKERS: usize = 3;
@@ -208,7 +209,7 @@ fn a_handler_that_waits_for_the_peer_leaves_its_place_to_the_one_it_waits_for() 
 }
 
 /// Requests that come in one piece with a slow one are answered while it runs.
-// Lesson 7.1
+// Seen in other SDKs: a slow handler holds up pings and cancellations.
 #[test]
 fn a_slow_handler_keeps_neither_answers_before_it_nor_requests_behind_it() {
     let (_connection, mut script, gate) = crate::common::serve();

@@ -147,7 +147,8 @@ fn cancelling_closes_the_stream_at_once() {
     assert_eq!(stub.seen().len(), 2);
 }
 
-// Lesson 1.1, M-CANC-B-18, M-CANC-B-19, M-CANC-B-20
+// Seen in other SDKs: a call to a silent, stopped or unreading peer never returns.
+// M-CANC-B-18, M-CANC-B-19, M-CANC-B-20
 #[test]
 fn deadlines_hold_for_the_head_and_for_the_body() {
     let stub = Stub::modern(|seen, out| match seen.body()["params"]["name"].as_str() {
@@ -206,7 +207,8 @@ fn progress_extends_the_deadline_up_to_the_cap() {
     assert!(started.elapsed() < Duration::from_millis(300) + LATE);
 }
 
-// Lesson 1.4, M-HTTP-C-22
+// Seen in other SDKs: a call waits for ever once its HTTP stream has ended without the response.
+// M-HTTP-C-22
 #[test]
 fn a_stream_that_ends_without_its_response_is_an_error() {
     let stub = Stub::modern(|seen, out| {
@@ -352,7 +354,8 @@ fn calls_of_many_threads_go_side_by_side() {
     assert_eq!(client.stats().calls_in_flight, 0);
 }
 
-// Lesson 1.2, 1.3
+// Seen in other SDKs: waiting calls sleep on after the end of file; closing waits for a handler that itself waits for the peer that is
+// gone.
 #[test]
 fn closing_ends_calls_and_streams_at_once() {
     let (asked, called) = mpsc::channel();
@@ -382,7 +385,7 @@ fn closing_ends_calls_and_streams_at_once() {
     client.close();
 }
 
-// Lesson 6.2
+// Must not happen: a callback that calls or closes its own client deadlocks.
 #[test]
 fn a_callback_may_use_the_client() {
     let stub = Stub::modern(|seen, out| {
@@ -401,7 +404,7 @@ fn a_callback_may_use_the_client() {
     assert_eq!(inner.as_deref(), Some("inner"));
 }
 
-// Lesson 6.2
+// Must not happen: a callback that calls or closes its own client deadlocks.
 #[test]
 fn a_callback_may_close_the_client() {
     let stub = Stub::modern(|seen, out| {
@@ -470,7 +473,7 @@ fn a_subscription_is_a_stream_of_its_own() {
     );
 }
 
-// Lesson 16.2
+// Seen in other SDKs: proxies cut idle event streams.
 #[test]
 fn a_stream_that_sent_keep_alives_and_then_nothing_has_stalled() {
     let stub = Stub::modern(|_, out| {

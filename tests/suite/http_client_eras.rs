@@ -203,7 +203,8 @@ fn given_up(probe: impl Fn(&Seen, &mut Out) + Send + Sync + 'static) -> mcplink:
     error
 }
 
-// Lesson 14.2, AMB-44
+// Seen in other SDKs: an auth wall or an outage is taken for an old server.
+// AMB-44
 #[test]
 fn what_says_nothing_of_the_era_decides_nothing() {
     let challenge = r#"Bearer resource_metadata="https://a.example/x""#;
@@ -235,7 +236,8 @@ fn what_says_nothing_of_the_era_decides_nothing() {
     assert_eq!(given_up(|_, out| out.cut()).kind(), ErrorKind::Closed);
 }
 
-// Lesson 14.2, lesson 18.1
+// Seen in other SDKs: an auth wall or an outage is taken for an old server.
+// Must not happen: an error does not tell whether the call may have had an effect.
 #[test]
 fn a_server_that_is_not_there_was_never_asked() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -275,7 +277,8 @@ fn modern_errors_prove_a_modern_server() {
     assert_ne!(seen[0].id(), seen[1].id());
 }
 
-// M-VER-C-09, M-VER-C-10, lesson 14.4
+// Must not happen: the verdict on a server outlives its upgrade.
+// M-VER-C-09, M-VER-C-10
 #[test]
 fn the_era_is_remembered_for_the_origin_and_found_out_anew() {
     let memory = EraMemory::new();
@@ -373,7 +376,7 @@ fn the_first_transport_is_fallen_back_to() {
     }
 }
 
-// Lesson 10.1
+// Seen in other SDKs: progress comes out of order, or after the result.
 #[test]
 fn calls_on_the_first_transport_have_progress() {
     let stub = first_transport("404 Not Found", "messages");
@@ -448,7 +451,7 @@ fn an_error_of_the_protocol_leads_to_no_other_transport() {
     assert!(stub.seen_by("GET").is_empty());
 }
 
-// Lesson 14.3
+// Must not happen: a modern server that refuses `initialize` is given up.
 #[test]
 fn a_refused_initialize_leads_back_to_the_modern_era_once() {
     let probes = AtomicBool::new(false);

@@ -117,7 +117,7 @@ fn calls_of_every_revision_come_through() {
     }
 }
 
-// Lesson 11.1
+// Seen in other SDKs: a handler must branch on the protocol revision to ask the user.
 #[test]
 fn questions_come_through_in_both_eras() {
     let pair = serve();
@@ -129,7 +129,8 @@ fn questions_come_through_in_both_eras() {
     }
 }
 
-// M-CANC-S-04, L-HTTP-C-23, lesson 16.3
+// Seen in other SDKs: a handler works on for a client that has disconnected.
+// M-CANC-S-04, L-HTTP-C-23
 #[test]
 fn cancelling_reaches_the_handler_in_both_eras() {
     let pair = serve();
@@ -202,7 +203,7 @@ fn many_threads_call_at_once() {
     }
 }
 
-// Lesson 16.1
+// Seen in other SDKs: clients are stranded once a restarted server forgets their session.
 #[test]
 fn a_server_that_was_started_anew_is_gone_on_with() {
     let pair = serve();
@@ -264,7 +265,7 @@ fn the_endpoints_of_the_first_transport_are_reached() {
     }
 }
 
-// Lesson 17.2: what happens as soon as the client knows that it is subscribed is told, to the first subscriber of a server too.
+// A change right after the acknowledgement reaches the client, also the first subscriber of a server.
 #[test]
 fn a_change_right_behind_the_acknowledgement_is_told() {
     for round in 0..40 {

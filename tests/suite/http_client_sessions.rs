@@ -166,7 +166,7 @@ fn cancelling_is_said_with_a_notification() {
     assert_eq!(cancelled.header("mcp-session-id"), Some("session-1"));
 }
 
-// Lesson 9.2. Questions come on the stream of a call or beside it, and their answers are posted.
+// The clock of a call stands while a person answers. Questions come on the stream of a call or beside it; answers are posted.
 #[test]
 fn the_server_asks_on_either_stream() {
     let (beside, take_beside) = mpsc::channel::<Out>();
@@ -256,7 +256,7 @@ fn told(
     (answer, steps)
 }
 
-// Lesson 10.1
+// Seen in other SDKs: progress comes out of order, or after the result.
 #[test]
 fn progress_by_several_streams_comes_in_the_order_in_which_it_came() {
     let (answer, steps) = told(|seen, out, other, wait_for| {
@@ -272,7 +272,7 @@ fn progress_by_several_streams_comes_in_the_order_in_which_it_came() {
     assert_eq!(steps, [1.0, 2.0, 3.0, 4.0]);
 }
 
-// Lesson 10.1
+// Seen in other SDKs: progress comes out of order, or after the result.
 #[test]
 fn progress_before_an_answer_by_another_stream_is_handed_out() {
     let (answer, steps) = told(|seen, out, other, wait_for| {
@@ -416,7 +416,8 @@ fn forgetful() -> Forgetful {
     }
 }
 
-// L-SESS-C-07, L-SESS-B-10, lesson 16.1, lesson 18.2
+// Seen in other SDKs: clients are stranded once a restarted server forgets their session; an automatic retry runs a side effect twice.
+// L-SESS-C-07, L-SESS-B-10
 #[test]
 fn a_lost_session_is_opened_anew_once_for_all_callers() {
     let Forgetful { stub, valid, .. } = forgetful();

@@ -224,7 +224,7 @@ fn redirects_to_the_same_origin_are_followed() {
     }
 }
 
-// Lesson 1.6
+// Must not happen: connecting, probing, closing and token requests have no deadline.
 #[test]
 fn connecting_has_a_deadline() {
     // A socket whose queue is full takes no connection, and says nothing.

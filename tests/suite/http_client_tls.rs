@@ -202,7 +202,7 @@ fn a_server_without_tls_is_told_from_others() {
     assert!(error.to_string().contains("no TLS"), "{error}");
 }
 
-// Lesson 1.6
+// Must not happen: connecting, probing, closing and token requests have no deadline.
 #[test]
 fn a_handshake_that_gets_no_answer_ends_in_time() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -353,7 +353,7 @@ fn a_slow_store_holds_up_its_stream_alone() {
     assert_eq!(all_of(&slow).len(), 3);
 }
 
-// Lesson 15.1
+// Seen in other SDKs: memory grows with every use.
 #[test]
 fn a_session_can_end_while_its_store_takes_its_time() {
     let (map, arrivals, go) = gate(1);

@@ -464,7 +464,7 @@ fn questions_go_on_the_stream_of_the_call() {
         json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "ask"}});
     let result = stateless.post(&fields, &call).result();
     assert_eq!(result["isError"], true, "{result}");
-    // Lesson 11.8: what can't be asked is explained, with the remedy.
+    // An error explains why this client can't be asked, with the remedy.
     let text = result["content"][0]["text"].as_str().unwrap();
     assert!(
         text.contains("HttpOptions::sessions") && text.contains("2026-07-28"),
@@ -675,7 +675,7 @@ impl ResponseWriter for Lagging {
     }
 }
 
-// Lesson 15.1
+// Seen in other SDKs: memory grows with every use.
 #[test]
 fn a_reader_that_goes_while_something_is_written_is_not_overlooked() {
     let web = Web::with(&server(), HttpOptions::new().old_paths("/sse", "/messages"));

@@ -113,7 +113,7 @@ fn resident_kib() -> usize {
     line.unwrap().trim_end_matches("kB").trim().parse().unwrap()
 }
 
-// Lesson 15.1
+// Seen in other SDKs: memory grows with every use.
 #[test]
 #[cfg(target_os = "linux")]
 fn memory_stays_flat_over_many_clients() {

@@ -482,7 +482,8 @@ fn strangers_are_not_let_in() {
     assert_eq!(result["content"][0]["text"], "a");
 }
 
-// M-MRTR-S-11, M-ELIC-S-22, M-ELIC-S-30; lesson 12.1
+// Seen in other SDKs: a `requestState` can be forged, or replayed elsewhere.
+// M-MRTR-S-11, M-ELIC-S-22, M-ELIC-S-30
 #[test]
 fn what_a_call_knows_is_good_for_its_principal_only() {
     let options = HttpOptions::new().authenticate(|request| {

@@ -146,6 +146,7 @@ mod played;
 mod proxied;
 mod raw;
 mod rawserver;
+mod requirements;
 mod schema_examples;
 mod schema_revisions;
 mod scripted;

@@ -386,7 +386,7 @@ fn it_trusts_whom_it_is_told_to() {
 #[cfg(feature = "auth")]
 #[test]
 fn it_logs_in_when_the_server_wants_it_and_remembers_that() {
-    use std::io::Read;
+    use io::Read;
 
     use crate::authworld::{World, follow, get};
 
@@ -677,7 +677,7 @@ fn a_signal_that_is_ignored_from_the_start_stays_so() {
 
 /// Runs it at a terminal; gives what is shown there.
 fn shown_at_a_terminal(words: &[&str]) -> String {
-    use std::io::Read as _;
+    use io::Read as _;
     use std::os::fd::{FromRawFd as _, OwnedFd};
     let (mut own, mut its) = (0, 0);
     let null = std::ptr::null_mut();
@@ -876,7 +876,7 @@ fn nothing_that_is_listed_or_typed_makes_it_panic() {
     assert_eq!(running.heard.next().unwrap().unwrap(), "Hello, Ada!");
     assert_eq!(running.code(), 2);
     // Where nobody reads what it says it says nothing.
-    let (reader, writer) = std::io::pipe().unwrap();
+    let (reader, writer) = io::pipe().unwrap();
     drop(reader);
     let mut command = Command::new(example("mcp"));
     let status = command.arg("dance").stderr(writer).status().unwrap();

@@ -214,7 +214,7 @@ impl Transport for CuriousChannel {
     }
 }
 
-// Lesson 6.3: no lock is held while code of the host runs.
+// No lock is held while code of the host runs.
 #[test]
 fn its_sender_may_look_at_the_connection_while_it_is_dropped() {
     for peer_leaves_first in [false, true] {

@@ -275,7 +275,7 @@ fn every_example_is_written_as_its_schema_says() {
     }
 }
 
-// Lesson 13.2
+// Seen in other SDKs: unknown members vanish in a round trip.
 #[test]
 fn unknown_members_survive_in_every_result_and_block() {
     let keeping = [
@@ -309,7 +309,7 @@ fn unknown_members_survive_in_every_result_and_block() {
     }
 }
 
-// Lesson 13.1
+// Seen in other SDKs: a result is read as the wrong type because its shape fits.
 #[test]
 fn a_result_with_the_members_of_another_is_still_read_as_its_own() {
     let results: Vec<Example> = examples()

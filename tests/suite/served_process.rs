@@ -145,7 +145,8 @@ fn close(client: Client) -> Duration {
     begun.elapsed()
 }
 
-// M-STDIO-S-04, M-STDIO-S-07, L-STDIO-S-05, M-VER-B-17, M-STDIO-B-01; lesson 4.1
+// Seen in other SDKs: a stray print to standard output breaks the protocol.
+// M-STDIO-S-04, M-STDIO-S-07, L-STDIO-S-05, M-VER-B-17, M-STDIO-B-01
 #[test]
 fn a_handler_that_prints_disturbs_nobody_in_any_era() {
     for revisions in [&[ProtocolVersion::LATEST][..], ProtocolVersion::LEGACY] {
@@ -177,7 +178,8 @@ fn a_handler_that_prints_disturbs_nobody_in_any_era() {
     }
 }
 
-// M-STDIO-S-09; lesson 2.4
+// Seen in other SDKs: a stdio server lives on after the end of its input.
+// M-STDIO-S-09
 #[test]
 fn an_idle_server_leaves_at_once_when_its_input_ends() {
     let (client, _) = open("served_process::serving");
@@ -198,7 +200,8 @@ fn note() -> std::path::PathBuf {
     path
 }
 
-// M-STDIO-S-09; lesson 2.4
+// Seen in other SDKs: a stdio server lives on after the end of its input.
+// M-STDIO-S-09
 #[test]
 fn a_server_that_drains_cancels_what_takes_too_long() {
     let (client, _) = open("served_process::serving_with_a_short_drain");
@@ -214,7 +217,8 @@ fn a_server_that_drains_cancels_what_takes_too_long() {
     std::fs::remove_file(note).unwrap();
 }
 
-// M-STDIO-S-09; lesson 2.4
+// Seen in other SDKs: a stdio server lives on after the end of its input.
+// M-STDIO-S-09
 #[test]
 fn a_handler_that_never_returns_does_not_keep_the_server() {
     let (client, _) = open("served_process::serving_with_a_short_drain");
@@ -224,7 +228,7 @@ fn a_handler_that_never_returns_does_not_keep_the_server() {
     assert_eq!(call.join().unwrap().kind(), ErrorKind::Closed);
 }
 
-// lesson 2.4
+// Seen in other SDKs: a stdio server lives on after the end of its input.
 #[test]
 fn a_call_in_hand_may_finish_while_the_server_drains() {
     let (client, _) = open("served_process::serving_slowly");
@@ -257,7 +261,7 @@ fn library_threads(pid: &str) -> usize {
         .count()
 }
 
-// lessons 2.5, 19.3
+// Seen in other SDKs: a server spins at full CPU on a closed pipe; the library brings a runtime and threads before it is used.
 #[test]
 fn an_idle_server_has_few_threads_and_uses_no_time() {
     let (client, _) = open("served_process::serving");

@@ -97,7 +97,7 @@ fn tools(client: &mut Raw) -> BTreeSet<String> {
     }
 }
 
-// Lesson 15.4
+// Must not happen: a subscriber that does not read makes memory grow and delays others.
 #[test]
 fn changes_in_a_row_merge_and_the_last_one_is_told() {
     for revision in [ProtocolVersion::LATEST, ProtocolVersion::LATEST_LEGACY] {
@@ -143,7 +143,7 @@ fn over_a_socket(server: &Server, revision: ProtocolVersion) -> Raw {
     Raw::over(revision, Stream::unix(ours), connection)
 }
 
-// Lesson 15.4
+// Must not happen: a subscriber that does not read makes memory grow and delays others.
 #[cfg(unix)]
 #[test]
 fn who_reads_late_is_told_once_of_each_and_delays_nobody() {
@@ -204,7 +204,7 @@ fn a_call_may_change_thousands_of_times() {
     }
 }
 
-// Lesson 17.2
+// Must not happen: changes between subscribing and its acknowledgement are lost.
 #[test]
 fn what_changes_while_a_stream_opens_is_told_behind_its_acknowledgement() {
     let server = builder().build().unwrap();
@@ -402,7 +402,7 @@ mod http {
         }
     }
 
-    // Lesson 15.4: what waits for a stream is no more than what it subscribed to.
+    // The backlog of a stream is bounded by the number of its subscriptions.
     #[test]
     fn a_stream_that_is_read_late_is_told_once_of_each() {
         let server = builder().build().unwrap();
@@ -425,7 +425,7 @@ mod http {
         assert_eq!(next(&late)["method"], TOOLS);
     }
 
-    // Lesson 15.4: the same for a session that nobody reads, however many changes there were, and for one that is read late.
+    // The backlog of a session is bounded as well, unread or read late, however many changes there were.
     #[test]
     fn a_session_is_told_once_of_each_change_when_it_is_read_again() {
         let server = builder().build().unwrap();
@@ -468,7 +468,7 @@ mod http {
         }
     }
 
-    // Lesson 15.4
+    // Must not happen: a subscriber that does not read makes memory grow and delays others.
     #[test]
     fn a_flood_for_one_client_ends_no_other_one() {
         let server = builder().build().unwrap();

@@ -320,7 +320,7 @@ fn asked() -> ClientBuilder {
     Client::builder("asked", "1.0").on_elicit(|_, _| ElicitResult::decline())
 }
 
-// Lesson 11.4
+// Seen in other SDKs: a handler that wraps the error of a question loses the question.
 #[test]
 fn reads_and_prompts_that_are_dropped_still_ask() {
     let server = Server::builder("s", "1")

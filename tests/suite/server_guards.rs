@@ -658,7 +658,7 @@ fn a_subscription_does_not_betray_what_is_hidden() {
     assert_eq!(modern.next()["params"]["uri"], "open:one");
 }
 
-/// Lesson 7.1: a guard that takes its time stops nobody.
+// A slow guard delays no other request.
 #[test]
 fn a_guard_may_take_its_time() {
     let gate = Gate::default();
@@ -683,7 +683,7 @@ fn a_guard_may_take_its_time() {
     assert_eq!(list["result"]["tools"].as_array().unwrap().len(), 2);
 }
 
-// Lesson 12.1
+// Seen in other SDKs: a `requestState` can be forged, or replayed elsewhere.
 #[test]
 fn what_was_sealed_for_one_principal_is_worth_nothing_to_another() {
     let server = Server::builder("s", "1")

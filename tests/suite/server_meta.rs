@@ -141,7 +141,8 @@ fn ids_come_back_as_they_were() {
 }
 
 // M-BASE-S-18, M-BASE-S-12, M-BASE-S-13, M-BASE-C-03, M-BASE-C-04, M-BASE-B-02, M-BASE-B-21, M-ERR-B-02, M-STDIO-B-02, L-BASE-B-02, L-BASE-B-04,
-// L-BASE-B-09, L-BASE-B-10, AMB-19; lesson 5.1
+// Seen in other SDKs: one odd message ends the server.
+// L-BASE-B-09, L-BASE-B-10, AMB-19
 #[test]
 fn what_is_no_request_is_refused_and_the_next_one_served() {
     let cases = [
@@ -240,7 +241,8 @@ fn notifications_are_never_answered() {
     }
 }
 
-// M-PAT-S-01; lesson 8.5
+// Must not happen: late answers are errors, or end the connection.
+// M-PAT-S-01
 #[test]
 fn answers_that_nobody_waits_for_are_dropped() {
     let mut client = ScriptedClient::of(&server());
@@ -272,7 +274,8 @@ fn unknown_methods_are_told_apart_in_every_revision() {
     }
 }
 
-// AMB-33; lesson 8.3
+// Seen in other SDKs: a repeated request id overwrites the request in flight.
+// AMB-33
 #[test]
 fn an_id_in_use_is_refused_without_disturbing_its_first_request() {
     let (release, released) = std::sync::mpsc::channel::<()>();

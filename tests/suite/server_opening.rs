@@ -147,7 +147,8 @@ fn nothing_is_served_before_the_terms_are_known() {
     }
 }
 
-// L-PING-B-01; lesson 5.4
+// Seen in other SDKs: requests before `notifications/initialized` end the connection.
+// L-PING-B-01
 #[test]
 fn the_order_of_opening_is_not_insisted_on() {
     let mut client = ScriptedClient::of(&server());

@@ -111,7 +111,8 @@ fn a_flood_grows_and_its_last_value_comes_before_the_answer() {
     client.expect_silence();
 }
 
-// M-CANC-S-09, M-CANC-S-10, M-CANC-S-11, M-CANC-S-12, M-CANC-B-15, L-CANC-B-04, L-CANC-B-07; lesson 8.2
+// Seen in other SDKs: cancelled requests are answered.
+// M-CANC-S-09, M-CANC-S-10, M-CANC-S-11, M-CANC-S-12, M-CANC-B-15, L-CANC-B-04, L-CANC-B-07
 #[test]
 fn a_cancelled_call_knows_why_and_says_nothing_more() {
     for &revision in ProtocolVersion::ALL {
@@ -193,7 +194,8 @@ fn cancelling_what_is_no_call_in_hand_changes_nothing() {
     assert_eq!(client.receive()["id"], id);
 }
 
-// M-CANC-B-14, L-CANC-B-06; lesson 8.2
+// Seen in other SDKs: cancelled requests are answered.
+// M-CANC-B-14, L-CANC-B-06
 #[test]
 fn answers_and_cancellations_race_to_at_most_one_response() {
     let server = Server::builder("s", "1")
@@ -230,7 +232,7 @@ fn answers_and_cancellations_race_to_at_most_one_response() {
     assert!(answers.values().all(|count| *count == 1), "{answers:?}");
 }
 
-// lesson 1.3
+// Seen in other SDKs: closing waits for a handler that itself waits for the peer that is gone.
 #[test]
 fn the_end_of_the_connection_cancels_calls_in_hand() {
     let (keep_it, kept) = mpsc::channel();

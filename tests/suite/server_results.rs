@@ -97,7 +97,9 @@ fn tools_and_content_are_fitted_to_older_revisions() {
     }
 }
 
-// M-TOOL-S-24, L-TOOL-S-17, M-BASE-S-18; lessons 8.1, 8.4
+// Seen in other SDKs: a handler that panics or gives no answer leaves its caller waiting.
+// Must not happen: panic messages and paths leak to the peer.
+// M-TOOL-S-24, L-TOOL-S-17, M-BASE-S-18
 #[test]
 fn each_kind_of_failure_becomes_what_it_is() {
     fn from_std() -> Result<(), ToolError> {

@@ -144,7 +144,8 @@ fn a_tool_without_arguments_takes_nothing() {
     }
 }
 
-// lessons 7.3, 8.1
+// Seen in other SDKs: a handler that panics or gives no answer leaves its caller waiting.
+// Must not happen: a late answer occupies a worker until it comes.
 #[test]
 fn deferred_calls_are_answered_from_any_thread_in_any_order() {
     let (keep, kept) = mpsc::channel();

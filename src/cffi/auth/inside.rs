@@ -1,10 +1,12 @@
-//! Functions of the host that take part in an authorization.
+//! Running callbacks of the host that take part in an authorization.
 //!
-//! An authorizer belongs to all clients that were given the same settings, and so do the functions in it. They end with the last of those
-//! who have the settings: the object of the host, options, clients.
+//! An authorizer, with its callbacks, is shared by all clients that use the same settings. It ends
+//! when the last reference to the settings is released: by the settings object of the host, by
+//! options, or by a client.
 //!
-//! **Invariant:** what the last one frees has ended for it: no function runs any more, and what belonged to them is destroyed, on its thread.
-//! Within one of these functions that is left to the function's own thread.
+//! **Invariant:** releasing the last reference waits until no callback runs, and then destroys the
+//! user data on the releasing thread. If that thread is itself inside one of these callbacks, it
+//! does not wait; the user data is destroyed on the callback's thread when the callback returns.
 
 use std::sync::Arc;
 
@@ -13,20 +15,23 @@ use crate::cffi::user::{call_back, is_inside};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 
-/// What the authorizer and those who have the settings share.
+/// The state that the authorizer and the holders of the settings share.
 pub(super) struct Inside {
     number: u64,
+    /// `enter` takes the settings and increments `running` in one critical section. So
+    /// [`end`](Self::end), which takes the settings first, waits for every callback that still has
+    /// them.
     state: Mutex<State>,
     left: Condvar,
 }
 
 struct State {
-    /// Gone with the last one who has the settings.
+    /// `None` once the last holder of the settings is gone.
     settings: Option<Arc<Settings>>,
     running: usize,
 }
 
-/// Something of the host's is going on: the settings stay until this is dropped.
+/// Keeps the settings alive while a callback of the host runs.
 pub(super) struct Entered<'a> {
     inside: &'a Inside,
     settings: Option<Arc<Settings>>,
@@ -44,7 +49,7 @@ impl Inside {
         })
     }
 
-    /// Tells these functions from all others of the process.
+    /// The number that identifies these callbacks in this process.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
@@ -62,7 +67,8 @@ impl Inside {
         })
     }
 
-    /// Nobody has the settings any more. Waits for what is going on, unless that is who calls.
+    /// Called by the last holder of the settings. Waits until no callback runs, unless this thread
+    /// is inside one.
     pub(super) fn end(&self) {
         let mut state = self.state.lock();
         let settings = state.settings.take();
@@ -83,7 +89,7 @@ impl Entered<'_> {
             .expect("they are there until the drop")
     }
 
-    /// Runs a function of the host's; says what became of it.
+    /// Runs a callback of the host. An error if it panicked.
     pub(super) fn call<R>(&self, callback: impl FnOnce() -> R) -> Result<R> {
         call_back(self.inside.number, callback).ok_or_else(|| {
             let text = "a function of the host's that takes part in the authorization panicked";
@@ -91,7 +97,7 @@ impl Entered<'_> {
         })
     }
 
-    /// The same for functions that return a status.
+    /// Runs a callback that returns a status. An error unless the status is 0.
     pub(super) fn ask(&self, what: &str, callback: impl FnOnce() -> i32) -> Result<()> {
         match self.call(callback)? {
             0 => Ok(()),
@@ -105,7 +111,8 @@ impl Entered<'_> {
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
-        // Before anybody is told: who waits for this is the one to destroy what it needs.
+        // Drop the settings before decrementing `running`. So the thread that waits in
+        // [`Inside::end`] drops the last reference, and `destroy` runs on that thread.
         drop(self.settings.take());
         let mut state = self.inside.state.lock();
         state.running -= 1;

@@ -1,4 +1,4 @@
-//! Where tokens and registrations are kept.
+//! The token store: where tokens and registrations are saved.
 
 use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,9 +11,11 @@ use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::mcplink_str_t;
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 
-/// Gives what was saved last under a name, with mcplink_token_set; without that nothing is kept there. name: names no secret; valid until it
-/// returns. Returns: MCPLINK_OK; anything else when it can't be read, and the call that needs it fails with MCPLINK_E_AUTH. Runs on threads
-/// that make calls and on those that log in, possibly on several at once.
+/// Loads what was saved last under a name, and returns it with mcplink_token_set. It does not call
+/// that if nothing is saved. name: contains no secret; valid until the callback returns. Returns:
+/// MCPLINK_OK; any other status if it can't be read, and the call that needs it fails with
+/// MCPLINK_E_AUTH. Runs on threads that make calls and on threads that log in, possibly on several
+/// at once.
 pub type mcplink_store_load_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -22,9 +24,10 @@ pub type mcplink_store_load_fn = Option<
     ) -> mcplink_status_t,
 >;
 
-/// Keeps content in the place of what was kept under a name: whole or not at all. content: JSON text with tokens and keys in it: whoever has it
-/// is let in. Both are valid until it returns. Returns: MCPLINK_OK; anything else when it can't be kept: then it holds as long as the process.
-/// Where it runs: see mcplink_store_load_fn.
+/// Saves content under a name, atomically: it replaces the earlier content completely or not at
+/// all. content: JSON text with secret tokens and keys. Both texts are valid until the callback
+/// returns. Returns: MCPLINK_OK; any other status if it can't be saved: then it is only kept in
+/// memory. For threads see mcplink_store_load_fn.
 pub type mcplink_store_save_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -33,8 +36,8 @@ pub type mcplink_store_save_fn = Option<
     ) -> mcplink_status_t,
 >;
 
-/// Forgets what is kept under a name; one that is not there is no error. Returns: MCPLINK_OK; anything else when it is still there. Where it
-/// runs: see mcplink_store_load_fn.
+/// Removes what is saved under a name. A missing entry is not an error. Returns: MCPLINK_OK; any
+/// other status if it could not be removed. For threads see mcplink_store_load_fn.
 pub type mcplink_store_remove_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, name: mcplink_str_t) -> mcplink_status_t>;
 
@@ -47,7 +50,7 @@ type SaveFn =
     unsafe extern "C-unwind" fn(*mut c_void, mcplink_str_t, mcplink_str_t) -> mcplink_status_t;
 type RemoveFn = unsafe extern "C-unwind" fn(*mut c_void, mcplink_str_t) -> mcplink_status_t;
 
-/// Where the host wants them.
+/// The kind of the store.
 #[derive(Clone, Default)]
 pub(super) enum Kept {
     #[default]
@@ -63,12 +66,12 @@ pub(super) struct Functions {
     pub(super) remove: RemoveFn,
 }
 
-/// Keeps tokens and registrations in a folder, in files that only their owner may read, for the next time. Processes that share one take turns
-/// in renewing. In memory without this and mcplink_oauth_set_store.
+/// Saves tokens and registrations in a folder, in files that only their owner may read. Processes
+/// that share a folder take turns in renewing tokens. Default: in memory only.
 ///
 /// oauth: the settings.
-/// folder: a path. It is made, with mode 0700, when a client is opened; one that belongs to another user, or that others may write into, is an
-/// error then. NULL for memory.
+/// folder: a path. It is created with mode 0700 when a client is opened. Opening fails if it
+/// belongs to another user, or if others may write to it. NULL for memory.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -76,7 +79,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_store_folder(
     oauth: *mut mcplink_oauth_t,
     folder: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are settings of ours and text that ends in NUL.
+    // SAFETY: the header requires settings of this library and text that ends in NUL.
     unsafe {
         set(oauth, "mcplink_oauth_set_store_folder", |settings| {
             settings.kept = if folder.is_null() {
@@ -90,12 +93,15 @@ pub unsafe extern "C" fn mcplink_oauth_set_store_folder(
     }
 }
 
-/// Keeps tokens and registrations where the host wants them, such as the key chain of the system.
+/// Saves tokens and registrations through functions of the host, for example in the key chain of
+/// the system. Default: in memory only.
 ///
 /// oauth: the settings.
-/// load, save, remove: all three; NULL for all three is memory.
-/// user, destroy: passed to them, and ended when others are set, or when settings, options and clients that have them are freed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when some are there and some not. Blocks: no. Since 0.1.
+/// load, save, remove: all three functions, or NULL for all three: memory.
+/// user, destroy: passed to them; destroy runs when the store is replaced, or when all settings,
+/// options and clients that use it are freed.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when only some of the functions are set. Blocks: no.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_store(
@@ -107,7 +113,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_store(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are settings of ours.
+    // SAFETY: the header requires settings of this library.
     unsafe {
         set(oauth, "mcplink_oauth_set_store", |settings| {
             let functions = match (load, save, remove) {

@@ -1,6 +1,7 @@
-//! What a person is asked, and the answer of the host: at once or later, from any thread.
+//! Pending logins of a person, which the host answers at once or later, from any thread.
 //!
-//! **Invariant:** a login is answered once. One that nobody can answer any more is given up.
+//! **Invariant:** a login is answered once. Dropping the last reference without an answer refuses
+//! it.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -16,28 +17,28 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::protocol::{CancelToken, OnTrigger};
 use crate::sync::{Condvar, Mutex};
 
-/// A login of a person that a server wants.
+/// A pending login of a person, which a server requires.
 ///
-/// The function that got it borrows it until it returns; to answer later, keep it with mcplink_login_keep. One that is neither answered nor kept
-/// is given up. Any thread may use it.
+/// The function that receives it borrows it until it returns. To answer later, keep it with
+/// mcplink_login_keep. If it is neither answered nor kept, it is refused. Any thread may use it.
 pub struct mcplink_login_t {
     url: Text,
     server: Text,
     authorization_server: Text,
     scopes: Text,
-    /// Whose callback got it.
+    /// The number of the handle or authorizer whose callback received it.
     owner: u64,
     process: Process,
-    /// Whether a URL is the answer; nothing is, where a listener of ours waits for it.
+    /// Checks whether a URL is the answer; `None` if the library itself listens for the answer.
     is_answer: Option<Check>,
     visit: Arc<Visit>,
     on_over: Mutex<Option<OnTrigger>>,
 }
 
-/// Whether a URL is the answer to a login.
+/// Checks whether a URL is the answer to a login.
 pub(super) type Check = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// What is shown of it.
+/// The properties of a login that the host can read.
 pub(super) struct Shown<'a> {
     pub(super) url: &'a str,
     pub(super) server: &'a str,
@@ -45,9 +46,11 @@ pub(super) struct Shown<'a> {
     pub(super) scopes: &'a str,
 }
 
-/// What the login and the thread that waits for its answer share.
+/// The state that the login and the thread that waits for its answer share.
 pub(super) struct Visit {
+    /// The first answer; later ones are refused.
     answer: Mutex<Option<Result<Hidden>>>,
+    /// Notified under the lock when the answer is stored.
     answered: Condvar,
     over: CancelToken,
 }
@@ -89,7 +92,8 @@ impl Visit {
         })
     }
 
-    /// Takes the answer, if it is the first; whether it is.
+    /// Stores the answer if it is the first one, and returns whether it was. Set once under the
+    /// lock, so a late answer can't replace an earlier one.
     fn settle(&self, answer: Result<Hidden>) -> bool {
         let mut place = self.answer.lock();
         if place.is_some() {
@@ -100,14 +104,16 @@ impl Visit {
         true
     }
 
-    /// Nobody waits any more. What the host was told to call then is called here.
+    /// Ends the login, because no call waits for it any more. Runs the host's `on_over` callback on
+    /// this thread.
     pub(super) fn end(&self) {
         let text = "nobody waits for the login any more";
         self.settle(Err(Error::new(ErrorKind::Cancelled, text)));
         self.over.trigger();
     }
 
-    /// Waits for the answer. `deadline` is asked again and again, and outside of the lock.
+    /// Waits for the answer. `deadline` is called before each wait, because it may change, and
+    /// without the lock.
     pub(super) fn wait(&self, deadline: impl Fn() -> Option<std::time::Instant>) -> Result<Hidden> {
         loop {
             let until = deadline();
@@ -124,29 +130,31 @@ impl Visit {
     }
 }
 
-/// The URL to open in a browser: https, or on this machine. Give it to a browser as it is, never through a shell.
+/// Returns the URL to open in a browser: https, or on this machine. Pass it to the browser
+/// unchanged, never through a shell.
 ///
 /// login: NULL for "".
 /// Returns: valid as long as the login. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_url(login: *const mcplink_login_t) -> mcplink_str_t {
-    // SAFETY: the header says that it is a login of ours.
+    // SAFETY: the header requires a login of this library.
     view_or_empty(unsafe { get(login) }.map(|login| &login.url))
 }
 
-/// The server that wants the login, without its query.
+/// Returns the URL of the server that requires the login, without its query.
 ///
 /// login: NULL for "".
 /// Returns: valid as long as the login. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_server(login: *const mcplink_login_t) -> mcplink_str_t {
-    // SAFETY: the header says that it is a login of ours.
+    // SAFETY: the header requires a login of this library.
     view_or_empty(unsafe { get(login) }.map(|login| &login.server))
 }
 
-/// Scheme, host and port of the authorization server that asks the person: what to show before a browser is opened.
+/// Returns scheme, host and port of the authorization server. Show it to the person before a
+/// browser is opened.
 ///
 /// login: NULL for "".
 /// Returns: valid as long as the login. Threads: any. Since 0.1.
@@ -155,41 +163,43 @@ pub unsafe extern "C" fn mcplink_login_server(login: *const mcplink_login_t) -> 
 pub unsafe extern "C" fn mcplink_login_authorization_server(
     login: *const mcplink_login_t,
 ) -> mcplink_str_t {
-    // SAFETY: the header says that it is a login of ours.
+    // SAFETY: the header requires a login of this library.
     view_or_empty(unsafe { get(login) }.map(|login| &login.authorization_server))
 }
 
-/// What the person is asked to allow: names of scopes, a blank between two.
+/// Returns the scopes that the person is asked to grant, separated by spaces.
 ///
 /// login: NULL for "".
 /// Returns: valid as long as the login. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_scopes(login: *const mcplink_login_t) -> mcplink_str_t {
-    // SAFETY: the header says that it is a login of ours.
+    // SAFETY: the header requires a login of this library.
     view_or_empty(unsafe { get(login) }.map(|login| &login.scopes))
 }
 
-/// Whether nobody waits any more, as all calls that need the login were cancelled or closed, its time is up, or it was answered: what is
-/// shown can be taken away. Cheap: poll it in a function that asks by itself, and return when it is so.
+/// Checks whether the login is over: it was answered, it timed out, or all calls that need it were
+/// cancelled or closed. The host can then remove what it shows. It is cheap: a function that asks
+/// the person itself polls it, and returns when it is true.
 ///
 /// login: NULL for false.
-/// Returns: true if so. Threads: any. Blocks: no. Since 0.1.
+/// Returns: true if it is. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_is_over(login: *const mcplink_login_t) -> bool {
     value(false, || {
-        // SAFETY: the header says that it is a login of ours.
+        // SAFETY: the header requires a login of this library.
         unsafe { get(login) }.is_some_and(|login| login.visit.over.is_triggered())
     })
 }
 
-/// Has a function called, once, when the login is over: see mcplink_login_is_over.
+/// Sets a function that is called once when the login is over: see mcplink_login_is_over.
 ///
 /// login: the login.
-/// callback: called at once, on this thread, if it is so already; otherwise on a thread of the library or one that ends a call, where it has to
-/// be quick. NULL for none.
-/// user, destroy: passed to callback, and ended after it, when another function is set, or with the login.
+/// callback: called at once, on this thread, if the login is over already. Otherwise it runs on a
+/// thread of the library, or on one that ends a call, and must be quick. NULL for none.
+/// user, destroy: passed to callback; destroy runs after the callback, when another function is
+/// set, or when the login is freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -201,7 +211,7 @@ pub unsafe extern "C" fn mcplink_login_on_over(
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
     plain(|| {
-        // SAFETY: the header says that it is a login of ours.
+        // SAFETY: the header requires a login of this library.
         let login = unsafe { need(login, "login") }?;
         login.process.check()?;
         let before = login.on_over.lock().take();
@@ -211,7 +221,7 @@ pub unsafe extern "C" fn mcplink_login_on_over(
         };
         let owner = login.owner;
         let guard = login.visit.over.on_trigger(move || {
-            // SAFETY: the header says what it is given.
+            // SAFETY: the header requires valid arguments.
             _ = call_back(owner, || unsafe { callback(user.ptr()) });
         });
         let before = login.on_over.lock().replace(guard);
@@ -228,13 +238,15 @@ fn answered(first: bool) -> Outcome {
     Err(Error::new(ErrorKind::State, text).into())
 }
 
-/// Answers a login with the URL that the authorization server sent the browser to, whole, with its query. Whatever else a browser came to may be
-/// passed too: it is told from the answer.
+/// Answers a login with the URL to which the authorization server redirected the browser, complete
+/// with its query. Other URLs that the browser visits may be passed too: they are recognised and
+/// refused.
 ///
 /// login: the login.
 /// url, len: the URL; MCPLINK_NUL measures it.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when it is not the answer to this login, which goes on; MCPLINK_E_STATE when it is over or was answered,
-/// or when the library listens for the answer by itself. Threads: any. Blocks: no. Since 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when it is not the answer to this login, which continues;
+/// MCPLINK_E_STATE when it is over or was answered, or when the library listens for the answer
+/// itself. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_answer(
@@ -243,7 +255,7 @@ pub unsafe extern "C" fn mcplink_login_answer(
     len: usize,
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the header says that they are a login of ours and text with its length.
+        // SAFETY: the header requires a login of this library and text with its length.
         let (login, url) = unsafe { (need(login, "login")?, payload(url, len, "url")?) };
         login.process.check()?;
         let Some(is_answer) = &login.is_answer else {
@@ -257,12 +269,13 @@ pub unsafe extern "C" fn mcplink_login_answer(
     })
 }
 
-/// Gives a login up: the person would not, or nobody can be asked. The calls that wait for it fail with MCPLINK_E_AUTH.
+/// Refuses a login: the person declined, or can't be asked. The calls that wait for it fail with
+/// MCPLINK_E_AUTH.
 ///
 /// login: the login.
-/// why: goes into the text of their error; NULL for nothing in particular.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when it is over or was answered, or when the library listens for the answer by itself.
-/// Threads: any. Blocks: no. Since 0.1.
+/// why: a reason for their error message; NULL for none.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when it is over or was answered, or when
+/// the library listens for the answer itself. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_refuse(
@@ -270,7 +283,7 @@ pub unsafe extern "C" fn mcplink_login_refuse(
     why: *const c_char,
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the header says that they are a login of ours and text that ends in NUL.
+        // SAFETY: the header requires a login of this library and text that ends in NUL.
         let (login, why) = unsafe { (need(login, "login")?, optional(why, "why")?) };
         login.process.check()?;
         if login.is_answer.is_none() {
@@ -282,29 +295,31 @@ pub unsafe extern "C" fn mcplink_login_refuse(
     })
 }
 
-/// Keeps a login beyond the end of the function that got it, to be answered later. It occupies no thread of the host's.
+/// Keeps a login, so that it can be answered after the function that received it has returned. No
+/// thread of the host waits meanwhile.
 ///
 /// login: NULL for NULL.
-/// Returns: the same login, which is the caller's to free now, once for each mcplink_login_keep; it may outlive the client. Threads: any.
-/// Blocks: no. Since 0.1.
+/// Returns: the same login. The caller owns a reference now and frees it with mcplink_login_free,
+/// once for each mcplink_login_keep. It may outlive the client. Threads: any. Blocks: no. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_keep(login: *mut mcplink_login_t) -> *mut mcplink_login_t {
-    // SAFETY: the header says that it is a login of ours, which lives; it came from an `Arc`.
+    // SAFETY: the header requires a login of this library, which is live; it came from an `Arc`.
     unsafe { keep(login) }
 }
 
-/// Lets go of a login that was kept. The last one to go gives up what was not answered. In a fork of the process that kept it this does
-/// nothing. See MCPLINK_E_FORKED.
+/// Releases a login that was kept. Releasing the last reference refuses an unanswered login. In a
+/// forked process it does nothing; see MCPLINK_E_FORKED.
 ///
-/// login: NULL is fine; never one that was not kept. Threads: any. Since 0.1.
+/// login: the login; may be NULL. Never one that was not kept. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_free(login: *mut mcplink_login_t) {
-    // SAFETY: the header says that it was kept, and is let go of once.
+    // SAFETY: the header requires that it was kept, and is released once for each time.
     unsafe {
         if get(login).is_some_and(|login| login.process.is_foreign()) {
-            // It is the other process that waits for it.
+            // The parent process waits for the answer.
             return;
         }
         let_go(login);

@@ -1,7 +1,7 @@
-//! The authorizer that is made of settings.
+//! The authorizer that is built from OAuth settings.
 //!
-//! **Threads.** Functions of the host run where the authorizer needs them: those that keep things on threads that make calls too, the others on
-//! the thread of the login. None of them keeps the settings alive.
+//! **Threads.** Callbacks of the token store also run on threads that make calls. The other
+//! callbacks run on the thread of the login. None of them keeps the settings alive.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::error::{Error, ErrorKind};
 #[cfg(feature = "http-client")]
 use crate::transport::http::Http;
 
-/// Settings, with the authorizer that all clients share that have them.
+/// OAuth settings, with the authorizer that all their clients share.
 pub(in crate::cffi) struct Made {
     settings: Arc<Settings>,
     inside: Arc<Inside>,
-    /// There as soon as a client wants it.
+    /// Built when a client first needs it.
     #[cfg(feature = "auth")]
     oauth: crate::sync::Mutex<Option<crate::auth::OAuth>>,
 }
@@ -38,7 +38,7 @@ impl Made {
         &self.settings
     }
 
-    /// Has requests of the client with this number authorized.
+    /// Adds authorization to the requests of the client with this number.
     #[cfg(feature = "http-client")]
     pub(in crate::cffi) fn authorize(&self, http: Http, client: u64) -> Result<Http> {
         #[cfg(feature = "auth")]
@@ -53,7 +53,7 @@ impl Made {
         }
     }
 
-    /// Forgets the tokens for a server.
+    /// Removes the tokens for a server.
     pub(super) fn forget(&self, server: &str) -> Result<()> {
         #[cfg(feature = "auth")]
         return self.oauth()?.forget(server);
@@ -77,7 +77,7 @@ fn unsupported() -> Error {
     Error::new(ErrorKind::Unsupported, text)
 }
 
-/// What there is in builds with OAuth.
+/// The part for builds with OAuth.
 #[cfg(feature = "auth")]
 mod with {
     use std::ffi::c_void;
@@ -118,7 +118,7 @@ mod with {
         }
     }
 
-    /// The authorizer in the hands of one client: what it runs of the host's is run within that client's calls.
+    /// The authorizer as one client uses it: callbacks of the host run as callbacks of that client.
     pub(super) struct Of {
         pub(super) oauth: OAuth,
         pub(super) client: u64,
@@ -157,7 +157,7 @@ mod with {
         }
     }
 
-    /// What a Rust program would have written.
+    /// Builds the authorizer with the Rust API.
     fn builder(settings: &Settings, inside: &Arc<Inside>) -> Result<OAuthBuilder> {
         let Settings {
             way,
@@ -176,7 +176,7 @@ mod with {
             everywhere,
             proxy,
             roots,
-            // It is looked at when there is something to say.
+            // Read for each log record.
             log: _,
         } = settings;
         let mut others = clients.iter().map(registered);
@@ -323,7 +323,7 @@ mod with {
     }
 
     fn tell(inside: &Inside, line: &str) {
-        // When nobody has the settings any more, there is nobody to be told.
+        // After the settings are freed, log records have no receiver.
         if let Ok(entered) = inside.enter() {
             let record = LogRecord {
                 level: LogLevel::Warning,
@@ -334,7 +334,7 @@ mod with {
         }
     }
 
-    /// A login in a browser, of which the host is told.
+    /// A login in a browser, with a callback that informs the host.
     struct Watched {
         browser: Browser,
         inside: Arc<Inside>,
@@ -376,7 +376,7 @@ mod with {
         }
     }
 
-    /// Ends what the host was shown, whatever comes of it.
+    /// Ends the login of the host when it is dropped, whatever the outcome.
     struct Ending<'a>(&'a Answer);
 
     impl Drop for Ending<'_> {
@@ -385,7 +385,7 @@ mod with {
         }
     }
 
-    /// Runs the function that shows a login to a person.
+    /// Runs the callback that shows a login to a person.
     fn show(
         entered: &Entered<'_>,
         owner: u64,
@@ -403,11 +403,12 @@ mod with {
         };
         let login = mcplink_login_t::new(&shown, owner, is_answer, answer);
         let pointer = Arc::as_ptr(&login).cast_mut();
-        // SAFETY: the header says what it is given: what it was registered with, and a login that lives until it returns.
+        // SAFETY: the header requires valid arguments: what it was registered with, and a login
+        // that lives until it returns.
         entered.call(|| unsafe { (hook.callback)(hook.user.ptr(), pointer) })
     }
 
-    /// Has the host ask a person, and waits for the answer.
+    /// Passes the login to the host, and waits for the answer.
     fn ask(inside: &Inside, login: &Login<'_>) -> Result<Secret> {
         let entered = inside.enter()?;
         let Way::Visitor { hook, .. } = &entered.settings().way else {
@@ -422,7 +423,7 @@ mod with {
         answer.wait(|| login.waiting().deadline())
     }
 
-    /// Runs a function of the host's that gives a secret.
+    /// Runs a callback of the host that provides a secret.
     fn given(
         entered: &Entered<'_>,
         what: &str,
@@ -447,7 +448,7 @@ mod with {
             unreachable!("it was made of these settings")
         };
         let (what, audience) = ("for statements about the workload", Text::from(audience));
-        // SAFETY: the header says what it is given; text and place outlive the call.
+        // SAFETY: the header requires valid arguments; text and place outlive the call.
         let given = given(&entered, what, |token| unsafe {
             (hook.callback)(hook.user.ptr(), audience.view(), token)
         })?;
@@ -460,7 +461,7 @@ mod with {
             unreachable!("it was made of these settings")
         };
         let what = "for what the user signed on with";
-        // SAFETY: the header says what it is given; the place outlives the call.
+        // SAFETY: the header requires valid arguments; the place outlives the call.
         let given = given(&entered, what, |token| unsafe {
             (hook.callback)(hook.user.ptr(), token)
         })?;
@@ -472,7 +473,7 @@ mod with {
         })
     }
 
-    /// Where the host keeps things.
+    /// The token store of the host.
     struct HostStore(Arc<Inside>);
 
     impl HostStore {
@@ -492,7 +493,7 @@ mod with {
         fn load(&self, name: &str) -> Result<Option<Secret>> {
             let name = Text::from(name);
             self.with(|entered, functions, user| {
-                // SAFETY: the header says what it is given; name and place outlive the call.
+                // SAFETY: the header requires valid arguments; name and place outlive the call.
                 given(entered, "that loads tokens", |token| unsafe {
                     (functions.load)(user, name.view(), token)
                 })
@@ -509,7 +510,7 @@ mod with {
                 len: bytes.len() - 1,
             };
             self.with(|entered, functions, user| {
-                // SAFETY: the header says what it is given; both texts outlive the call.
+                // SAFETY: the header requires valid arguments; both texts outlive the call.
                 entered.ask("that saves tokens", || unsafe {
                     (functions.save)(user, name.view(), content)
                 })
@@ -519,7 +520,7 @@ mod with {
         fn remove(&self, name: &str) -> Result<()> {
             let name = Text::from(name);
             self.with(|entered, functions, user| {
-                // SAFETY: the header says what it is given; the name outlives the call.
+                // SAFETY: the header requires valid arguments; the name outlives the call.
                 entered.ask("that removes tokens", || unsafe {
                     (functions.remove)(user, name.view())
                 })

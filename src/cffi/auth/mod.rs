@@ -1,14 +1,15 @@
-//! OAuth for C: what Rust programs have in [`auth`](crate::auth).
+//! OAuth for C: the C functions for [`auth`](crate::auth).
 //!
 //! ```text
-//!  settings    what the host says;  ways  how tokens are come by;  kept  where they are kept
-//!  registered  a client that an authorization server knows beforehand
-//!  login       what a person is asked, and the answer of the host
-//!  inside      functions of the host that run, and how what they belong to ends
-//!  made        the authorizer, made of all that for the clients that were given the settings
+//!  settings    the OAuth settings;  ways  the grant types;  kept  the token store
+//!  registered  a client that is registered with an authorization server
+//!  login       a pending login, and the answer of the host
+//!  inside      running callbacks, and how their owner ends
+//!  made        the authorizer, built from the settings for the clients that use them
 //! ```
 //!
-//! What is set is plain data in every build; without the feature `auth` no authorizer can be made of it.
+//! The settings are plain data in every build. Without the feature `auth` no authorizer can be
+//! built from them.
 
 mod inside;
 mod kept;
@@ -26,6 +27,6 @@ pub(super) use self::settings::mcplink_oauth_t;
 /// Text that is wiped from memory when it is dropped.
 #[cfg(feature = "auth")]
 type Hidden = crate::auth::Secret;
-/// Text that nothing is done with.
+/// Plain text: a build without OAuth does not use it.
 #[cfg(not(feature = "auth"))]
 type Hidden = String;

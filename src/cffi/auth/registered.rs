@@ -1,4 +1,4 @@
-//! Clients that an authorization server knows beforehand.
+//! OAuth clients that are registered with an authorization server beforehand.
 
 use std::ffi::c_char;
 
@@ -8,7 +8,8 @@ use crate::cffi::refusal::{Refusal, Settings, constructed, set};
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{filled, filled_measured, optional, payload};
 
-/// A client that was registered with an authorization server beforehand. One thread at a time uses it.
+/// An OAuth client that was registered with an authorization server beforehand. One thread at a
+/// time uses it.
 pub struct mcplink_oauth_client_t {
     pub(super) registered: Registered,
     refusal: Refusal,
@@ -40,14 +41,14 @@ impl mcplink_oauth_client_t {
 
 #[derive(Clone)]
 pub(super) struct Registered {
-    /// `None`: the one that the server names first.
+    /// `None` for the first authorization server that the MCP server names.
     pub(super) issuer: Option<String>,
     pub(super) id: String,
     pub(super) proof: Proof,
     pub(super) audience: Option<String>,
 }
 
-/// How it proves who it is.
+/// How the client authenticates to the authorization server.
 #[derive(Clone)]
 pub(super) enum Proof {
     None,
@@ -59,12 +60,13 @@ pub(super) enum Proof {
     },
 }
 
-/// Describes a client as an authorization server knows it.
+/// Makes a registered OAuth client.
 ///
-/// issuer: the issuer identifier of the authorization server, for example "https://login.example". NULL and text without anything are refused: see
-/// mcplink_oauth_client_new_for_any.
-/// client_id: the id.
-/// Returns: the client, the caller's to free; NULL for a bad argument. Threads: any. Since 0.1.
+/// issuer: the issuer identifier of the authorization server, for example "https://login.example".
+/// NULL and blank text are refused: see mcplink_oauth_client_new_for_any.
+/// client_id: the client id.
+/// Returns: the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for a
+/// bad argument. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_client_new(
@@ -72,33 +74,36 @@ pub unsafe extern "C" fn mcplink_oauth_client_new(
     client_id: *const c_char,
 ) -> *mut mcplink_oauth_client_t {
     constructed("mcplink_oauth_client_new", "auth", || {
-        // SAFETY: the header says that they are texts that end in NUL.
+        // SAFETY: the header requires texts that end in NUL.
         let (issuer, id) = unsafe { (filled(issuer, "issuer")?, filled(client_id, "client_id")?) };
         Ok(mcplink_oauth_client_t::new(Some(issuer), id))
     })
 }
 
-/// Describes a client for the authorization server that the MCP server names first, which decides then who sees the credentials: where the issuer is
-/// known, use mcplink_oauth_client_new.
+/// Makes a registered OAuth client for the authorization server that the MCP server names first.
+/// The MCP server then decides who receives the credentials, so use mcplink_oauth_client_new if the
+/// issuer is known.
 ///
-/// client_id: the id.
-/// Returns: the client, the caller's to free; NULL for a bad argument. Threads: any. Since 0.1.
+/// client_id: the client id.
+/// Returns: the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for a
+/// bad argument. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_client_new_for_any(
     client_id: *const c_char,
 ) -> *mut mcplink_oauth_client_t {
     constructed("mcplink_oauth_client_new_for_any", "auth", || {
-        // SAFETY: the header says that it is text that ends in NUL.
+        // SAFETY: the header requires text that ends in NUL.
         let id = unsafe { filled(client_id, "client_id") }?;
         Ok(mcplink_oauth_client_t::new(None, id))
     })
 }
 
-/// Has the client prove itself by a secret. It appears in no error and no log, and goes to the token endpoint only.
+/// Sets a client secret, with which the client authenticates. It does not appear in errors or logs,
+/// and is sent to the token endpoint only.
 ///
 /// client: the client.
-/// secret: NULL and text without anything are refused; a client that proves nothing is one without this. It has the place of a key.
+/// secret: NULL and blank text are refused; a public client is one without this. It replaces a key.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -106,7 +111,7 @@ pub unsafe extern "C" fn mcplink_oauth_client_set_secret(
     client: *mut mcplink_oauth_client_t,
     secret: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a client of ours and text that ends in NUL.
+    // SAFETY: the header requires a client of this library and text that ends in NUL.
     unsafe {
         set(client, "mcplink_oauth_client_set_secret", |client| {
             let secret = filled(secret, "secret")?;
@@ -116,14 +121,15 @@ pub unsafe extern "C" fn mcplink_oauth_client_set_secret(
     }
 }
 
-/// Has the client prove itself by a private key (private_key_jwt), which is never sent: better than a secret.
+/// Sets a private key, with which the client authenticates (private_key_jwt). The key is never
+/// sent, so it is safer than a secret.
 ///
 /// client: the client.
-/// pem, len: PEM text with the key: PKCS #8 of the kinds P-256, P-384, Ed25519 and RSA, or "RSA PRIVATE KEY". MCPLINK_NUL measures it. It is
-/// copied, and never quoted.
-/// key_id: as the authorization server knows the key (kid); NULL for none.
-/// pss: whether an RSA key signs with PS256 instead of RS256.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when there is no such key in it. Blocks: no. Since 0.1.
+/// pem, len: PEM text with the key: PKCS #8 with P-256, P-384, Ed25519 or RSA, or "RSA PRIVATE
+/// KEY". MCPLINK_NUL measures it. It is copied, and never quoted.
+/// key_id: the key id that the authorization server knows (kid); NULL for none.
+/// pss: true if an RSA key signs with PS256 instead of RS256.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for text without such a key. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_client_set_key(
@@ -133,7 +139,8 @@ pub unsafe extern "C" fn mcplink_oauth_client_set_key(
     key_id: *const c_char,
     pss: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a client of ours, text with its length and text that ends in NUL.
+    // SAFETY: the header requires a client of this library, text with its length and text that
+    // ends in NUL.
     unsafe {
         set(client, "mcplink_oauth_client_set_key", |client| {
             filled_measured(pem, len, "pem")?;
@@ -151,10 +158,11 @@ pub unsafe extern "C" fn mcplink_oauth_client_set_key(
     }
 }
 
-/// Says for whom the proof by a key is (aud). The issuer without this; some authorization servers want the URL of their token endpoint.
+/// Sets the audience (aud) of the signed authentication with a key. Default: the issuer. Some
+/// authorization servers require the URL of their token endpoint.
 ///
 /// client: the client.
-/// audience: NULL and text without anything are refused.
+/// audience: NULL and blank text are refused.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -162,7 +170,7 @@ pub unsafe extern "C" fn mcplink_oauth_client_set_audience(
     client: *mut mcplink_oauth_client_t,
     audience: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a client of ours and text that ends in NUL.
+    // SAFETY: the header requires a client of this library and text that ends in NUL.
     unsafe {
         set(client, "mcplink_oauth_client_set_audience", |client| {
             let audience = filled(audience, "audience")?;
@@ -172,12 +180,12 @@ pub unsafe extern "C" fn mcplink_oauth_client_set_audience(
     }
 }
 
-/// Frees a client. Settings that it was added to keep it.
+/// Frees a client. Settings to which it was added keep a copy.
 ///
-/// client: NULL is fine. Since 0.1.
+/// client: the client; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_client_free(client: *mut mcplink_oauth_client_t) {
-    // SAFETY: the header says that it is a client of ours, freed once.
+    // SAFETY: the header requires a client of this library, freed once.
     unsafe { free(client) }
 }

@@ -1,4 +1,4 @@
-//! What the host says of how tokens are come by.
+//! The OAuth settings of a client.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use crate::cffi::text::{filled, filled_measured, name, optional};
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind, Result};
 
-/// How a client comes by access tokens for servers over HTTP that want them (OAuth), and keeps them good. By default a person logs in, in the
-/// system's browser; everything else is found out from the server.
+/// OAuth settings: how a client obtains and renews access tokens for servers over HTTP. By default
+/// a person logs in, in the system's browser, and everything else is discovered from the server.
 ///
-/// Clients that are given the same settings, unchanged in between, share tokens and logins. One thread at a time uses the settings; clients
-/// that have them keep them.
+/// Clients that use the same settings object, unchanged in between, share tokens and logins. One
+/// thread at a time uses the settings; clients hold a reference to them.
 pub struct mcplink_oauth_t {
     made: Arc<Made>,
     refusal: Refusal,
@@ -40,7 +40,7 @@ impl refusal::Settings for mcplink_oauth_t {
     }
 }
 
-/// All that is said. Copies share the functions in it.
+/// All settings. Copies share the callbacks.
 #[derive(Clone, Default)]
 pub(super) struct Settings {
     pub(super) way: Way,
@@ -63,22 +63,22 @@ pub(super) struct Settings {
     pub(super) log: Option<Arc<log::Hook>>,
 }
 
-/// Whether tokens are bound to a key, so that whoever steals one can't use it (DPoP, RFC 9449).
+/// Whether tokens are bound to a key, so that a stolen token can't be used (DPoP, RFC 9449).
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum mcplink_dpop {
-    /// When the other side asks for it: a client binds tokens when the server wants it, a server takes those that are bound and those that are not. What
-    /// clients do without more.
+    /// On request: a client binds tokens if the server requires it; a server accepts bound and
+    /// unbound tokens. The default of clients.
     #[default]
     MCPLINK_DPOP_WHEN_ASKED = 0,
-    /// Never. What servers do without more: they refuse tokens that are bound, which they could not check.
+    /// Never. The default of servers: they refuse bound tokens, which they could not check.
     MCPLINK_DPOP_NEVER = 1,
-    /// Always: a token that is not bound is refused.
+    /// Always: an unbound token is refused.
     MCPLINK_DPOP_ALWAYS = 2,
 }
 
 impl mcplink_dpop {
-    /// What a host means by a number.
+    /// Converts the number that C passes.
     pub(in crate::cffi) fn of(number: i32) -> Result<Self> {
         let all = [
             Self::MCPLINK_DPOP_WHEN_ASKED,
@@ -95,23 +95,23 @@ impl mcplink_dpop {
 }
 
 impl mcplink_oauth_t {
-    /// For a client that is given the settings.
+    /// Returns the authorizer, for a client that uses the settings.
     pub(in crate::cffi) fn made(&self) -> Arc<Made> {
         Arc::clone(&self.made)
     }
 }
 
-/// Changes settings, as all setters do. Clients that have them keep what they have.
+/// Changes settings: the body of all setters. Clients keep the settings that they were given.
 ///
 /// # Safety
 ///
-/// `oauth` is NULL or settings that live, and are used by this thread alone.
+/// `oauth` is NULL or live settings that only this thread uses.
 pub(super) unsafe fn set(
     oauth: *mut mcplink_oauth_t,
     setter: &str,
     change: impl FnOnce(&mut Settings) -> Outcome<()>,
 ) -> mcplink_status_t {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     unsafe {
         refusal::set(oauth, setter, |oauth| {
             let mut settings = oauth.made.settings().clone();
@@ -126,9 +126,10 @@ pub(super) fn invalid(text: impl Into<String>) -> Error {
     Error::new(ErrorKind::Invalid, text)
 }
 
-/// Makes settings with the defaults, for mcplink_client_options_set_oauth.
+/// Makes OAuth settings with the defaults, for mcplink_client_options_set_oauth.
 ///
-/// Returns: the settings, the caller's to free. Threads: any; one at a time uses them. Since 0.1.
+/// Returns: the settings. The caller owns them and frees them with mcplink_oauth_free. Threads:
+/// any; one at a time uses them. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_oauth_new() -> *mut mcplink_oauth_t {
@@ -140,23 +141,24 @@ pub extern "C" fn mcplink_oauth_new() -> *mut mcplink_oauth_t {
     })
 }
 
-/// Frees settings. Clients and options that were given them keep them. The last of all to go waits for functions of the host's that still run
-/// for a login nobody waits for any more: see mcplink_login_is_over.
+/// Frees settings. Clients and options that use them keep a reference. Releasing the last reference
+/// blocks until host callbacks of an abandoned login have returned: see mcplink_login_is_over.
 ///
-/// oauth: NULL is fine. Since 0.1.
+/// oauth: the settings; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_free(oauth: *mut mcplink_oauth_t) {
-    // SAFETY: the header says that they are settings of ours, freed once.
+    // SAFETY: the header requires settings of this library, freed once.
     unsafe { free(oauth) }
 }
 
-/// Adds a client that was registered with an authorization server beforehand. It is used with that server only. Once one is added, no other
-/// authorization server is gone to, and no client registers by itself. The first one is what a machine is: see
-/// mcplink_oauth_set_client_credentials.
+/// Adds an OAuth client that was registered with an authorization server beforehand. It is used
+/// with that server only. Once one is added, no other authorization server is used, and the client
+/// does not register itself. The first client is also used by mcplink_oauth_set_client_credentials.
 ///
 /// oauth: the settings.
-/// client: copied; it stays the caller's. One of which a setter was refused is refused.
+/// client: the client, which is copied and remains the caller's. A client with a refused setter is
+/// refused.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -164,7 +166,7 @@ pub unsafe extern "C" fn mcplink_oauth_add_client(
     oauth: *mut mcplink_oauth_t,
     client: *const mcplink_oauth_client_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are settings and a client of ours.
+    // SAFETY: the header requires settings and a client of this library.
     unsafe {
         set(oauth, "mcplink_oauth_add_client", |settings| {
             let client = taken(client, "client")?.registered.clone();
@@ -174,10 +176,10 @@ pub unsafe extern "C" fn mcplink_oauth_add_client(
     }
 }
 
-/// Says what the client is called where it registers by itself, which authorization servers may let anybody do; people are shown it.
+/// Sets the client name for dynamic client registration, which the user sees during the login.
 ///
 /// oauth: the settings.
-/// client_name: "mcplink" without this; NULL for that.
+/// client_name: the name; NULL for the default, "mcplink".
 /// page: the URL of a page about the client; NULL for none.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -187,7 +189,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_client_name(
     client_name: *const c_char,
     page: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are settings of ours and texts that end in NUL.
+    // SAFETY: the header requires settings of this library and texts that end in NUL.
     unsafe {
         set(oauth, "mcplink_oauth_set_client_name", |settings| {
             let client_name = optional(client_name, "client_name")?;
@@ -199,11 +201,11 @@ pub unsafe extern "C" fn mcplink_oauth_set_client_name(
     }
 }
 
-/// Says where the client publishes a document about itself (Client ID Metadata Document), which is its id with authorization servers that read
-/// such documents.
+/// Sets the URL of the client's metadata document (Client ID Metadata Document). Authorization
+/// servers that support such documents use the URL as the client id.
 ///
 /// oauth: the settings.
-/// url: https with a path; NULL for none. What is wrong with it is found out when a client is opened.
+/// url: https with a path; NULL for none. An invalid URL is reported when a client is opened.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -211,7 +213,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_client_document(
     oauth: *mut mcplink_oauth_t,
     url: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are settings of ours and text that ends in NUL.
+    // SAFETY: the header requires settings of this library and text that ends in NUL.
     unsafe {
         set(oauth, "mcplink_oauth_set_client_document", |settings| {
             settings.document = optional(url, "url")?.map(str::to_owned);
@@ -220,11 +222,12 @@ pub unsafe extern "C" fn mcplink_oauth_set_client_document(
     }
 }
 
-/// Says which scopes to ask for. Without this, those that the server says it has. What a server asks for at the time is asked for in any case,
-/// and what was asked for before.
+/// Sets the scopes to request. Default: the scopes that the server supports. Scopes that the server
+/// requires at the time, and scopes requested before, are always included.
 ///
 /// oauth: the settings.
-/// scopes: their names, a blank between two; "" for none. NULL is refused: see mcplink_oauth_use_default_scopes.
+/// scopes: their names, separated by spaces; "" for none. NULL is refused: see
+/// mcplink_oauth_use_default_scopes.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -232,7 +235,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_scopes(
     oauth: *mut mcplink_oauth_t,
     scopes: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are settings of ours and text that ends in NUL.
+    // SAFETY: the header requires settings of this library and text that ends in NUL.
     unsafe {
         set(oauth, "mcplink_oauth_set_scopes", |settings| {
             let names = name(scopes, "scopes")?.split_ascii_whitespace();
@@ -242,7 +245,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_scopes(
     }
 }
 
-/// Asks for the scopes that the server says it has, as without mcplink_oauth_set_scopes.
+/// Requests the scopes that the server supports: clears mcplink_oauth_set_scopes.
 ///
 /// oauth: the settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -251,7 +254,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_scopes(
 pub unsafe extern "C" fn mcplink_oauth_use_default_scopes(
     oauth: *mut mcplink_oauth_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are settings of ours.
+    // SAFETY: the header requires settings of this library.
     unsafe {
         set(oauth, "mcplink_oauth_use_default_scopes", |settings| {
             settings.scopes = None;
@@ -260,11 +263,11 @@ pub unsafe extern "C" fn mcplink_oauth_use_default_scopes(
     }
 }
 
-/// Says whether to ask for leave to act while the person is away (offline_access), where the authorization server has that: with it, logins are
-/// rarer. Yes without this.
+/// Sets whether to request offline access (offline_access), if the authorization server supports
+/// it. With it, logins are rarer. Default: true.
 ///
 /// oauth: the settings.
-/// asks: whether.
+/// asks: true to request it.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -272,7 +275,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_offline_access(
     oauth: *mut mcplink_oauth_t,
     asks: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are settings of ours.
+    // SAFETY: the header requires settings of this library.
     unsafe {
         set(oauth, "mcplink_oauth_set_offline_access", |settings| {
             settings.asks_offline = Some(asks);
@@ -281,10 +284,11 @@ pub unsafe extern "C" fn mcplink_oauth_set_offline_access(
     }
 }
 
-/// Says whether tokens are bound to a key, which is made when it is needed and kept with the tokens.
+/// Sets whether tokens are bound to a key (DPoP). The key is generated when needed, and saved with
+/// the tokens.
 ///
 /// oauth: the settings.
-/// dpop: one of enum mcplink_dpop; MCPLINK_DPOP_WHEN_ASKED without this.
+/// dpop: one of enum mcplink_dpop. Default: MCPLINK_DPOP_WHEN_ASKED.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -292,7 +296,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_dpop(
     oauth: *mut mcplink_oauth_t,
     dpop: i32,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are settings of ours.
+    // SAFETY: the header requires settings of this library.
     unsafe {
         set(oauth, "mcplink_oauth_set_dpop", |settings| {
             settings.dpop = mcplink_dpop::of(dpop)?;
@@ -301,10 +305,10 @@ pub unsafe extern "C" fn mcplink_oauth_set_dpop(
     }
 }
 
-/// Says how long one request to an authorization server may take: 10 s without this.
+/// Sets how long one request to an authorization server may take. Default: 10 s.
 ///
 /// oauth: the settings.
-/// milliseconds: more than an hour is an hour.
+/// milliseconds: more than an hour counts as an hour.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -312,7 +316,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_step_timeout_ms(
     oauth: *mut mcplink_oauth_t,
     milliseconds: u32,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are settings of ours.
+    // SAFETY: the header requires settings of this library.
     unsafe {
         set(oauth, "mcplink_oauth_set_step_timeout_ms", |settings| {
             let span = Duration::from_millis(milliseconds.min(3_600_000).into());
@@ -322,11 +326,12 @@ pub unsafe extern "C" fn mcplink_oauth_set_step_timeout_ms(
     }
 }
 
-/// Says how long a login may take, from the first step to the last: 5 min without this. While a person is asked the time of the calls that wait
-/// does not run, up to what mcplink_call_options_set_max_timeout_ms and mcplink_client_options_set_max_timeout_ms say.
+/// Sets how long a complete login may take. Default: 5 minutes. While a person logs in, the timeout
+/// of waiting calls does not run. Their total timeout does: see
+/// mcplink_call_options_set_max_timeout_ms and mcplink_client_options_set_max_timeout_ms.
 ///
 /// oauth: the settings.
-/// milliseconds: more than a day is a day.
+/// milliseconds: more than a day counts as a day.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -334,7 +339,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_login_timeout_ms(
     oauth: *mut mcplink_oauth_t,
     milliseconds: u32,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are settings of ours.
+    // SAFETY: the header requires settings of this library.
     unsafe {
         set(oauth, "mcplink_oauth_set_login_timeout_ms", |settings| {
             let span = Duration::from_millis(milliseconds.min(86_400_000).into());
@@ -344,11 +349,12 @@ pub unsafe extern "C" fn mcplink_oauth_set_login_timeout_ms(
     }
 }
 
-/// Says whether metadata and tokens may be asked for at addresses on this machine and in private networks when the server is elsewhere. No
-/// without this: a server could have its clients knock at doors that only they can reach.
+/// Sets whether metadata and tokens may be requested from loopback and private addresses when the
+/// server itself has a public address. Default: false, to prevent server-side request forgery
+/// (SSRF): a server could make its clients send requests into their private networks.
 ///
 /// oauth: the settings.
-/// allowed: whether.
+/// allowed: true to allow it.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -356,7 +362,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_private_addresses(
     oauth: *mut mcplink_oauth_t,
     allowed: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are settings of ours.
+    // SAFETY: the header requires settings of this library.
     unsafe {
         set(oauth, "mcplink_oauth_set_private_addresses", |settings| {
             settings.everywhere = allowed;
@@ -365,10 +371,12 @@ pub unsafe extern "C" fn mcplink_oauth_set_private_addresses(
     }
 }
 
-/// Goes to authorization servers through a proxy. Defaults to none, whatever the environment says.
+/// Connects to authorization servers through a proxy. Default: no proxy, regardless of the
+/// environment.
 ///
 /// oauth: the settings.
-/// url: as for mcplink_client_options_set_proxy, "environment" too. NULL is refused: see mcplink_oauth_clear_proxy.
+/// url: as for mcplink_client_options_set_proxy, also "environment". NULL is refused: see
+/// mcplink_oauth_clear_proxy.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -376,7 +384,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_proxy(
     oauth: *mut mcplink_oauth_t,
     url: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are settings of ours and text that ends in NUL.
+    // SAFETY: the header requires settings of this library and text that ends in NUL.
     unsafe {
         set(oauth, "mcplink_oauth_set_proxy", |settings| {
             settings.proxy = Some(filled(url, "url")?.to_owned());
@@ -385,7 +393,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_proxy(
     }
 }
 
-/// Goes to authorization servers without a proxy, as without mcplink_oauth_set_proxy.
+/// Connects to authorization servers without a proxy: clears mcplink_oauth_set_proxy.
 ///
 /// oauth: the settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -394,7 +402,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_proxy(
 pub unsafe extern "C" fn mcplink_oauth_clear_proxy(
     oauth: *mut mcplink_oauth_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are settings of ours.
+    // SAFETY: the header requires settings of this library.
     unsafe {
         set(oauth, "mcplink_oauth_clear_proxy", |settings| {
             settings.proxy = None;
@@ -403,15 +411,20 @@ pub unsafe extern "C" fn mcplink_oauth_clear_proxy(
     }
 }
 
-/// Trusts the servers over HTTPS whose certificates these authorities issued, and no others: a company's own, for example. Mozilla's list without
-/// this. It counts for all that is asked for tokens: metadata, which the MCP server has too, and the tokens themselves. Where the authorization
-/// server is not the company's, the text needs the authorities of both, as the bundle of a system has them. What
-/// mcplink_client_options_set_root_certificates says counts for requests to the MCP server alone.
+/// Sets the certificate authorities that are trusted for OAuth over HTTPS, for example those of a
+/// company. No others are trusted. Default: Mozilla's list.
+///
+/// It applies to all OAuth requests: metadata, also from the MCP server, and tokens. If the
+/// authorization server has another authority than the company's, the text needs both, as the
+/// certificate bundle of a system has them. mcplink_client_options_set_root_certificates applies
+/// only to requests to the MCP server.
 ///
 /// oauth: the settings.
-/// pem, len: PEM text with all of them, one or more; other things in it are skipped. MCPLINK_NUL measures it. It is copied, and has the place of
-/// what was set before. NULL and text without anything are refused: see mcplink_oauth_use_default_roots. That there is no certificate in it, or one that can't be read, is found out when a client is
-/// opened, with MCPLINK_E_INVALID; in a build without OAuth (feature auth) that fails with MCPLINK_E_UNSUPPORTED.
+/// pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.
+/// MCPLINK_NUL measures it. It replaces an earlier one. NULL and blank text are refused: see
+/// mcplink_oauth_use_default_roots. Text without a valid certificate is reported when a client is
+/// opened, with MCPLINK_E_INVALID. In a build without OAuth (feature auth) opening fails with
+/// MCPLINK_E_UNSUPPORTED.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -420,7 +433,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_root_certificates(
     pem: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are settings of ours and text with its length.
+    // SAFETY: the header requires settings of this library and text with its length.
     unsafe {
         set(oauth, "mcplink_oauth_set_root_certificates", |settings| {
             settings.roots = Some(filled_measured(pem, len, "the PEM text")?.to_vec());
@@ -429,7 +442,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_root_certificates(
     }
 }
 
-/// Trusts Mozilla's list of authorities, as without mcplink_oauth_set_root_certificates.
+/// Trusts Mozilla's list of certificate authorities: clears mcplink_oauth_set_root_certificates.
 ///
 /// oauth: the settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -438,7 +451,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_root_certificates(
 pub unsafe extern "C" fn mcplink_oauth_use_default_roots(
     oauth: *mut mcplink_oauth_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are settings of ours.
+    // SAFETY: the header requires settings of this library.
     unsafe {
         set(oauth, "mcplink_oauth_use_default_roots", |settings| {
             settings.roots = None;
@@ -447,12 +460,14 @@ pub unsafe extern "C" fn mcplink_oauth_use_default_roots(
     }
 }
 
-/// Sets what takes what there is to say about authorizations, instead of what mcplink_set_log was given. No secrets are in it.
+/// Sets the log hook of authorizations. It replaces that of mcplink_set_log for them. Records
+/// contain no secrets.
 ///
 /// oauth: the settings.
-/// level: the least severe level that is wanted, one of enum mcplink_log_level.
-/// callback: NULL for none. Runs on any thread, and has to be quick.
-/// user, destroy: passed to callback, and ended when another function is set, or when settings, options and clients that have it are freed.
+/// level: the least severe level to report, one of enum mcplink_log_level.
+/// callback: NULL for none. It runs on any thread, and must be quick.
+/// user, destroy: passed to callback; destroy runs when another function is set, or when all
+/// settings, options and clients that use it are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -464,7 +479,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_log(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are settings of ours.
+    // SAFETY: the header requires settings of this library.
     unsafe {
         set(oauth, "mcplink_oauth_set_log", |settings| {
             settings.log = log::Hook::new(level, callback, user)?;
@@ -473,13 +488,15 @@ pub unsafe extern "C" fn mcplink_oauth_set_log(
     }
 }
 
-/// Forgets the tokens for a server, here and where they are kept: the next request to it has to be authorized anew. It does not revoke them.
+/// Removes the tokens for a server from memory and from the token store. The next request to it
+/// must be authorized again. The tokens are not revoked.
 ///
 /// oauth: the settings, which clients may be using.
-/// url: the URL of the server, as mcplink_client_options_set_url was given it.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK, when there were none too; MCPLINK_E_INVALID or MCPLINK_E_AUTH when it is no such URL; MCPLINK_E_UNSUPPORTED in a build
-/// without OAuth; what the store says. Threads: any, while nobody changes the settings. Blocks: as long as the store. Since 0.1.
+/// url: the URL of the server, as passed to mcplink_client_options_set_url.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK, also without tokens; MCPLINK_E_INVALID or MCPLINK_E_AUTH for an invalid
+/// URL; MCPLINK_E_UNSUPPORTED in a build without OAuth; or the error of the store. Threads: any,
+/// while no thread changes the settings. Blocks: as long as the store. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_forget(
@@ -487,7 +504,8 @@ pub unsafe extern "C" fn mcplink_oauth_forget(
     url: *const c_char,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are settings of ours, text that ends in NUL and a place that can be written to.
+    // SAFETY: the header requires settings of this library, text that ends in NUL and a place
+    // that can be written to.
     unsafe {
         ffi(err, || {
             let made = taken(oauth, "oauth")?.made();

@@ -1,4 +1,4 @@
-//! How tokens are come by.
+//! Grant types: how a client obtains access tokens.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -12,14 +12,16 @@ use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{filled, mcplink_str_t, missing, optional};
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 
-/// Has a person log in: has mcplink_login_url opened, and sees to it that mcplink_login_answer is called with where that led, before it returns
-/// or, if it keeps the login, later. Runs on a thread of the library's own, also with a pump; it may take its time.
+/// Lets a person log in: opens mcplink_login_url, and passes the URL of the redirect to
+/// mcplink_login_answer. That may happen before the callback returns or, if it keeps the login,
+/// later. It runs on a thread of the library, also with a pump, and may block.
 pub type mcplink_visit_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, login: *mut mcplink_login_t)>;
 
-/// Gives a signed statement (JWT) about this workload for an audience, with mcplink_token_set. audience: the URL of the token endpoint, valid
-/// until it returns. Returns: MCPLINK_OK; anything else fails the calls that wait with MCPLINK_E_AUTH. It is asked each time that a token is
-/// needed, on a thread of the library's.
+/// Provides a signed statement (JWT) about this workload for an audience, with mcplink_token_set.
+/// audience: the URL of the token endpoint, valid until the callback returns. Returns: MCPLINK_OK;
+/// any other status fails the waiting calls with MCPLINK_E_AUTH. It is called whenever a token is
+/// needed, on a thread of the library.
 pub type mcplink_statement_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -37,22 +39,22 @@ pub(super) type StatementFn = unsafe extern "C-unwind" fn(
 pub(super) type SubjectFn =
     unsafe extern "C-unwind" fn(*mut c_void, *mut mcplink_token_t) -> mcplink_status_t;
 
-/// Who acts, and how that is proved.
+/// The grant type: who acts, and how that is proved.
 #[derive(Clone)]
 pub(super) enum Way {
-    /// A person, in a browser.
+    /// A person logs in, in a browser.
     Browser {
         port: u16,
         program: Option<String>,
         page: Option<String>,
         show: Option<Arc<Hook<VisitFn>>>,
     },
-    /// A person, whom the host asks.
+    /// A person logs in, through a function of the host.
     Visitor {
         redirect: String,
         hook: Arc<Hook<VisitFn>>,
     },
-    /// A machine, as the first client that was added.
+    /// Client credentials: a machine acts as the first registered client.
     Machine,
     Workload {
         client_id: Option<String>,
@@ -77,11 +79,11 @@ impl Default for Way {
     }
 }
 
-/// What an identity provider gave when the user signed on.
+/// The credential that an identity provider issued when the user signed on.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_subject {
-    /// An ID token of OpenID Connect.
+    /// An OpenID Connect ID token.
     MCPLINK_SUBJECT_ID_TOKEN = 1,
     /// A refresh token of the identity provider.
     MCPLINK_SUBJECT_REFRESH_TOKEN = 2,
@@ -89,18 +91,20 @@ pub enum mcplink_subject {
     MCPLINK_SUBJECT_SAML2 = 3,
 }
 
-/// Has a person log in in a browser; the library listens at 127.0.0.1 for where that leads, while somebody waits for it. This is the default, with
-/// 0 and NULL for everything.
+/// Lets a person log in, in a browser. The library listens at 127.0.0.1 for the redirect while
+/// calls wait. This is the default, with 0 and NULL for all parameters.
 ///
 /// oauth: the settings.
-/// port: to listen at, for clients that were registered with one; 0 for one that is free.
-/// program: opens URLs, and is given one as its one argument, without a shell; NULL for what the system has (xdg-open, open), "" for nothing: what
-/// callback does is all.
-/// page: what the person sees at the end: HTML without scripts. NULL for a sentence.
-/// callback: called before the browser is opened, to say what goes on and where to go by hand; a browser that can't be opened is no error then.
-/// It does not answer the login. NULL for none.
-/// user, destroy: passed to callback, and ended when another way is set, or when settings, options and clients that have it are freed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when neither a program nor callback tells the person anything. Blocks: no. Since 0.1.
+/// port: the port to listen at, for clients that were registered with one; 0 for a free one.
+/// program: the program that opens URLs. It gets the URL as its only argument, without a shell.
+/// NULL for the system's (xdg-open, open), "" for none: then only callback runs.
+/// page: the page that the person sees at the end: HTML without scripts. NULL for one sentence.
+/// callback: called before the browser is opened, to tell the person about the login and its URL.
+/// With it, failing to open a browser is not an error. It does not answer the login. NULL for none.
+/// user, destroy: passed to callback; destroy runs when another grant type is set, or when all
+/// settings, options and clients that use it are freed.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also without program and callback. Blocks: no. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_browser(
@@ -113,7 +117,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_browser(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are settings of ours and texts that end in NUL.
+    // SAFETY: the header requires settings of this library and texts that end in NUL.
     unsafe {
         set(oauth, "mcplink_oauth_set_browser", |settings| {
             let program = optional(program, "program")?;
@@ -140,8 +144,8 @@ pub unsafe extern "C" fn mcplink_oauth_set_browser(
 /// oauth: the settings.
 /// host: "127.0.0.1", which is the default, or "localhost": then the library listens at 127.0.0.1
 /// and, if the system has it, at ::1. NULL for the default.
-/// path: begins with '/', or is empty; without a query. NULL for the default, "/callback". A host
-/// or path that can't be used is an error (MCPLINK_E_INVALID) when a client is opened.
+/// path: begins with '/', or is empty; without a query. NULL for the default, "/callback". An
+/// invalid host or path is reported when a client is opened, with MCPLINK_E_INVALID.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -150,7 +154,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_redirect(
     host: *const c_char,
     path: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are settings of ours and texts that end in NUL.
+    // SAFETY: the header requires settings of this library and texts that end in NUL.
     unsafe {
         set(oauth, "mcplink_oauth_set_redirect", |settings| {
             let host = optional(host, "host")?;
@@ -162,12 +166,14 @@ pub unsafe extern "C" fn mcplink_oauth_set_redirect(
     }
 }
 
-/// Has a person log in by a function of the host's: for hosts that have a way of their own to show a page and see where it leads.
+/// Lets a person log in through a function of the host, for hosts that can show a web page and
+/// observe its redirects.
 ///
 /// oauth: the settings.
-/// redirect_uri: where the authorization server sends the browser back to: https, or on this machine.
+/// redirect_uri: the redirect URI: https, or on this machine.
 /// callback: see mcplink_visit_fn.
-/// user, destroy: passed to callback, and ended when another way is set, or when settings, options and clients that have it are freed.
+/// user, destroy: passed to callback; destroy runs when another grant type is set, or when all
+/// settings, options and clients that use it are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -179,7 +185,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_visitor(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are settings of ours and text that ends in NUL.
+    // SAFETY: the header requires settings of this library and text that ends in NUL.
     unsafe {
         set(oauth, "mcplink_oauth_set_visitor", |settings| {
             let redirect = filled(redirect_uri, "redirect_uri")?.to_owned();
@@ -190,16 +196,18 @@ pub unsafe extern "C" fn mcplink_oauth_set_visitor(
     }
 }
 
-/// Has a machine act in its own name: as the first client of mcplink_oauth_add_client, which proves itself by a key or a secret.
+/// Uses the client credentials grant: a machine acts on its own behalf, as the first client of
+/// mcplink_oauth_add_client. It authenticates with a key or a secret.
 ///
 /// oauth: the settings.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. That there is no such client is found out when a client is opened. Blocks: no. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. A missing client is reported when a client is opened.
+/// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_client_credentials(
     oauth: *mut mcplink_oauth_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are settings of ours.
+    // SAFETY: the header requires settings of this library.
     unsafe {
         set(oauth, "mcplink_oauth_set_client_credentials", |settings| {
             settings.way = Way::Machine;
@@ -208,12 +216,13 @@ pub unsafe extern "C" fn mcplink_oauth_set_client_credentials(
     }
 }
 
-/// Has a workload act for which its platform vouches (workload identity).
+/// Uses workload identity: the platform on which the workload runs vouches for it.
 ///
 /// oauth: the settings.
-/// client_id: goes along if the authorization server wants one; NULL for none.
+/// client_id: the client id, if the authorization server requires one; NULL for none.
 /// callback: see mcplink_statement_fn.
-/// user, destroy: passed to callback, and ended when another way is set, or when settings, options and clients that have it are freed.
+/// user, destroy: passed to callback; destroy runs when another grant type is set, or when all
+/// settings, options and clients that use it are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -225,7 +234,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_workload(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are settings of ours and text that ends in NUL.
+    // SAFETY: the header requires settings of this library and text that ends in NUL.
     unsafe {
         set(oauth, "mcplink_oauth_set_workload", |settings| {
             let client_id = optional(client_id, "client_id")?.map(str::to_owned);
@@ -236,16 +245,20 @@ pub unsafe extern "C" fn mcplink_oauth_set_workload(
     }
 }
 
-/// Has a user act whose organisation decides what for: its identity provider vouches for the user. The registration of this client with the
-/// authorization server of the MCP server is the first client of mcplink_oauth_add_client.
+/// Uses enterprise-managed authorization: the identity provider of an organisation vouches for the
+/// user. The first client of mcplink_oauth_add_client is this client's registration with the
+/// authorization server of the MCP server.
 ///
 /// oauth: the settings.
 /// token_endpoint: the URL of the identity provider's token endpoint.
-/// client: the registration of this client with the identity provider; copied, it stays the caller's.
-/// subject: what callback gives, one of enum mcplink_subject.
-/// callback: gives what the user signed on with, as mcplink_bearer_fn gives tokens; on a thread of the library's, each time that it is needed. The
-/// host sees to the signing on, and to state, nonce and PKCE in it.
-/// user, destroy: passed to callback, and ended when another way is set, or when settings, options and clients that have it are freed.
+/// client: the registration of this client with the identity provider, which is copied and remains
+/// the caller's.
+/// subject: the kind of credential that callback provides, one of enum mcplink_subject.
+/// callback: provides the credential of the user, in the way mcplink_bearer_fn provides tokens. It
+/// runs on a thread of the library, each time it is needed. The host is responsible for the
+/// sign-on, including its state, nonce and PKCE.
+/// user, destroy: passed to callback; destroy runs when another grant type is set, or when all
+/// settings, options and clients that use it are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -260,7 +273,8 @@ pub unsafe extern "C" fn mcplink_oauth_set_enterprise(
 ) -> mcplink_status_t {
     use mcplink_subject as Subject;
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are settings and a client of ours and text that ends in NUL.
+    // SAFETY: the header requires settings and a client of this library and text that ends in
+    // NUL.
     unsafe {
         set(oauth, "mcplink_oauth_set_enterprise", |settings| {
             let endpoint = filled(token_endpoint, "token_endpoint")?.to_owned();

@@ -1,4 +1,4 @@
-//! Calls that were started: nobody waits for them, or later.
+//! Started calls: the non-blocking form of a call.
 
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,15 +21,17 @@ use crate::error::{Error, ErrorKind};
 use crate::protocol::CancelToken;
 use crate::sync::{Condvar, Mutex};
 
-/// A call that was started. The handle may be freed at any time; the call goes on.
+/// A started call. The handle may be freed at any time; the call continues.
 pub struct mcplink_call_t {
     gate: Gate,
     started: Arc<Started>,
 }
 
-/// Takes the outcome of a started call, once: with a result, when status is MCPLINK_OK or MCPLINK_TOOL_ERROR, or with an error.
+/// Receives the outcome of a started call, exactly once: a result, if status is MCPLINK_OK or
+/// MCPLINK_TOOL_ERROR, otherwise an error.
 ///
-/// call is the handle, NULL when it was freed or never asked for. result and err are valid until this returns; one of them is NULL.
+/// call is the handle; NULL when it was freed or not requested. result and err are valid until the
+/// callback returns; one of them is NULL.
 pub type mcplink_done_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -48,14 +50,15 @@ type DoneFn = unsafe extern "C-unwind" fn(
     err: *const mcplink_error_t,
 );
 
-/// What the handle and the thread that makes the call share.
+/// The state that the handle and the thread of the call share.
 struct Started {
     id: u64,
-    /// The connection that it is made on ends with the client.
+    /// The client. Weak, so that a call does not keep a freed client alive.
     shared: Weak<Shared>,
     token: CancelToken,
     state: Mutex<State>,
-    /// The outcome is there, or the handle is freed.
+    /// Notified after the outcome was set or the handle was freed, which both happen under the lock
+    /// of `state`. So a waiter can't miss it.
     changed: Condvar,
 }
 
@@ -76,7 +79,7 @@ impl Handled for mcplink_call_t {
         self.started.look_again();
     }
 
-    /// The call goes on.
+    /// Freeing the handle does not cancel the call.
     fn close(&self) {
         self.begin_close();
     }
@@ -90,7 +93,7 @@ impl Started {
         }
     }
 
-    /// The outcome is there.
+    /// Stores the outcome, wakes waiters, and posts the done function.
     fn end(
         self: &Arc<Self>,
         shared: &Shared,
@@ -110,13 +113,14 @@ impl Started {
         });
     }
 
-    /// Waits for the outcome; `None` when it is not there in time.
+    /// Waits for the outcome; `None` at the deadline.
     fn wait(
         &self,
         deadline: Option<Instant>,
     ) -> Outcome<Option<Arc<Outcome<Arc<mcplink_result_t>>>>> {
         let over = |state: &State| state.outcome.is_some() || state.is_freed;
-        // Whoever runs the callbacks of the client answers its server meanwhile.
+        // The thread that runs the client's callbacks must answer requests of the server meanwhile.
+        // Otherwise the call would wait for the server, and the server for this thread.
         let home = self
             .shared
             .upgrade()
@@ -153,7 +157,7 @@ fn tell(
     match outcome {
         Ok(result) => {
             let status = result.status().code();
-            // SAFETY: the header says what it is given.
+            // SAFETY: the header requires valid arguments.
             call_back(number, || unsafe {
                 (done.callback)(user, call, status, Arc::as_ptr(result), std::ptr::null());
             });
@@ -161,7 +165,7 @@ fn tell(
         Err(failure) => {
             let status = failure.code();
             let error = mcplink_error_t::from(failure.clone());
-            // SAFETY: the header says what it is given.
+            // SAFETY: the header requires valid arguments.
             call_back(number, || unsafe {
                 (done.callback)(user, call, status, std::ptr::null(), &raw const error);
             });
@@ -169,11 +173,11 @@ fn tell(
     }
 }
 
-/// Starts a call: what all functions do whose names end in `_start`.
+/// Starts a call: the body of all functions whose names end in `_start`.
 ///
 /// # Safety
 ///
-/// The pointers are NULL, or what the header says of them.
+/// The pointers are NULL, or as the header requires.
 pub(super) unsafe fn start(
     client: *mut mcplink_client_t,
     options: *const mcplink_call_options_t,
@@ -184,7 +188,7 @@ pub(super) unsafe fn start(
 ) -> mcplink_status_t {
     let (callback, user, destroy) = done;
     let user = UserData::new(user, destroy);
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     unsafe {
         ffi(err, || {
             if !out.is_null() {
@@ -232,7 +236,8 @@ fn begin(
     client.callers.start(move || {
         let Request { method, work } = request;
         let (own, here) = (started.token.clone(), Arc::clone(&shared));
-        // What belongs to the options is let go of before the outcome is told.
+        // The closure drops the options before the outcome is reported, so that the host's
+        // `destroy` has run by then.
         let outcome = contained(move || {
             let _tied = options.cancel.as_ref().map(|token| {
                 let own = own.clone();
@@ -254,10 +259,11 @@ fn begin(
     Ok(handle)
 }
 
-/// Ends a call: it fails with MCPLINK_E_CANCELLED, unless its outcome is there already. The server is told.
+/// Cancels a call: it fails with MCPLINK_E_CANCELLED, unless it has ended already. The server is
+/// notified.
 ///
 /// call: the call.
-/// reason: for the server, one sentence; NULL for none.
+/// reason: one sentence for the server; NULL for none.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -266,7 +272,7 @@ pub unsafe extern "C" fn mcplink_call_cancel(
     reason: *const c_char,
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the header says that they are a call of ours and text that ends in NUL.
+        // SAFETY: the header requires a call of this library and text that ends in NUL.
         let (call, reason) = unsafe { (enter(call, "call")?, optional(reason, "reason")?) };
         match reason {
             Some(reason) => call.started.token.trigger_because(reason),
@@ -276,15 +282,19 @@ pub unsafe extern "C" fn mcplink_call_cancel(
     })
 }
 
-/// Waits for the outcome of a call. Its done function may run before or after this returns. May be called again, by several threads too.
+/// Waits for the outcome of a call. Its done function may run before or after this returns. It may
+/// be called again, also by several threads.
 ///
 /// call: the call.
-/// timeout_ms: for how long at most, in milliseconds; MCPLINK_FOREVER for no end of its own: a call has its own deadline.
-/// out: receives the result, NULL without one. The caller's to free. NULL is fine.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result, MCPLINK_PENDING when the time is over, or the status of the call's failure.
-/// MCPLINK_E_CLOSED also when another thread frees the handle. Threads: any; on the one that runs the callbacks of the client it answers what the
-/// server asks meanwhile. Blocks: yes. Since 0.1.
+/// timeout_ms: how long to wait at most, in milliseconds; MCPLINK_FOREVER to wait for the deadline
+/// of the call itself.
+/// out: receives the result, NULL if there is none; the caller frees it with mcplink_result_free.
+/// May be NULL.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result, MCPLINK_PENDING after the timeout, or
+/// the status of the call's failure. MCPLINK_E_CLOSED also when another thread frees the handle.
+/// Threads: any; on the thread that runs the client's callbacks, it handles requests from the
+/// server meanwhile. Blocks: yes. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_wait(
@@ -293,7 +303,8 @@ pub unsafe extern "C" fn mcplink_call_wait(
     out: *mut *mut mcplink_result_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are NULL or can be written to, and that it is a call of ours.
+    // SAFETY: the header requires that it is NULL or can be written to, and that it is a call of
+    // ours.
     unsafe {
         ffi(err, || {
             if !out.is_null() {
@@ -317,40 +328,42 @@ pub unsafe extern "C" fn mcplink_call_wait(
     }
 }
 
-/// Whether the outcome of a call is there.
+/// Checks whether a call has ended.
 ///
 /// call: NULL for false.
-/// Returns: true if so; its done function may still have to run. Threads: any. Blocks: no. Since 0.1.
+/// Returns: true if it has; its done function may still have to run. Threads: any. Blocks: no.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_is_done(call: *const mcplink_call_t) -> bool {
     value(false, || {
-        // SAFETY: the header says that it is a call of ours.
+        // SAFETY: the header requires a call of this library.
         let call = unsafe { enter(call, "call") };
         call.is_ok_and(|call| call.started.state.lock().outcome.is_some())
     })
 }
 
-/// Tells a call from all others of this process.
+/// Returns a number that identifies the call in this process.
 ///
 /// call: NULL for 0.
-/// Returns: a number of this library's own, from 1. Threads: any. Blocks: no. Since 0.1.
+/// Returns: a number that the library assigned, from 1. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_id(call: *const mcplink_call_t) -> u64 {
     value(0, || {
-        // SAFETY: the header says that it is a call of ours.
+        // SAFETY: the header requires a call of this library.
         let call = unsafe { enter(call, "call") };
         call.map_or(0, |call| call.started.id)
     })
 }
 
-/// Frees the handle of a call. The call goes on, and its done function will run; to end it, cancel it before.
+/// Frees the handle of a call. The call continues, and its done function will run. To stop the
+/// call, cancel it first.
 ///
-/// call: NULL is fine. Threads: any, in callbacks too. Blocks: no. Since 0.1.
+/// call: the call; may be NULL. Threads: any, also in callbacks. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_free(call: *mut mcplink_call_t) {
-    // SAFETY: the header says that it is a call of ours, freed once.
+    // SAFETY: the header requires a call of this library, freed once.
     unsafe { free_handle(call) }
 }

@@ -1,4 +1,4 @@
-//! How one call waits, and what it tells meanwhile.
+//! Options of a single call: timeouts, cancellation, progress.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use crate::cffi::user::{Hook, UserData, call_back, mcplink_destroy_fn};
 use crate::protocol::{CallOptions, CancelToken, Progress};
 use crate::schema::{JsonObject, LoggingLevel};
 
-/// Says how a call waits. NULL does wherever it is asked for. It is copied by the call, and stays the caller's.
+/// Options of a call. NULL means the defaults. The call copies the options, which remain the
+/// caller's.
 #[derive(Clone, Default)]
 pub struct mcplink_call_options_t {
     timeout: Option<Duration>,
@@ -30,7 +31,8 @@ pub struct mcplink_call_options_t {
     refusal: Refusal,
 }
 
-/// Takes what a call tells of its progress. total is 0 when it is not known; message is empty when there is none, and valid until this returns.
+/// Receives progress of a call. total is 0 when it is unknown. message may be empty, and is valid
+/// until the callback returns.
 pub type mcplink_progress_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -57,7 +59,7 @@ impl Settings for mcplink_call_options_t {
 }
 
 impl mcplink_call_options_t {
-    /// The options of a call as Rust programs have them.
+    /// Builds the options of the Rust API.
     pub(super) fn build<'a>(
         &self,
         defaults: Timeouts,
@@ -90,35 +92,36 @@ impl mcplink_call_options_t {
     }
 }
 
-/// Tells the host of progress.
+/// Calls the host's progress function.
 pub(super) fn tell(number: u64, hook: &Hook<ProgressFn>, progress: Progress) {
     let message = progress.message.map(Text::from);
     let total = progress.total.unwrap_or_default();
-    // SAFETY: the header says what it is given.
+    // SAFETY: the header requires valid arguments.
     call_back(number, || unsafe {
         let message = view_or_empty(message.as_ref());
         (hook.callback)(hook.user.ptr(), progress.progress, total, message);
     });
 }
 
-/// The options of a call; those that nobody set for NULL.
+/// Returns a copy of the options; the defaults for NULL.
 ///
 /// # Safety
 ///
-/// `options` is NULL or options that live, and don't change meanwhile.
+/// `options` is NULL or live options that do not change meanwhile.
 pub(super) unsafe fn copied(
     options: *const mcplink_call_options_t,
 ) -> Outcome<mcplink_call_options_t> {
     if options.is_null() {
         return Ok(mcplink_call_options_t::default());
     }
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     unsafe { taken(options, "options") }.cloned()
 }
 
 /// Makes options with the defaults.
 ///
-/// Returns: options, the caller's to free; they may be used for many calls. Threads: any; one at a time changes them. Since 0.1.
+/// Returns: options. The caller owns them and frees them with mcplink_call_options_free; they may
+/// be used for many calls. Threads: any; one at a time changes them. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_call_options_new() -> *mut mcplink_call_options_t {
@@ -127,21 +130,21 @@ pub extern "C" fn mcplink_call_options_new() -> *mut mcplink_call_options_t {
     })
 }
 
-/// Frees options. Calls that were made with them go on.
+/// Frees options. Calls that were made with them continue.
 ///
-/// options: NULL is fine. Since 0.1.
+/// options: the options; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_options_free(options: *mut mcplink_call_options_t) {
-    // SAFETY: the header says that they are options of ours, freed once.
+    // SAFETY: the header requires options of this library, freed once.
     unsafe { free(options) }
 }
 
-/// Says how long to wait for the result, or for progress, which starts the time anew. It does not run while a person answers a question of the
-/// server. Defaults to that of the client.
+/// Sets how long to wait for the result. Progress restarts the timeout. It does not run while a
+/// person answers an input request of the server. Default: that of the client.
 ///
 /// options: the options.
-/// milliseconds: MCPLINK_FOREVER for no end.
+/// milliseconds: MCPLINK_FOREVER for no timeout.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -149,7 +152,7 @@ pub unsafe extern "C" fn mcplink_call_options_set_timeout_ms(
     options: *mut mcplink_call_options_t,
     milliseconds: u32,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_call_options_set_timeout_ms", |options| {
             options.timeout = Some(span(milliseconds));
@@ -158,10 +161,10 @@ pub unsafe extern "C" fn mcplink_call_options_set_timeout_ms(
     }
 }
 
-/// Says how long to wait in all, however much progress there is. Defaults to that of the client.
+/// Sets how long to wait in total, regardless of progress. Default: that of the client.
 ///
 /// options: the options.
-/// milliseconds: MCPLINK_FOREVER for no end.
+/// milliseconds: MCPLINK_FOREVER for no timeout.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -169,7 +172,7 @@ pub unsafe extern "C" fn mcplink_call_options_set_max_timeout_ms(
     options: *mut mcplink_call_options_t,
     milliseconds: u32,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -182,7 +185,7 @@ pub unsafe extern "C" fn mcplink_call_options_set_max_timeout_ms(
     }
 }
 
-/// Lets a token end the call.
+/// Sets a token that can cancel the call.
 ///
 /// options: the options.
 /// cancel: may be freed before the options; NULL for none.
@@ -193,7 +196,7 @@ pub unsafe extern "C" fn mcplink_call_options_set_cancel(
     options: *mut mcplink_call_options_t,
     cancel: *mut mcplink_cancel_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options and a token of ours.
+    // SAFETY: the header requires options and a token of this library.
     unsafe {
         set(options, "mcplink_call_options_set_cancel", |options| {
             options.cancel = optional_token(cancel)?;
@@ -202,12 +205,14 @@ pub unsafe extern "C" fn mcplink_call_options_set_cancel(
     }
 }
 
-/// Sets what takes the progress of the call.
+/// Sets the function that receives the progress of the call.
 ///
 /// options: the options.
-/// callback: NULL for none. Of a blocking call it runs on the thread that calls, in order, before the call returns; of a started one where the
-/// callbacks of the client run, where progress that waits gives way to newer one.
-/// user, destroy: passed to callback, and ended when another one is set, or when options and calls that have it are over.
+/// callback: NULL for none. For a blocking call it runs on the calling thread, in order, before the
+/// call returns. For a started call it runs where the client's callbacks run; newer progress
+/// replaces older progress that still waits.
+/// user, destroy: passed to callback; destroy runs when another function is set, or when the
+/// options and all calls that use it have ended.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -218,7 +223,7 @@ pub unsafe extern "C" fn mcplink_call_options_on_progress(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_call_options_on_progress", |options| {
             options.progress = Hook::new(callback, user);
@@ -227,7 +232,7 @@ pub unsafe extern "C" fn mcplink_call_options_on_progress(
     }
 }
 
-/// Sends a member of "_meta" along, for example a trace context.
+/// Adds a member of "_meta" to the request, for example a trace context.
 ///
 /// options: the options.
 /// key: its name.
@@ -241,7 +246,8 @@ pub unsafe extern "C" fn mcplink_call_options_set_meta(
     json: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours, text that ends in NUL and text with its length.
+    // SAFETY: the header requires options of this library, text that ends in NUL and text with
+    // its length.
     unsafe {
         set(options, "mcplink_call_options_set_meta", |options| {
             let (key, json) = (name(key, "key")?, json_payload(json, len, "json")?);
@@ -253,11 +259,11 @@ pub unsafe extern "C" fn mcplink_call_options_set_meta(
     }
 }
 
-/// Asks a modern server for log messages while the call runs; they come as MCPLINK_EVENT_LOG_MESSAGE. Servers of the legacy era are told with
-/// mcplink_client_set_log_level.
+/// Requests log messages from a modern server during the call. They arrive as
+/// MCPLINK_EVENT_LOG_MESSAGE. For servers of the legacy era use mcplink_client_set_log_level.
 ///
 /// options: the options.
-/// level: the least severe one, of enum mcplink_log_level.
+/// level: the least severe level to receive, one of enum mcplink_log_level.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -265,7 +271,7 @@ pub unsafe extern "C" fn mcplink_call_options_set_log_level(
     options: *mut mcplink_call_options_t,
     level: i32,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_call_options_set_log_level", |options| {
             options.log_level = Some(level_of(level)?);
@@ -274,10 +280,11 @@ pub unsafe extern "C" fn mcplink_call_options_set_log_level(
     }
 }
 
-/// Asks the server even if a result is kept that is still fresh. Defaults to no.
+/// Sets whether the call bypasses the cache, and asks the server even if a fresh result is cached.
+/// Default: false.
 ///
 /// options: the options.
-/// bypasses: whether.
+/// bypasses: true to bypass it.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -285,7 +292,7 @@ pub unsafe extern "C" fn mcplink_call_options_set_bypass_cache(
     options: *mut mcplink_call_options_t,
     bypasses: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,

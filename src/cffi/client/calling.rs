@@ -1,7 +1,8 @@
-//! How a call runs: on the thread that makes it, or on one of the client's.
+//! How a call runs: on the calling thread, or on a thread of the client.
 //!
-//! A call of the thread that runs the client's callbacks is made by another thread when the server may ask something meanwhile: this one
-//! answers, and waits.
+//! The thread that runs the client's callbacks passes a blocking call to another thread, if the
+//! client has handlers for requests of the server. It runs those handlers while it waits. Otherwise
+//! call and server would wait for each other.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -23,7 +24,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{CallOptions, CancelToken, Progress};
 use crate::sync::Mutex;
 
-/// A call as it is to be made.
+/// A call that is ready to be made.
 pub(super) struct Request {
     pub(super) method: Cow<'static, str>,
     pub(super) work: Work,
@@ -44,18 +45,18 @@ impl Request {
     }
 }
 
-/// Where a result is wanted.
+/// The destination of a result.
 pub(super) enum Out {
     To(*mut *mut mcplink_result_t),
-    /// There is nothing in it.
+    /// The function returns no result.
     Nowhere,
 }
 
-/// Makes a call and waits for its result: what all blocking functions do.
+/// Makes a call and waits for its result: the body of all blocking functions.
 ///
 /// # Safety
 ///
-/// The pointers are NULL, or what the header says of them.
+/// The pointers are NULL, or as the header requires.
 pub(super) unsafe fn call(
     client: *mut mcplink_client_t,
     options: *const mcplink_call_options_t,
@@ -63,7 +64,7 @@ pub(super) unsafe fn call(
     err: *mut *mut mcplink_error_t,
     request: impl FnOnce() -> Outcome<Request>,
 ) -> mcplink_status_t {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     unsafe {
         ffi(err, || {
             if let Out::To(out) = out {
@@ -83,7 +84,7 @@ pub(super) unsafe fn call(
     }
 }
 
-/// Makes a call on behalf of this thread.
+/// Makes a blocking call.
 pub(super) fn run(
     entered: &Entered<mcplink_client_t>,
     options: mcplink_call_options_t,
@@ -107,7 +108,7 @@ pub(super) fn run(
     outcome.map_err(|failure| failure.of(&method))
 }
 
-/// Has another thread make the call, and answers what the server asks meanwhile, here.
+/// Makes the call on another thread, and meanwhile handles requests of the server on this one.
 fn elsewhere(
     entered: &Entered<mcplink_client_t>,
     client: Client,
@@ -118,12 +119,14 @@ fn elsewhere(
     let (filled, shared) = (Arc::clone(&slot), Arc::clone(&entered.shared));
     entered.callers.start(move || {
         let here = Arc::clone(&shared);
-        // What belongs to the options is let go of before the outcome is there.
+        // The closure drops the options before the outcome is stored, so that the host's `destroy`
+        // has run by then.
         let outcome = contained(move || {
             let on_progress = options.progress.clone().map(|hook| {
                 let news = News::new(hook);
                 let shared = Arc::clone(&here);
-                // Like what a server asks, it is for the thread that waits.
+                // `serve_questions` runs only jobs of this kind, so progress is delivered while
+                // this thread waits.
                 move |progress| news.post(&shared, Kind::Question, progress)
             });
             let cancel = options.cancel.as_ref();
@@ -139,8 +142,8 @@ fn elsewhere(
     outcome.expect("it was waited for")
 }
 
-/// What a call comes to. One of a client that answers questions has ended with its client, whatever a question that nobody wanted to answer any
-/// more has led to.
+/// Returns the outcome of a call. If the client is being closed, a client with handlers for server
+/// requests reports `Closed`: the result may come from a request that was no longer answered.
 pub(super) fn judged<T>(
     outcome: Result<T>,
     shared: &Shared,
@@ -160,12 +163,13 @@ pub(super) fn judged<T>(
     }
 }
 
-/// A panic of ours is a failure of the call alone.
+/// Converts a panic of this library into a failure of the call.
 pub(super) fn contained<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(panicked()))
 }
 
-/// Progress on its way to the thread of the callbacks: while one waits there, newer one takes its place.
+/// Progress that waits for the callback thread. Newer progress replaces older progress that still
+/// waits.
 pub(super) struct News {
     hook: Arc<Hook<ProgressFn>>,
     waiting: Arc<Mutex<Option<Progress>>>,
@@ -198,16 +202,18 @@ impl News {
 }
 
 thread_local! {
-    /// The clients that this thread makes blocking calls of, innermost last.
+    /// The clients on which this thread makes blocking calls, innermost last.
     static DIRECT: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// While it lives, this thread makes a blocking call of a client: what its server asks for that call is asked here.
+/// Marks that this thread makes a blocking call of a client. Requests from the server for that call
+/// run on this thread.
 struct Direct;
 
 impl Direct {
     fn enter(number: u64) -> Self {
-        // While thread-locals are being torn down, questions go the other way.
+        // During the teardown of thread-locals the mark can't be set; requests are posted to the
+        // executor then.
         _ = DIRECT.try_with(|direct| direct.borrow_mut().push(number));
         Self
     }
@@ -219,25 +225,25 @@ impl Drop for Direct {
     }
 }
 
-/// Whether this thread makes a blocking call of the client.
+/// Returns whether the innermost blocking call of this thread is one of the client.
 pub(super) fn is_direct(number: u64) -> bool {
     DIRECT
         .try_with(|direct| direct.borrow().last() == Some(&number))
         .unwrap_or(false)
 }
 
-/// A function that has nothing to give back, with its method.
+/// Runs a function that returns no result, and adds the method to its errors.
 ///
 /// # Safety
 ///
-/// The pointers are NULL, or what the header says of them.
+/// The pointers are NULL, or as the header requires.
 pub(super) unsafe fn act(
     client: *mut mcplink_client_t,
     err: *mut *mut mcplink_error_t,
     method: &str,
     act: impl FnOnce(&Entered<mcplink_client_t>, &Client) -> Outcome<()>,
 ) -> mcplink_status_t {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     unsafe {
         ffi(err, || {
             let client = enter(client, "client")?;

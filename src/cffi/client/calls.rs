@@ -1,4 +1,4 @@
-//! The calls of a client, each in a form that waits and one that does not.
+//! The calls of a client, each in a blocking and a non-blocking form.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,11 +22,13 @@ use crate::cffi::user::mcplink_destroy_fn;
 use crate::client::tool_params;
 use crate::schema::{CompleteRequestParams, CompletionReference, method};
 
+/// Makes a tools/call request.
+///
 /// # Safety
 ///
-/// The texts are NULL, or end in NUL, or have their length.
+/// The texts are NULL, or end in NUL, or have the given length.
 unsafe fn tool(tool: *const c_char, arguments: *const c_char, len: usize) -> Outcome<Request> {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     let (tool, arguments) = unsafe {
         (
             name(tool, "tool")?,
@@ -40,11 +42,13 @@ unsafe fn tool(tool: *const c_char, arguments: *const c_char, len: usize) -> Out
     }))
 }
 
+/// Makes a resources/read request.
+///
 /// # Safety
 ///
 /// The text is NULL or ends in NUL.
 unsafe fn resource(uri: *const c_char) -> Outcome<Request> {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     let uri = unsafe { name(uri, "uri") }?.to_owned();
     Ok(Request::new(
         method::RESOURCES_READ,
@@ -55,11 +59,13 @@ unsafe fn resource(uri: *const c_char) -> Outcome<Request> {
     ))
 }
 
+/// Makes a prompts/get request.
+///
 /// # Safety
 ///
-/// The texts are NULL, or end in NUL, or have their length.
+/// The texts are NULL, or end in NUL, or have the given length.
 unsafe fn prompt(prompt: *const c_char, arguments: *const c_char, len: usize) -> Outcome<Request> {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     let (prompt, arguments) = unsafe {
         (
             name(prompt, "prompt")?.to_owned(),
@@ -76,13 +82,13 @@ unsafe fn prompt(prompt: *const c_char, arguments: *const c_char, len: usize) ->
     }))
 }
 
-/// Texts by name, as a JSON object.
+/// Reads a JSON object whose members are strings.
 ///
 /// # Safety
 ///
-/// The text is NULL or has its length.
+/// The text is NULL or has the given length.
 unsafe fn texts(json: *const c_char, len: usize, what: &str) -> Outcome<BTreeMap<String, String>> {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     let Some(json) = unsafe { optional_json(json, len, what) }? else {
         return Ok(BTreeMap::new());
     };
@@ -91,9 +97,11 @@ unsafe fn texts(json: *const c_char, len: usize, what: &str) -> Outcome<BTreeMap
     Ok(texts.map_err(what)?)
 }
 
+/// Makes a completion/complete request.
+///
 /// # Safety
 ///
-/// The texts are NULL, or end in NUL, or have their length.
+/// The texts are NULL, or end in NUL, or have the given length.
 unsafe fn completion(
     of: i32,
     target: *const c_char,
@@ -102,7 +110,7 @@ unsafe fn completion(
     known: (*const c_char, usize),
 ) -> Outcome<Request> {
     use mcplink_completion_of as Of;
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     let (target, argument, typed, known) = unsafe {
         (
             name(target, "target")?,
@@ -138,11 +146,13 @@ fn ping() -> Outcome<Request> {
     }))
 }
 
+/// Makes a request of any method.
+///
 /// # Safety
 ///
-/// The texts are NULL, or end in NUL, or have their length.
+/// The texts are NULL, or end in NUL, or have the given length.
 unsafe fn any(method: *const c_char, params: *const c_char, len: usize) -> Outcome<Request> {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     let (method, params) = unsafe {
         (
             name(method, "method")?,
@@ -162,17 +172,21 @@ unsafe fn any(method: *const c_char, params: *const c_char, len: usize) -> Outco
 
 /// Calls a tool, and waits for its result.
 ///
-/// That the tool ran and failed is no failure of the call: the status is MCPLINK_TOOL_ERROR then, and the result says why.
+/// A tool that ran and failed is not a failure of the call: the status is MCPLINK_TOOL_ERROR then,
+/// and the result contains the reason.
 ///
 /// client: the client.
 /// tool_name: the name of the tool.
-/// arguments, len: a JSON object, copied; MCPLINK_NUL measures it. NULL for none.
-/// options: how to wait; NULL for the defaults.
-/// out: receives the result, NULL without one. The caller's to free.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_INVALID for wrong arguments of this function, MCPLINK_E_UNSUPPORTED when the
-/// server has no tools, MCPLINK_E_PEER when it refuses, MCPLINK_E_TIMEOUT and MCPLINK_E_CANCELLED (the server is told), MCPLINK_E_CLOSED when it has
-/// gone, MCPLINK_E_PROTOCOL when its answer is none. Threads: any; in callbacks too. Blocks: until there is an outcome. Since 0.1.
+/// arguments, len: a JSON object, which is copied; MCPLINK_NUL measures it. NULL for none.
+/// options: timeouts and other options of the call; NULL for the defaults.
+/// out: receives the result, NULL if there is none. The caller owns it and frees it with
+/// mcplink_result_free.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_INVALID for invalid arguments
+/// of this function, MCPLINK_E_UNSUPPORTED when the server has no tools, MCPLINK_E_PEER when it
+/// refuses, MCPLINK_E_TIMEOUT and MCPLINK_E_CANCELLED (the server is notified), MCPLINK_E_CLOSED
+/// when it has gone, MCPLINK_E_PROTOCOL when its answer is invalid. Threads: any; also in
+/// callbacks. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_call_tool(
@@ -184,7 +198,7 @@ pub unsafe extern "C" fn mcplink_client_call_tool(
     out: *mut *mut mcplink_result_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         call(client, options, Out::To(out), err, || {
             tool(tool_name, arguments, len)
@@ -192,16 +206,20 @@ pub unsafe extern "C" fn mcplink_client_call_tool(
     }
 }
 
-/// Starts to call a tool: as mcplink_client_call_tool, without waiting.
+/// Starts a tool call without waiting: the non-blocking form of mcplink_client_call_tool.
 ///
-/// All functions whose names end in _start are alike in this:
+/// All functions whose names end in _start have these parameters in common:
 ///
-/// callback: gets the outcome, exactly once, where the callbacks of the client run, behind the progress of the call. NULL is fine.
-/// user, destroy: passed to callback, and ended behind it, or at once when the call can't be started.
-/// out: receives a handle to wait with or to cancel with, the caller's to free. NULL is fine.
-/// Returns: MCPLINK_OK when the call was started; MCPLINK_E_INVALID for wrong arguments, MCPLINK_E_STATE while the client is being connected,
-/// MCPLINK_E_BUSY when as many calls go on as may (mcplink_client_options_set_max_started). All else comes as the outcome. Threads: any. Blocks:
-/// no. Since 0.1.
+/// callback: receives the outcome, exactly once, after the progress of the call, where the client's
+/// callbacks run. May be NULL.
+/// user, destroy: passed to callback; destroy runs after it, or at once when the call can't be
+/// started.
+/// out: receives a handle to wait for or cancel the call; the caller frees it with
+/// mcplink_call_free. May be NULL.
+/// Returns: MCPLINK_OK when the call was started; MCPLINK_E_INVALID for invalid arguments,
+/// MCPLINK_E_STATE while the client is being connected, MCPLINK_E_BUSY when the limit of started
+/// calls is reached (mcplink_client_options_set_max_started). Other errors are the outcome of the
+/// call. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_call_tool_start(
@@ -216,7 +234,7 @@ pub unsafe extern "C" fn mcplink_client_call_tool_start(
     out: *mut *mut mcplink_call_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         start(client, options, (callback, user, destroy), out, err, || {
             tool(tool_name, arguments, len)
@@ -227,10 +245,11 @@ pub unsafe extern "C" fn mcplink_client_call_tool_start(
 /// Reads a resource.
 ///
 /// client: the client.
-/// uri: of the resource.
-/// options, out, err: as mcplink_client_call_tool. The result is {"contents":[...]}: see mcplink_result_text and mcplink_result_content_bytes.
-/// Returns: as mcplink_client_call_tool; MCPLINK_E_PEER too when there is no such resource. Threads: any. Blocks: until there is an outcome. Since
-/// 0.1.
+/// uri: the URI of the resource.
+/// options, out, err: as mcplink_client_call_tool. The result is {"contents":[...]}: see
+/// mcplink_result_text and mcplink_result_content_bytes.
+/// Returns: as mcplink_client_call_tool; also MCPLINK_E_PEER when the resource does not exist.
+/// Threads: any. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_read_resource(
@@ -240,11 +259,12 @@ pub unsafe extern "C" fn mcplink_client_read_resource(
     out: *mut *mut mcplink_result_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe { call(client, options, Out::To(out), err, || resource(uri)) }
 }
 
-/// Starts to read a resource: as mcplink_client_read_resource, without waiting.
+/// Starts to read a resource without waiting: the non-blocking form of
+/// mcplink_client_read_resource.
 ///
 /// callback, user, destroy, out: as mcplink_client_call_tool_start.
 /// Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
@@ -260,7 +280,7 @@ pub unsafe extern "C" fn mcplink_client_read_resource_start(
     out: *mut *mut mcplink_call_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         start(client, options, (callback, user, destroy), out, err, || {
             resource(uri)
@@ -268,13 +288,14 @@ pub unsafe extern "C" fn mcplink_client_read_resource_start(
     }
 }
 
-/// Gets a prompt, with the values of its arguments.
+/// Gets a prompt, with the given arguments.
 ///
 /// client: the client.
 /// prompt_name: the name of the prompt.
-/// arguments, len: a JSON object of strings, copied; MCPLINK_NUL measures it. NULL for none.
+/// arguments, len: a JSON object of strings, which is copied; MCPLINK_NUL measures it. NULL for
+/// none.
 /// options, out, err: as mcplink_client_call_tool. The result is {"messages":[...]}.
-/// Returns: as mcplink_client_call_tool. Threads: any. Blocks: until there is an outcome. Since 0.1.
+/// Returns: as mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_get_prompt(
@@ -286,7 +307,7 @@ pub unsafe extern "C" fn mcplink_client_get_prompt(
     out: *mut *mut mcplink_result_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         call(client, options, Out::To(out), err, || {
             prompt(prompt_name, arguments, len)
@@ -294,7 +315,7 @@ pub unsafe extern "C" fn mcplink_client_get_prompt(
     }
 }
 
-/// Starts to get a prompt: as mcplink_client_get_prompt, without waiting.
+/// Starts to get a prompt without waiting: the non-blocking form of mcplink_client_get_prompt.
 ///
 /// callback, user, destroy, out: as mcplink_client_call_tool_start.
 /// Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
@@ -312,7 +333,7 @@ pub unsafe extern "C" fn mcplink_client_get_prompt_start(
     out: *mut *mut mcplink_call_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         start(client, options, (callback, user, destroy), out, err, || {
             prompt(prompt_name, arguments, len)
@@ -320,16 +341,17 @@ pub unsafe extern "C" fn mcplink_client_get_prompt_start(
     }
 }
 
-/// Asks how an argument of a prompt or of a resource template can be completed.
+/// Requests completions for an argument of a prompt or of a resource template.
 ///
 /// client: the client.
 /// of: one of enum mcplink_completion_of.
 /// target: the name of the prompt, or the URI template.
-/// argument: which argument.
-/// typed: what is typed so far; "" for nothing.
-/// known, len: the other arguments that are known, a JSON object of strings; NULL for none. MCPLINK_NUL measures it.
+/// argument: the name of the argument.
+/// typed: the text typed so far; "" for none.
+/// known, len: the known values of other arguments, a JSON object of strings; NULL for none.
+/// MCPLINK_NUL measures it.
 /// options, out, err: as mcplink_client_call_tool. The result is {"completion":{"values":[...]}}.
-/// Returns: as mcplink_client_call_tool. Threads: any. Blocks: until there is an outcome. Since 0.1.
+/// Returns: as mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_complete(
@@ -344,7 +366,7 @@ pub unsafe extern "C" fn mcplink_client_complete(
     out: *mut *mut mcplink_result_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         call(client, options, Out::To(out), err, || {
             completion(of, target, argument, typed, (known, len))
@@ -352,7 +374,7 @@ pub unsafe extern "C" fn mcplink_client_complete(
     }
 }
 
-/// Starts to ask how an argument can be completed: as mcplink_client_complete, without waiting.
+/// Starts to request completions without waiting: the non-blocking form of mcplink_client_complete.
 ///
 /// callback, user, destroy, out: as mcplink_client_call_tool_start.
 /// Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
@@ -373,7 +395,7 @@ pub unsafe extern "C" fn mcplink_client_complete_start(
     out: *mut *mut mcplink_call_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         start(client, options, (callback, user, destroy), out, err, || {
             completion(of, target, argument, typed, (known, len))
@@ -381,11 +403,12 @@ pub unsafe extern "C" fn mcplink_client_complete_start(
     }
 }
 
-/// Asks whether the server is there.
+/// Pings the server.
 ///
 /// client: the client.
 /// options, err: as mcplink_client_call_tool.
-/// Returns: MCPLINK_OK if it is, else as mcplink_client_call_tool. Threads: any. Blocks: until there is an outcome. Since 0.1.
+/// Returns: MCPLINK_OK if the server answers, otherwise as mcplink_client_call_tool. Threads: any.
+/// Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_ping(
@@ -393,11 +416,12 @@ pub unsafe extern "C" fn mcplink_client_ping(
     options: *const mcplink_call_options_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe { call(client, options, Out::Nowhere, err, ping) }
 }
 
-/// Starts to ask whether the server is there: as mcplink_client_ping, without waiting. The result is {}.
+/// Starts to ping the server without waiting: the non-blocking form of mcplink_client_ping. The
+/// result is {}.
 ///
 /// callback, user, destroy, out: as mcplink_client_call_tool_start.
 /// Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
@@ -412,17 +436,18 @@ pub unsafe extern "C" fn mcplink_client_ping_start(
     out: *mut *mut mcplink_call_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe { start(client, options, (callback, user, destroy), out, err, ping) }
 }
 
-/// Sends a request of any method, for extensions of the protocol. What a modern server asks first is not answered: the result says so then.
+/// Sends a request of any method, for extensions of the protocol. Input requests of a modern server
+/// are not handled: they are returned as the result.
 ///
 /// client: the client.
 /// request: the method.
-/// params, len: a JSON object, copied; MCPLINK_NUL measures it. NULL for none.
-/// options, out, err: as mcplink_client_call_tool. The result is never MCPLINK_TOOL_ERROR.
-/// Returns: as mcplink_client_call_tool. Threads: any. Blocks: until there is an outcome. Since 0.1.
+/// params, len: a JSON object, which is copied; MCPLINK_NUL measures it. NULL for none.
+/// options, out, err: as mcplink_client_call_tool. The status is never MCPLINK_TOOL_ERROR.
+/// Returns: as mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_request(
@@ -434,7 +459,7 @@ pub unsafe extern "C" fn mcplink_client_request(
     out: *mut *mut mcplink_result_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         call(client, options, Out::To(out), err, || {
             any(request, params, len)
@@ -442,7 +467,7 @@ pub unsafe extern "C" fn mcplink_client_request(
     }
 }
 
-/// Starts to send a request of any method: as mcplink_client_request, without waiting.
+/// Starts a request of any method without waiting: the non-blocking form of mcplink_client_request.
 ///
 /// callback, user, destroy, out: as mcplink_client_call_tool_start.
 /// Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
@@ -460,7 +485,7 @@ pub unsafe extern "C" fn mcplink_client_request_start(
     out: *mut *mut mcplink_call_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         start(client, options, (callback, user, destroy), out, err, || {
             any(request, params, len)

@@ -1,4 +1,4 @@
-//! What a client connects to, and how the transport to it is made.
+//! The server that a client connects to, and how its transport is made.
 
 use std::ffi::OsString;
 use std::os::fd::{BorrowedFd, RawFd};
@@ -21,23 +21,25 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::transport::http::Http;
 use crate::transport::{Child, Stderr, StderrTail, Transport};
 
-/// What becomes of a child's standard error.
+/// What happens to the standard error of a child process.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum mcplink_stderr {
-    /// It is read, and the last 64 KiB kept: see mcplink_client_stderr_tail and mcplink_error_peer_stderr. The default.
+    /// It is captured, and the last 64 KiB are stored: see mcplink_client_stderr_tail and
+    /// mcplink_error_peer_stderr. The default.
     #[default]
     MCPLINK_STDERR_CAPTURE = 0,
-    /// It goes where this process's standard error goes.
+    /// It is written to this process's standard error.
     MCPLINK_STDERR_INHERIT = 1,
-    /// It goes nowhere.
+    /// It is discarded.
     MCPLINK_STDERR_DISCARD = 2,
 }
 
-/// What the options say of it.
+/// The endpoint options.
 #[derive(Clone, Default)]
 pub(super) struct Endpoint {
-    /// What was set to connect to, by the setter's name.
+    /// The endpoints that were set, by the setter's name. Exactly one must be set when the client
+    /// is opened.
     ways: Vec<(&'static str, Arc<Way>)>,
     pub(super) env: Vec<(OsString, Variable)>,
     pub(super) inherits: Inherits,
@@ -52,13 +54,14 @@ pub(super) struct Endpoint {
     /// PEM text.
     pub(super) roots: Option<Vec<u8>>,
     pub(super) follows_redirects: Option<bool>,
-    /// Has requests authorized as OAuth has it; set with its settings.
+    /// Adds OAuth authorization to requests. It comes with the OAuth settings, so that a program
+    /// without OAuth is linked without it.
     #[cfg(feature = "http-client")]
     pub(super) authorize: Option<Authorize>,
     pub(super) close: Option<Duration>,
 }
 
-/// Which environment variables of this process a child gets.
+/// Which environment variables of this process a child inherits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Inherits {
     #[default]
@@ -67,7 +70,7 @@ pub(super) enum Inherits {
     Nothing,
 }
 
-/// What is said of one environment variable.
+/// The setting of one environment variable.
 #[derive(Clone)]
 pub(super) enum Variable {
     Set(OsString),
@@ -78,7 +81,8 @@ pub(super) enum Variable {
 #[cfg(feature = "http-client")]
 type Authorize = fn(&Made, Http, u64) -> Result<Http>;
 
-/// Makes a transport. It comes with its setter: a program that connects to no URL, say, is linked without what that takes.
+/// Makes a transport. It is stored by its setter, so that a program is linked only with the
+/// transports it uses.
 type Way = dyn Fn(&Endpoint, &Arc<Shared>) -> Outcome<Ready>;
 
 /// A transport that is ready to be opened.
@@ -97,7 +101,7 @@ impl<T: Transport + 'static> From<T> for Ready {
 }
 
 impl Endpoint {
-    /// Sets what to connect to, in the place of what was set by the same name.
+    /// Sets an endpoint. It replaces an endpoint that was set under this name.
     pub(super) fn reach(
         &mut self,
         name: &'static str,
@@ -109,7 +113,8 @@ impl Endpoint {
         }
     }
 
-    /// Makes the transport: of exactly one thing to connect to. `shared` is that of the client to be.
+    /// Makes the transport. Fails unless exactly one endpoint is set. `shared` is that of the
+    /// future client.
     pub(super) fn transport(&self, shared: &Arc<Shared>) -> Outcome<Ready> {
         let found = match self.ways.as_slice() {
             [(_, way)] => return way(self, shared),
@@ -125,7 +130,7 @@ impl Endpoint {
         Err(Error::new(ErrorKind::Invalid, text).into())
     }
 
-    /// A program that is started.
+    /// Makes the transport to a child process.
     pub(super) fn command(&self, command: &[OsString], shared: &Arc<Shared>) -> Outcome<Ready> {
         let child = self.child(command, shared);
         let tail = Some(child.stderr_tail());
@@ -179,7 +184,8 @@ impl Endpoint {
         if let Some(token) = &self.bearer {
             http = http.bearer(token);
         } else if shared.hooks.bearer.is_some() {
-            // The hook is the handle's, which the connection may outlive by a moment.
+            // The connection may briefly outlive the handle, which owns the hook. So it holds a
+            // weak reference.
             let shared = Arc::downgrade(shared);
             http = http.bearer_with(move || asked(&shared));
         } else if let Some((authorize, oauth)) = self.authorize.zip(shared.hooks.oauth.as_ref()) {
@@ -219,7 +225,7 @@ fn trusting(_: Http, _: &[u8]) -> Result<Http> {
     Err(Error::new(ErrorKind::Unsupported, text))
 }
 
-/// Asks the host for a token.
+/// Gets a token from the host's hook.
 #[cfg(feature = "http-client")]
 fn asked(shared: &Weak<Shared>) -> Result<String> {
     let refused = |text: String| Error::new(ErrorKind::Auth, text);
@@ -231,7 +237,7 @@ fn asked(shared: &Weak<Shared>) -> Result<String> {
         return Err(Error::new(ErrorKind::Closed, "the client was freed"));
     };
     let mut token = mcplink_token_t { text: None };
-    // SAFETY: the header says what it is given.
+    // SAFETY: the header requires valid arguments.
     let status = call_back(number, || unsafe {
         (hook.callback)(hook.user.ptr(), &raw mut token)
     });
@@ -247,13 +253,14 @@ fn asked(shared: &Weak<Shared>) -> Result<String> {
     }
 }
 
-/// A descriptor of our own for the same stream: the host's stays the host's.
+/// Duplicates a descriptor of the host, which keeps its own.
 pub(super) fn duplicate(fd: RawFd) -> Result<std::os::fd::OwnedFd> {
     if fd < 0 {
         let text = format!("{fd} is no descriptor");
         return Err(Error::new(ErrorKind::Invalid, text));
     }
-    // SAFETY: it is not negative, and only looked at for the moment; one that is closed is an error of the system.
+    // SAFETY: it is not negative, and only looked at for the moment; one that is closed is an error
+    // of the system.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
     let ours = borrowed.try_clone_to_owned();
     ours.map_err(|error| Error::io(format_args!("duplicating descriptor {fd}"), error))

@@ -1,6 +1,6 @@
-//! What happens beside all calls: how it stands with the connection, what changes on the server, what it logs.
+//! Client events outside of calls: connection state, changes on the server, log messages.
 //!
-//! **Order.** Events are posted in the order in which they happen, and run in that order. What becomes of the connection is never dropped.
+//! **Order.** Events run in the order in which they happen. Connection events are never dropped.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -20,39 +20,45 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::schema::method;
 use crate::sync::Mutex;
 
-/// What an event tells. Ignore those that you don't know: there will be more.
+/// The kind of an event. Ignore unknown kinds: later versions may add more.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_event {
     /// A client that was started is connected. No params.
     MCPLINK_EVENT_CONNECTED = 1,
-    /// A client that was started could not be connected: {"status":-9,"message":"..."}. Free it.
+    /// A client that was started could not be connected: {"status":-9,"message":"..."}. Free the
+    /// client.
     MCPLINK_EVENT_FAILED = 2,
-    /// The server was lost and will be started again: {"status":-3,"message":"...","attempt":1,"delayMs":250}.
+    /// The connection to the server was lost, and the server will be restarted:
+    /// {"status":-3,"message":"...","attempt":1,"delayMs":250}.
     MCPLINK_EVENT_LOST = 3,
-    /// The server is there again, and knows nothing of what was before: {"attempt":1}.
+    /// The server is connected again, without any state from before: {"attempt":1}.
     MCPLINK_EVENT_RESTORED = 4,
-    /// The connection has ended for good. {"status":-3,"message":"..."} when it was lost, no params when it was closed here.
+    /// The connection has ended for good. {"status":-3,"message":"..."} when it was lost, no params
+    /// when it was closed here.
     MCPLINK_EVENT_CLOSED = 5,
-    /// The list of tools is another one; see mcplink_client_listen. No params.
+    /// The list of tools has changed; see mcplink_client_listen. No params.
     MCPLINK_EVENT_TOOLS_CHANGED = 6,
-    /// The list of prompts is another one; see mcplink_client_listen. No params.
+    /// The list of prompts has changed; see mcplink_client_listen. No params.
     MCPLINK_EVENT_PROMPTS_CHANGED = 7,
-    /// The list of resources is another one; see mcplink_client_listen. No params.
+    /// The list of resources has changed; see mcplink_client_listen. No params.
     MCPLINK_EVENT_RESOURCES_CHANGED = 8,
-    /// A resource holds something else: {"uri":"..."}; see mcplink_client_subscribe.
+    /// The contents of a resource have changed: {"uri":"..."}; see mcplink_client_subscribe.
     MCPLINK_EVENT_RESOURCE_UPDATED = 9,
-    /// The server was away, changes may have been missed: take everything for changed. No params.
+    /// The server was unreachable, and changes may have been missed: assume that everything has
+    /// changed. No params.
     MCPLINK_EVENT_EVERYTHING_CHANGED = 10,
-    /// No more changes are told, though the connection lives: {"clean":true} when the server ended that in order.
+    /// Change notifications have ended, though the connection is open: {"clean":true} when the
+    /// server ended them regularly.
     MCPLINK_EVENT_CHANGES_ENDED = 11,
-    /// The server logs: {"level":"info","logger":"...","data":...}.
+    /// A log message of the server: {"level":"info","logger":"...","data":...}.
     MCPLINK_EVENT_LOG_MESSAGE = 12,
-    /// The user has done what was to be done on a page: {"elicitationId":"..."} (2025-11-25 only).
+    /// The user has completed a URL elicitation: {"elicitationId":"..."} (2025-11-25 only).
     MCPLINK_EVENT_ELICITATION_COMPLETE = 13,
-    /// A notification that a function was registered for; its params.
+    /// A notification for which a function was registered, with its params.
     MCPLINK_EVENT_NOTIFICATION = 14,
-    /// A task is further; see mcplink_client_listen. All of it, as tasks/get tells it: {"taskId":"...","status":"completed","result":{...}, and
+    /// The state of a task has changed; see mcplink_client_listen. The params are the complete
+    /// task, as returned by tasks/get: {"taskId":"...","status":"completed","result":{...}, and
     /// more.
     MCPLINK_EVENT_TASK_CHANGED = 15,
 }
@@ -60,7 +66,7 @@ pub enum mcplink_event {
 use mcplink_event as Number;
 
 impl Shared {
-    /// Tells the host what happened.
+    /// Posts an event to the host, if it has an event function.
     fn tell(&self, kind: Kind, event: Number, params: Option<String>) {
         if let Some(hook) = self.hooks.event.clone() {
             self.post_event(hook, kind, event, params);
@@ -76,17 +82,17 @@ impl Shared {
     ) {
         let number = self.number;
         self.stage.post(kind, move || {
-            // What is not JSON is not told: only a server that is not one says such a thing.
+            // A message is valid JSON; params that can't be represented in C become NULL.
             let params = params.and_then(|params| Document::parse(&params).ok());
             let node = shown(params.as_deref());
-            // SAFETY: the header says what it is given.
+            // SAFETY: the header requires valid arguments.
             call_back(number, || unsafe {
                 (hook.callback)(hook.user.ptr(), event as i32, node);
             });
         });
     }
 
-    /// The connection is there. `is_told`: the host waits for the event.
+    /// Stores the new connection. `is_told`: the host gets the event `CONNECTED`.
     pub(super) fn connected(&self, client: Client, is_told: bool) -> Result<()> {
         let mut phase = self.phase.lock();
         let Phase::Connecting(early) = &mut *phase else {
@@ -108,7 +114,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The connection could not be made.
+    /// Records that the connection could not be made. `is_told`: the host gets the event `FAILED`.
     pub(super) fn failed(&self, error: &Error, is_told: bool) {
         let mut phase = self.phase.lock();
         if let Phase::Connecting(_) = &*phase {
@@ -121,7 +127,8 @@ impl Shared {
         }
     }
 
-    /// The connection is not there any more, and will not be: with the reason, or closed here.
+    /// Records that the connection has ended for good: with the reason, or `None` if it was closed
+    /// here.
     pub(super) fn gone(&self, error: Option<Error>) {
         let mut phase = self.phase.lock();
         match &mut *phase {
@@ -168,7 +175,7 @@ impl Shared {
         self.tell(Kind::Call, number, Some(params.to_string()));
     }
 
-    /// Something has changed on the server.
+    /// Posts a change notification of the server.
     pub(super) fn changed(&self, event: Event) {
         let (number, params) = match event {
             Event::ToolsChanged => (Number::MCPLINK_EVENT_TOOLS_CHANGED, None),
@@ -180,7 +187,7 @@ impl Shared {
             ),
             Event::TaskChanged { json, .. } => (Number::MCPLINK_EVENT_TASK_CHANGED, Some(json)),
             Event::EverythingChanged => (Number::MCPLINK_EVENT_EVERYTHING_CHANGED, None),
-            // The end of the connection is an event of its own.
+            // The end of the connection has an event of its own.
             Event::Ended { .. } if self.closing.is_triggered() => return,
             Event::Ended { clean, .. } => (
                 Number::MCPLINK_EVENT_CHANGES_ENDED,
@@ -191,13 +198,13 @@ impl Shared {
     }
 }
 
-/// An error, as events tell it.
+/// Returns an error as the params of an event.
 fn told(error: &Error) -> serde_json::Value {
     let status = mcplink_status::from(error.kind()).code();
     json!({ "status": status, "message": error.to_string() })
 }
 
-/// Has the connection tell its events.
+/// Registers the event hooks of the connection.
 pub(super) fn attach(mut builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
     let weak = || Arc::downgrade(shared);
     let me = weak();
@@ -248,21 +255,22 @@ pub(super) fn attach(mut builder: ClientBuilder, shared: &Arc<Shared>) -> Client
 }
 
 fn with(shared: &Weak<Shared>, run: impl FnOnce(&Shared)) {
-    // Once the handle is gone there is nobody to tell.
+    // Once the handle is freed, events have no receiver.
     if let Some(shared) = shared.upgrade() {
         run(&shared);
     }
 }
 
-/// So many lines of standard error wait for the host at most; what comes beyond is only in the tail.
+/// The number of standard error lines that may wait for the host. Further lines are only in the
+/// tail.
 const MAX_LINES: usize = 1024;
 
-/// Lines of a child's standard error on their way to the host.
+/// Lines of a child's standard error that wait for the host's callback.
 #[derive(Default)]
 pub(super) struct Lines(Mutex<VecDeque<String>>);
 
 impl Lines {
-    /// What takes the lines, for the child.
+    /// Returns the function that receives the lines from the child.
     pub(super) fn taker(shared: Weak<Shared>) -> impl FnMut(&str) + Send + 'static {
         let lines = Arc::new(Self::default());
         move |line| {
@@ -293,7 +301,7 @@ impl Lines {
 
 fn one_line(number: u64, hook: &Hook<LineFn>, line: &str) {
     let line = Text::from(line);
-    // SAFETY: the header says what it is given.
+    // SAFETY: the header requires valid arguments.
     call_back(number, || unsafe {
         (hook.callback)(hook.user.ptr(), line.view());
     });

@@ -1,4 +1,4 @@
-//! The callbacks that a client has, as its options were given them.
+//! The callbacks of a client, as set in its options.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) type HandlerFn = unsafe extern "C-unwind" fn(
     responder: *mut mcplink_responder_t,
 );
 
-/// The callbacks of one client. Copies share them; what belongs to each is ended with the last copy.
+/// The callbacks of one client. Copies share them; the user data is released with the last copy.
 #[derive(Clone, Default)]
 pub(super) struct Hooks {
     pub(super) event: Option<Arc<Hook<EventFn>>>,
@@ -43,11 +43,12 @@ pub(super) struct Hooks {
     pub(super) roots: Option<Arc<Hook<HandlerFn>>>,
     /// By method.
     pub(super) requests: Vec<(String, Arc<Hook<HandlerFn>>)>,
-    /// What has the connection ask them, by the setter's name: a program that answers no questions is linked without what that takes.
+    /// The functions that register the handlers with the connection, by the setter's name. They are
+    /// stored by the setters, so that a program without handlers is linked without them.
     pub(super) askers: Vec<(&'static str, Asker)>,
 }
 
-/// Has a connection ask the host, if there is a function for it.
+/// Registers a handler of the host with a connection, if it is set.
 pub(super) type Asker = fn(ClientBuilder, &Arc<Shared>) -> ClientBuilder;
 
 impl Hooks {
@@ -56,14 +57,14 @@ impl Hooks {
         self.askers.push(asker);
     }
 
-    /// Whether a server may ask this client.
+    /// Returns whether the client has handlers for requests from the server.
     pub(super) fn has_questions(&self) -> bool {
         let named = [&self.elicit, &self.elicit_url, &self.sample, &self.roots];
         !self.requests.is_empty() || named.into_iter().any(Option::is_some)
     }
 }
 
-/// Sets the hook of a method, in place of an earlier one.
+/// Sets or removes the hook of a method.
 pub(super) fn set_by_method<F>(
     hooks: &mut Vec<(String, Arc<Hook<F>>)>,
     method: &str,

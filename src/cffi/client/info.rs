@@ -1,4 +1,4 @@
-//! What is known of a client and its server.
+//! Information about a client and its server.
 
 use std::ffi::c_char;
 use std::sync::OnceLock;
@@ -16,7 +16,7 @@ use crate::cffi::text::{Text, mcplink_str_t, name, view_or_empty};
 use crate::client::{Client, Era};
 use crate::schema::ProtocolVersion;
 
-/// How it stands with a client.
+/// Returns the state of a client.
 ///
 /// client: NULL for MCPLINK_CLIENT_NONE.
 /// Returns: one of enum mcplink_connection_state. Threads: any. Blocks: no. Since 0.1.
@@ -24,7 +24,7 @@ use crate::schema::ProtocolVersion;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_state(client: *const mcplink_client_t) -> i32 {
     value(mcplink_connection_state::MCPLINK_CLIENT_NONE, || {
-        // SAFETY: the header says that it is a client of ours.
+        // SAFETY: the header requires a client of this library.
         let client = unsafe { enter(client, "client") };
         client.map_or(mcplink_connection_state::MCPLINK_CLIENT_NONE, |client| {
             client.shared.state()
@@ -32,16 +32,16 @@ pub unsafe extern "C" fn mcplink_client_state(client: *const mcplink_client_t) -
     }) as i32
 }
 
-/// The revision of the protocol that is spoken, for example "2025-11-25".
+/// Returns the negotiated protocol revision, for example "2025-11-25".
 ///
-/// client: NULL for none.
-/// Returns: text that is valid for ever; empty before the client is connected. Threads: any. Blocks: no. Since 0.1.
+/// client: NULL for empty text.
+/// Returns: static text; empty before the client is connected. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_revision(client: *const mcplink_client_t) -> mcplink_str_t {
     static ALL: OnceLock<Vec<(ProtocolVersion, Text)>> = OnceLock::new();
     value(mcplink_str_t::EMPTY, || {
-        // SAFETY: the header says that it is a client of ours.
+        // SAFETY: the header requires a client of this library.
         let client = unsafe { enter(client, "client") };
         let spoken = client
             .ok()
@@ -55,7 +55,8 @@ pub unsafe extern "C" fn mcplink_client_revision(client: *const mcplink_client_t
     })
 }
 
-/// The era of the server, to be given to mcplink_client_options_set_era next time.
+/// Returns the era of the server. Pass it to mcplink_client_options_set_era next time, to skip the
+/// detection.
 ///
 /// client: NULL for MCPLINK_ERA_UNKNOWN.
 /// Returns: one of enum mcplink_era. Threads: any. Blocks: no. Since 0.1.
@@ -63,7 +64,7 @@ pub unsafe extern "C" fn mcplink_client_revision(client: *const mcplink_client_t
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_era(client: *const mcplink_client_t) -> i32 {
     value(mcplink_era::MCPLINK_ERA_UNKNOWN, || {
-        // SAFETY: the header says that it is a client of ours.
+        // SAFETY: the header requires a client of this library.
         let client = unsafe { enter(client, "client") };
         let era = client
             .ok()
@@ -76,10 +77,11 @@ pub unsafe extern "C" fn mcplink_client_era(client: *const mcplink_client_t) -> 
     }) as i32
 }
 
-/// Whether the server can do something.
+/// Checks whether the server declared a capability.
 ///
 /// client: NULL for false.
-/// capability: a path into what it declared: "tools", "tools.listChanged", "extensions.com.example/thing".
+/// capability: a path into the declared capabilities: "tools", "tools.listChanged",
+/// "extensions.com.example/thing".
 /// Returns: true if it declared it. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -88,7 +90,7 @@ pub unsafe extern "C" fn mcplink_client_has(
     capability: *const c_char,
 ) -> bool {
     value(false, || {
-        // SAFETY: the header says that they are a client of ours and text that ends in NUL.
+        // SAFETY: the header requires a client of this library and text that ends in NUL.
         let (client, path) = unsafe { (enter(client, "client"), name(capability, "capability")) };
         let (Ok(client), Ok(path)) = (client, path) else {
             return false;
@@ -102,7 +104,7 @@ fn has(client: &Client, path: &str) -> bool {
         return false;
     };
     let found = match path.strip_prefix("extensions.") {
-        // Ids of extensions have dots.
+        // Extension ids contain dots.
         Some(id) => capabilities.get("extensions").and_then(|all| all.get(id)),
         None => path
             .split('.')
@@ -111,16 +113,18 @@ fn has(client: &Client, path: &str) -> bool {
     found.is_some_and(|found| !matches!(found, Value::Null | Value::Bool(false)))
 }
 
+/// Returns a document about the client.
+///
 /// # Safety
 ///
-/// The pointers are NULL, or what the header says of them.
+/// The pointers are NULL, or as the header requires.
 unsafe fn document(
     client: *const mcplink_client_t,
     out: *mut *mut mcplink_json_t,
     err: *mut *mut mcplink_error_t,
     show: impl FnOnce(&mcplink_client_t) -> Outcome<Value>,
 ) -> mcplink_status_t {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     unsafe {
         giving(out, err, || {
             let client = enter(client, "client")?;
@@ -130,13 +134,15 @@ unsafe fn document(
     }
 }
 
-/// What the server said of itself.
+/// Returns what the server reported about itself.
 ///
 /// client: the client.
-/// out: receives {"protocolVersion":"...","serverInfo":{"name":"...","version":"..."},"capabilities":{...},"instructions":"..."}, of which
-/// serverInfo and instructions may be missing; NULL after a failure. The caller's to free, with mcplink_json_free.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no. Since 0.1.
+/// out: receives {"protocolVersion":"...", "serverInfo":{"name":"...","version":"..."},
+/// "capabilities":{...}, "instructions":"..."}, of which serverInfo and instructions may be
+/// missing; NULL on failure. The caller owns it and frees it with mcplink_json_free.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_server_info(
@@ -144,7 +150,7 @@ pub unsafe extern "C" fn mcplink_client_server_info(
     out: *mut *mut mcplink_json_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         document(client, out, err, |client| {
             let client = client.client()?;
@@ -163,12 +169,12 @@ pub unsafe extern "C" fn mcplink_client_server_info(
     }
 }
 
-/// What a child wrote to its standard error of late: the last 64 KiB.
+/// Returns the last 64 KiB that a child process wrote to its standard error.
 ///
 /// client: the client.
-/// out: receives a JSON string, empty when there is nothing or no child; NULL after a failure. See mcplink_json_str. The caller's to free, with
-/// mcplink_json_free.
-/// err: receives what went wrong; NULL is fine.
+/// out: receives a JSON string, empty without output or without a child process; NULL on failure.
+/// See mcplink_json_str. The caller owns it and frees it with mcplink_json_free.
+/// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -177,7 +183,7 @@ pub unsafe extern "C" fn mcplink_client_stderr_tail(
     out: *mut *mut mcplink_json_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         document(client, out, err, |client| {
             let tail = client.shared.tail.get();
@@ -186,14 +192,16 @@ pub unsafe extern "C" fn mcplink_client_stderr_tail(
     }
 }
 
-/// What happened on the connection so far, counted; after a restart on the new one.
+/// Returns statistics of the connection. After a restart they start again from 0.
 ///
 /// client: the client.
-/// out: receives an object of numbers: callsInFlight, requestsInHand, queuedBytes, threads, lateResponses, unknownResponses, noise, malformed,
-/// tooLong, refusedBusy, droppedNotifications, mergedProgress, cachedResponses, cachedBytes, cacheHits, cacheMisses; NULL after a failure. The
-/// caller's to free, with mcplink_json_free.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no. Since 0.1.
+/// out: receives an object of numbers: callsInFlight, requestsInHand, queuedBytes, threads,
+/// lateResponses, unknownResponses, noise, malformed, tooLong, refusedBusy, droppedNotifications,
+/// mergedProgress, cachedResponses, cachedBytes, cacheHits, cacheMisses; NULL on failure. The
+/// caller owns it and frees it with mcplink_json_free.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_stats(
@@ -201,7 +209,7 @@ pub unsafe extern "C" fn mcplink_client_stats(
     out: *mut *mut mcplink_json_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         document(client, out, err, |client| {
             let stats = client.client()?.stats();
@@ -227,12 +235,15 @@ pub unsafe extern "C" fn mcplink_client_stats(
     }
 }
 
-/// Who waits for whom at the moment: calls that wait, what of the server's is in hand, who writes. For people; print it when something hangs.
+/// Returns a text about the current activity, to find the cause of a hang: pending calls, requests
+/// of the server in flight, and threads that write.
 ///
 /// client: the client.
-/// out: receives a JSON string; NULL after a failure. See mcplink_json_str. The caller's to free, with mcplink_json_free.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no. Since 0.1.
+/// out: receives a JSON string; NULL on failure. See mcplink_json_str. The caller owns it and frees
+/// it with mcplink_json_free.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_activity(
@@ -240,7 +251,7 @@ pub unsafe extern "C" fn mcplink_client_activity(
     out: *mut *mut mcplink_json_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         document(client, out, err, |client| {
             Ok(client.client()?.activity().to_string().into())

@@ -1,4 +1,4 @@
-//! Lists, read to their ends.
+//! The list calls of a client, which read all pages.
 
 use std::ffi::c_void;
 
@@ -19,10 +19,10 @@ use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
 use crate::schema::{Misfit, method};
 
-/// What a list is, and what of it was left out.
+/// The entries of a list, and the invalid ones that were left out.
 type Listed<T> = (Vec<T>, Vec<Misfit>);
 
-/// A list, read with `read`, as the result that it would have been without pages.
+/// Makes a request that reads all pages with `read`, and returns them as one result.
 fn list<T: Serialize + 'static>(
     method: &'static str,
     member: &'static str,
@@ -71,13 +71,14 @@ fn prompts() -> Outcome<Request> {
 
 /// Lists the tools, all pages of them.
 ///
-/// A result that the server let be kept, and that is still fresh, is not asked for again: see mcplink_call_options_set_bypass_cache.
+/// A fresh result in the cache is returned without a request: see
+/// mcplink_call_options_set_bypass_cache.
 ///
 /// client: the client.
-/// options: hold for each page; NULL for the defaults.
+/// options: apply to each page; NULL for the defaults.
 /// out, err: as mcplink_client_call_tool. The result is {"tools":[...]}.
-/// Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items. Threads: any. Blocks: until there is an
-/// outcome. Since 0.1.
+/// Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items.
+/// Threads: any. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_tools(
@@ -86,11 +87,11 @@ pub unsafe extern "C" fn mcplink_client_list_tools(
     out: *mut *mut mcplink_result_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe { call(client, options, Out::To(out), err, tools) }
 }
 
-/// Starts to list the tools: as mcplink_client_list_tools, without waiting.
+/// Starts to list the tools without waiting: the non-blocking form of mcplink_client_list_tools.
 ///
 /// callback, user, destroy, out: as mcplink_client_call_tool_start.
 /// Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
@@ -105,17 +106,17 @@ pub unsafe extern "C" fn mcplink_client_list_tools_start(
     out: *mut *mut mcplink_call_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe { start(client, options, (callback, user, destroy), out, err, tools) }
 }
 
 /// Lists the resources, all pages of them.
 ///
 /// client: the client.
-/// options: hold for each page; NULL for the defaults.
+/// options: apply to each page; NULL for the defaults.
 /// out, err: as mcplink_client_call_tool. The result is {"resources":[...]}.
-/// Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items. Threads: any. Blocks: until there is an
-/// outcome. Since 0.1.
+/// Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items.
+/// Threads: any. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_resources(
@@ -124,11 +125,12 @@ pub unsafe extern "C" fn mcplink_client_list_resources(
     out: *mut *mut mcplink_result_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe { call(client, options, Out::To(out), err, resources) }
 }
 
-/// Starts to list the resources: as mcplink_client_list_resources, without waiting.
+/// Starts to list the resources without waiting: the non-blocking form of
+/// mcplink_client_list_resources.
 ///
 /// callback, user, destroy, out: as mcplink_client_call_tool_start.
 /// Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
@@ -143,7 +145,7 @@ pub unsafe extern "C" fn mcplink_client_list_resources_start(
     out: *mut *mut mcplink_call_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         start(
             client,
@@ -159,10 +161,10 @@ pub unsafe extern "C" fn mcplink_client_list_resources_start(
 /// Lists the resource templates, all pages of them.
 ///
 /// client: the client.
-/// options: hold for each page; NULL for the defaults.
+/// options: apply to each page; NULL for the defaults.
 /// out, err: as mcplink_client_call_tool. The result is {"resourceTemplates":[...]}.
-/// Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items. Threads: any. Blocks: until there is an
-/// outcome. Since 0.1.
+/// Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items.
+/// Threads: any. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_templates(
@@ -171,11 +173,12 @@ pub unsafe extern "C" fn mcplink_client_list_templates(
     out: *mut *mut mcplink_result_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe { call(client, options, Out::To(out), err, templates) }
 }
 
-/// Starts to list the resource templates: as mcplink_client_list_templates, without waiting.
+/// Starts to list the resource templates without waiting: the non-blocking form of
+/// mcplink_client_list_templates.
 ///
 /// callback, user, destroy, out: as mcplink_client_call_tool_start.
 /// Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
@@ -190,7 +193,7 @@ pub unsafe extern "C" fn mcplink_client_list_templates_start(
     out: *mut *mut mcplink_call_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         start(
             client,
@@ -206,10 +209,10 @@ pub unsafe extern "C" fn mcplink_client_list_templates_start(
 /// Lists the prompts, all pages of them.
 ///
 /// client: the client.
-/// options: hold for each page; NULL for the defaults.
+/// options: apply to each page; NULL for the defaults.
 /// out, err: as mcplink_client_call_tool. The result is {"prompts":[...]}.
-/// Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items. Threads: any. Blocks: until there is an
-/// outcome. Since 0.1.
+/// Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items.
+/// Threads: any. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_prompts(
@@ -218,11 +221,12 @@ pub unsafe extern "C" fn mcplink_client_list_prompts(
     out: *mut *mut mcplink_result_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe { call(client, options, Out::To(out), err, prompts) }
 }
 
-/// Starts to list the prompts: as mcplink_client_list_prompts, without waiting.
+/// Starts to list the prompts without waiting: the non-blocking form of
+/// mcplink_client_list_prompts.
 ///
 /// callback, user, destroy, out: as mcplink_client_call_tool_start.
 /// Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
@@ -237,7 +241,7 @@ pub unsafe extern "C" fn mcplink_client_list_prompts_start(
     out: *mut *mut mcplink_call_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         start(
             client,

@@ -1,15 +1,16 @@
 //! Clients for C.
 //!
 //! ```text
-//!  options  what a client is described with;  endpoint  what it connects to
-//!  opening  connecting, closing, freeing;     info      what is known of the server
-//!  events   what happens beside all calls;    questions what a server asks
-//!  calling  how a call runs;  call_options  how one waits;  call  one that was started
-//!  calls, lists, notices  the calls themselves
+//!  options  the options of a client;      endpoint  the server to connect to
+//!  opening  connect, close and free;      info      information about the server
+//!  events   events outside of calls;      questions requests from the server
+//!  calling  how a call runs;  call_options  options of a call;  call  started calls
+//!  calls, lists, notices  the calls and notifications themselves
 //! ```
 //!
-//! **Threads.** Those of the client that a Rust program would have too; a dispatcher, unless there is a pump; one for each started call that
-//! goes on; one that closes. Freeing joins them all.
+//! **Threads.** A client has the threads that a client in Rust has. In addition it has a dispatcher
+//! thread, unless there is a pump, one thread for each started call in progress, and one that
+//! closes. Freeing joins them all.
 
 mod call;
 mod call_options;
@@ -47,64 +48,69 @@ use crate::protocol::CancelToken;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::{Stack, StderrTail, Threads};
 
-/// A client: a connection to one server.
+/// A client: a connection to one server. Thread-safe.
 ///
-/// Any thread may use it at any time. Its callbacks run on a thread of its own, one at a time and in order, or, with a pump, where that is
-/// dispatched. They may call any function of this library, on this client too.
+/// Its callbacks run one at a time and in order: on a dispatcher thread of the client or, with a
+/// pump, where the pump is dispatched. They may call any function of this library, also on this
+/// client.
 pub struct mcplink_client_t {
     gate: Gate,
     shared: Arc<Shared>,
     callers: Callers,
 }
 
-/// How it stands with a client.
+/// The state of a client.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_connection_state {
-    /// There is no client: NULL was passed.
+    /// No client: NULL was passed.
     MCPLINK_CLIENT_NONE = 0,
-    /// It is being connected: see mcplink_client_start.
+    /// The client is being connected: see mcplink_client_start.
     MCPLINK_CLIENT_CONNECTING = 1,
-    /// It is connected.
+    /// The client is connected.
     MCPLINK_CLIENT_READY = 2,
-    /// Its server was lost and will be started again: see mcplink_client_options_set_restart.
+    /// The connection to the server was lost, and the server will be restarted: see
+    /// mcplink_client_options_set_restart.
     MCPLINK_CLIENT_LOST = 3,
-    /// It was closed, or its server has gone for good.
+    /// The client was closed, or its server has gone for good.
     MCPLINK_CLIENT_CLOSED = 4,
-    /// It could not be connected.
+    /// The connection could not be made.
     MCPLINK_CLIENT_FAILED = 5,
 }
 
-/// How long calls wait by default; `None` for what Rust programs have.
+/// The default timeouts of calls; `None` for the defaults of the library.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Timeouts {
     timeout: Option<Duration>,
     max_timeout: Option<Duration>,
 }
 
-/// What the handle and its callbacks share. The connection knows it only weakly, so that freeing the handle ends it.
+/// The state that the handle and its callbacks share. The connection holds only a weak reference,
+/// so that freeing the handle ends it.
 pub(super) struct Shared {
     number: u64,
     stage: Arc<Stage>,
     hooks: Hooks,
     timeouts: Timeouts,
     threads: Threads,
-    /// Of a child process.
+    /// The last standard error output of a child process.
     tail: OnceLock<StderrTail>,
-    /// Nobody wants the connection any more.
+    /// Cancels connecting.
     connecting: CancelToken,
-    /// The client is being closed: what a server asks is not waited for any more.
+    /// Triggered when the client is being closed: requests from the server are no longer waited
+    /// for.
     closing: CancelToken,
     client: OnceLock<Client>,
     phase: Mutex<Phase>,
     subscriptions: Mutex<Subscriptions>,
     closer: Mutex<Closer>,
-    /// Closing is over.
+    /// Notified when closing is complete. `Closer::is_done` is set under the lock before, so a
+    /// waiter can't miss it.
     closed: Condvar,
 }
 
 enum Phase {
-    /// If the connection has ended before it was known to be there: why.
+    /// If the connection ended before `connected` was called: the reason.
     Connecting(Option<Error>),
     Ready,
     Lost,
@@ -112,14 +118,14 @@ enum Phase {
     Failed(Error),
 }
 
-/// What is told of changes.
+/// The subscriptions to changes.
 #[derive(Default)]
 struct Subscriptions {
     standing: Option<Subscription>,
     resources: HashMap<String, Subscription>,
 }
 
-/// Who closes.
+/// The thread that closes.
 #[derive(Default)]
 struct Closer {
     thread: Option<JoinHandle<()>>,
@@ -149,7 +155,7 @@ impl Handled for mcplink_client_t {
         self.shared.close();
         let thread = self.shared.closer.lock().thread.take();
         if let Some(thread) = thread {
-            // It ends without a panic: closing has none.
+            // The thread does not panic: closing does not.
             _ = thread.join();
         }
         self.callers.finish();
@@ -178,7 +184,7 @@ impl Shared {
         }
     }
 
-    /// The client, when it is connected, or was.
+    /// Returns the client, if it is or was connected.
     fn client(&self) -> Result<&Client> {
         if let Some(client) = self.client.get() {
             return Ok(client);
@@ -206,7 +212,8 @@ impl Shared {
         }
     }
 
-    /// Ends the connection, or the connecting. Idempotent, and bounded in time by the settings of the connection.
+    /// Ends the connection, or the attempt to connect. Idempotent, and bounded in time by the
+    /// settings of the connection.
     fn close(&self) {
         self.connecting.trigger();
         self.closing.trigger();
@@ -216,13 +223,14 @@ impl Shared {
         self.gone(None);
     }
 
-    /// The same on a thread of its own, for which this waits until the deadline.
+    /// Closes on a separate thread, and waits for it until the deadline.
     fn close_until(self: &Arc<Self>, deadline: Option<Instant>) -> Outcome<()> {
         let mut closer = self.closer.lock();
         if closer.thread.is_none() && !closer.is_done {
             let me = Arc::clone(self);
             let thread = self.threads.start("close", Stack::Large, move || {
-                // The end of the handle waits for this thread: whatever is called back here must not wait for that end.
+                // Freeing the handle waits for this thread. So a callback that runs here must not
+                // wait for the handle to close; this mark lets `free_handle` detect that.
                 let _inside = Inside::of(me.number);
                 me.close();
                 me.closer.lock().is_done = true;
@@ -232,7 +240,8 @@ impl Shared {
         }
         let is_here = closer.thread.as_ref().is_some_and(is_this);
         while !closer.is_done {
-            // Called back by the transport, which is told to close, it would wait for itself.
+            // A transport's close callback runs on the closing thread. If it closes the client, it
+            // would wait for itself.
             if is_here || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 let text = "the client is still being closed: it goes on, wait with another call of mcplink_client_close";
                 return Err(Error::new(ErrorKind::Timeout, text).into());

@@ -1,4 +1,4 @@
-//! What a client says without asking, and which changes it is told.
+//! Notifications of a client, and its subscriptions to changes.
 
 use std::ffi::c_char;
 use std::sync::{Arc, Weak};
@@ -25,9 +25,10 @@ use crate::schema::{SubscriptionFilter, method};
 /// client: the client.
 /// notification: the method.
 /// params, len: a JSON object; MCPLINK_NUL measures it. NULL for none.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK when it is on its way; MCPLINK_E_CLOSED when the server has gone, MCPLINK_E_UNSUPPORTED for a modern server over HTTP, which
-/// takes requests only. Threads: any. Blocks: only while the server does not read. Since 0.1.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK when it is on its way; MCPLINK_E_CLOSED when the server has gone,
+/// MCPLINK_E_UNSUPPORTED for a modern server over HTTP, which accepts only requests. Threads: any.
+/// Blocks: only while the server does not read. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_notify(
@@ -37,7 +38,7 @@ pub unsafe extern "C" fn mcplink_client_notify(
     len: usize,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         act(client, err, "", |_, client| {
             let method = name(notification, "notification")?;
@@ -51,20 +52,20 @@ pub unsafe extern "C" fn mcplink_client_notify(
     }
 }
 
-/// Tells the server that the places which it may work in are others now: it asks for them again. Nothing is sent to a modern server, which asks
-/// for each call that needs them.
+/// Notifies the server that the roots have changed, so that it requests them again. Nothing is sent
+/// to a modern server, which requests them with each call that needs them.
 ///
-/// client: has to have a function for them: see mcplink_client_options_on_roots.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED without such a function; else as mcplink_client_notify. Threads: any. Blocks: only while the server
-/// does not read. Since 0.1.
+/// client: a client with a roots function: see mcplink_client_options_on_roots.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED without a roots function; otherwise as
+/// mcplink_client_notify. Threads: any. Blocks: only while the server does not read. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_roots_changed(
     client: *mut mcplink_client_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         act(
             client,
@@ -75,14 +76,16 @@ pub unsafe extern "C" fn mcplink_client_roots_changed(
     }
 }
 
-/// Sets the least severe level of log messages that a server of the legacy era sends; they come as MCPLINK_EVENT_LOG_MESSAGE. A modern one is
-/// asked with each call: see mcplink_call_options_set_log_level.
+/// Sets the least severe level of log messages that a server of the legacy era sends. They arrive
+/// as MCPLINK_EVENT_LOG_MESSAGE. For a modern server the level is set for each call: see
+/// mcplink_call_options_set_log_level.
 ///
 /// client: the client.
 /// level: as there.
 /// options, err: as mcplink_client_call_tool.
-/// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED for a modern server, and for one that does not log; else as mcplink_client_call_tool. Threads: any.
-/// Blocks: until there is an outcome. Since 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED for a modern server, and for one without logging;
+/// otherwise as mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_set_log_level(
@@ -91,7 +94,7 @@ pub unsafe extern "C" fn mcplink_client_set_log_level(
     options: *const mcplink_call_options_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         call(client, options, Out::Nowhere, err, || {
             let level = level_of(level)?;
@@ -106,17 +109,23 @@ pub unsafe extern "C" fn mcplink_client_set_log_level(
     }
 }
 
-/// Has changes of lists told as events, MCPLINK_EVENT_TOOLS_CHANGED and its like, from now on: in place of what was asked for before. It means
-/// the same in both eras. With mcplink_client_options_set_restart it is asked anew of each server.
+/// Subscribes to change notifications, which arrive as MCPLINK_EVENT_TOOLS_CHANGED and similar
+/// events. It replaces an earlier subscription of this function, and works in both eras. With
+/// mcplink_client_options_set_restart it is renewed on each new connection.
 ///
 /// client: the client.
-/// filter, len: a JSON object of what is wanted: {"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,
-/// "resourceSubscriptions":["uri"],"taskIds":["id"]}; MCPLINK_NUL measures it. NULL, or an object without any of them, for none. Of tasks
-/// MCPLINK_EVENT_TASK_CHANGED tells how far they are, at once and with each step: since 2026-07-28, to clients that take tasks.
+/// filter, len: a JSON object with the wanted changes:
+/// {"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,
+/// "resourceSubscriptions":["uri"],"taskIds":["id"]}; MCPLINK_NUL measures it. NULL, or an object
+/// without any of them, ends the subscription. For tasks, MCPLINK_EVENT_TASK_CHANGED reports the
+/// state at once and after each change: since revision 2026-07-28, for clients with
+/// mcplink_client_options_set_tasks.
 /// options, err: as mcplink_client_call_tool.
-/// out: receives what the server agreed to, an object like the filter, NULL after a failure. The caller's to free.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when it is no filter; else as mcplink_client_call_tool. What was told before is still told after a
-/// failure. Threads: any. Blocks: until the server has agreed. Since 0.1.
+/// out: receives what the server agreed to, an object like the filter, NULL on failure. The caller
+/// frees it with mcplink_result_free.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an invalid filter; otherwise as
+/// mcplink_client_call_tool. After a failure the earlier subscription remains. Threads: any.
+/// Blocks: until the server has agreed. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_listen(
@@ -127,7 +136,7 @@ pub unsafe extern "C" fn mcplink_client_listen(
     out: *mut *mut mcplink_result_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         let shared = weak(client);
         call(client, options, Out::To(out), err, || {
@@ -144,13 +153,13 @@ pub unsafe extern "C" fn mcplink_client_listen(
     }
 }
 
-/// The client's shared part, for those who outlive it.
+/// Returns a weak reference to the state of the client, for closures that may outlive it.
 ///
 /// # Safety
 ///
-/// `client` is NULL or a client that lives.
+/// `client` is NULL or a live client.
 unsafe fn weak(client: *mut mcplink_client_t) -> Weak<Shared> {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     let client = unsafe { crate::cffi::handle::enter(client, "client") };
     client.map_or_else(
         |_| Weak::new(),
@@ -178,7 +187,7 @@ fn listen(
     Ok(mcplink_result_t::new(RawResult::alone(granted)))
 }
 
-/// Hands on what changes.
+/// Returns a function that posts changes as events of the client.
 fn teller(shared: &Weak<Shared>) -> impl Fn(Event) + Send + Sync + 'static {
     let shared = Weak::clone(shared);
     move |event| {
@@ -188,13 +197,15 @@ fn teller(shared: &Weak<Shared>) -> impl Fn(Event) + Send + Sync + 'static {
     }
 }
 
-/// Has changes of one resource told as MCPLINK_EVENT_RESOURCE_UPDATED, until mcplink_client_unsubscribe. It means the same in both eras.
+/// Subscribes to changes of one resource, until mcplink_client_unsubscribe. They arrive as
+/// MCPLINK_EVENT_RESOURCE_UPDATED, in both eras.
 ///
 /// client: the client.
-/// uri: of the resource.
+/// uri: the URI of the resource.
 /// options, err: as mcplink_client_call_tool.
-/// Returns: MCPLINK_OK, when it was subscribed to already too; MCPLINK_E_UNSUPPORTED when the server does not agree to it; else as
-/// mcplink_client_call_tool. Threads: any. Blocks: until the server has agreed. Since 0.1.
+/// Returns: MCPLINK_OK, also when it was subscribed already; MCPLINK_E_UNSUPPORTED when the server
+/// does not agree; otherwise as mcplink_client_call_tool. Threads: any. Blocks: until the server
+/// has agreed. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_subscribe(
@@ -203,7 +214,7 @@ pub unsafe extern "C" fn mcplink_client_subscribe(
     options: *const mcplink_call_options_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         let shared = weak(client);
         call(client, options, Out::Nowhere, err, || {
@@ -248,12 +259,13 @@ fn subscribe(
     done
 }
 
-/// Ends what mcplink_client_subscribe began.
+/// Ends a subscription that mcplink_client_subscribe made.
 ///
 /// client: the client.
-/// uri: of the resource.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK, when it was not subscribed to too. Threads: any. Blocks: only while the server does not read. Since 0.1.
+/// uri: the URI of the resource.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK, also without a subscription. Threads: any. Blocks: only while the server
+/// does not read. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_unsubscribe(
@@ -261,7 +273,7 @@ pub unsafe extern "C" fn mcplink_client_unsubscribe(
     uri: *const c_char,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         act(client, err, method::RESOURCES_UNSUBSCRIBE, |client, _| {
             let uri = name(uri, "uri")?;
@@ -272,10 +284,10 @@ pub unsafe extern "C" fn mcplink_client_unsubscribe(
     }
 }
 
-/// Drops the results of the server that are kept: all will be asked for again.
+/// Clears the client's cache of results, so that later calls ask the server again.
 ///
 /// client: the client.
-/// err: receives what went wrong; NULL is fine.
+/// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -283,7 +295,7 @@ pub unsafe extern "C" fn mcplink_client_clear_cache(
     client: *mut mcplink_client_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         act(client, err, "", |_, client| {
             client.clear_cache();

@@ -1,4 +1,4 @@
-//! Connecting, closing, freeing.
+//! Functions that connect, close and free clients.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,7 +19,7 @@ use crate::client::ClientBuilder;
 use crate::error::Result;
 use crate::transport::Transport;
 
-/// A client that is to be connected.
+/// A client that is ready to be connected.
 struct Prepared {
     client: mcplink_client_t,
     builder: ClientBuilder,
@@ -56,7 +56,7 @@ fn prepare(options: &mcplink_client_options_t) -> Outcome<Prepared> {
     })
 }
 
-/// Connects. `is_told`: the host learns the outcome by an event.
+/// Connects. `is_told`: the host gets the outcome as an event.
 fn connect(
     shared: &Shared,
     builder: ClientBuilder,
@@ -68,16 +68,21 @@ fn connect(
     done.inspect_err(|error| shared.failed(error, is_told))
 }
 
-/// Opens a client: starts or reaches its server, and agrees on a revision of the protocol with it.
+/// Opens a client: starts or connects to its server, and negotiates a protocol revision with it.
 ///
-/// options: copied; they stay the caller's. Exactly one of command, url, fds and transport is set.
-/// out: receives the client, NULL after a failure. The caller's to free.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when options are missing or contradict each other, MCPLINK_E_SPAWN when the child can't be started,
-/// MCPLINK_E_CLOSED when the server left (see mcplink_error_peer_stderr), MCPLINK_E_TIMEOUT when it said nothing, MCPLINK_E_UNSUPPORTED when there
-/// is no common revision, MCPLINK_E_PEER or MCPLINK_E_PROTOCOL when it refuses or answers nonsense, MCPLINK_E_CANCELLED when the token of the
-/// options was triggered; over HTTP MCPLINK_E_IO, MCPLINK_E_AUTH and MCPLINK_E_HTTP. Threads: any. Blocks: until there is an outcome, at most
-/// for the time of mcplink_client_options_set_connect_timeout_ms. Since 0.1.
+/// options: the options, which are copied and remain the caller's. Exactly one of command, url, fds
+/// and transport must be set.
+/// out: receives the client, NULL on failure. The caller owns it and frees it with
+/// mcplink_client_free.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when options are missing or contradict each other,
+/// MCPLINK_E_SPAWN when the child can't be started, MCPLINK_E_CLOSED when the server left (see
+/// mcplink_error_peer_stderr), MCPLINK_E_TIMEOUT when it did not answer, MCPLINK_E_UNSUPPORTED when
+/// there is no common revision, MCPLINK_E_PEER or MCPLINK_E_PROTOCOL when it refuses or its answer
+/// is invalid, MCPLINK_E_CANCELLED when the token of the options was triggered; over HTTP also
+/// MCPLINK_E_IO, MCPLINK_E_AUTH and MCPLINK_E_HTTP. Threads: any. Blocks: until the client is
+/// connected or has failed, at most for the time of mcplink_client_options_set_connect_timeout_ms.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_open(
@@ -85,7 +90,7 @@ pub unsafe extern "C" fn mcplink_client_open(
     out: *mut *mut mcplink_client_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         giving(out, err, || {
             let options = taken(options, "options")?;
@@ -106,14 +111,17 @@ pub unsafe extern "C" fn mcplink_client_open(
     }
 }
 
-/// Starts to open a client: as mcplink_client_open, without waiting. The outcome is an event: MCPLINK_EVENT_CONNECTED or MCPLINK_EVENT_FAILED. Calls
-/// fail with MCPLINK_E_STATE before.
+/// Starts to open a client without waiting: the non-blocking form of mcplink_client_open. The
+/// outcome is an event: MCPLINK_EVENT_CONNECTED or MCPLINK_EVENT_FAILED. Before that, calls fail
+/// with MCPLINK_E_STATE.
 ///
-/// options: copied; they stay the caller's. See mcplink_client_options_on_event.
-/// out: receives the client, NULL after a failure. The caller's to free, at any time: that ends the connecting.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK when connecting was started; MCPLINK_E_INVALID when options are missing or contradict each other. Threads: any. Blocks: no.
-/// Since 0.1.
+/// options: the options, which are copied and remain the caller's. See
+/// mcplink_client_options_on_event.
+/// out: receives the client, NULL on failure. The caller owns it and may free it with
+/// mcplink_client_free at any time: that cancels connecting.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK when connecting was started; MCPLINK_E_INVALID when options are missing or
+/// contradict each other. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_start(
@@ -121,7 +129,7 @@ pub unsafe extern "C" fn mcplink_client_start(
     out: *mut *mut mcplink_client_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         giving(out, err, || {
             let options = taken(options, "options")?;
@@ -135,7 +143,7 @@ pub unsafe extern "C" fn mcplink_client_start(
             let started = client.callers.start(move || {
                 let connecting = shared.connecting.clone();
                 let _tied = cancel.map(|cancel| cancel.on_trigger(move || connecting.trigger()));
-                // What went wrong is told by the event.
+                // The error is reported by the event.
                 _ = contained(|| Ok(connect(&shared, builder, transport, true)?));
             });
             if let Err(error) = started {
@@ -147,15 +155,17 @@ pub unsafe extern "C" fn mcplink_client_start(
     }
 }
 
-/// Closes the connection, and ends the server if it is a child process. Calls that wait fail with MCPLINK_E_CLOSED. What is known of the server
-/// stays readable. Freeing closes too.
+/// Closes the connection, and ends the server if it is a child process. Pending calls fail with
+/// MCPLINK_E_CLOSED. Information about the server remains readable. mcplink_client_free closes too.
 ///
 /// client: the client.
-/// timeout_ms: for how long to wait at most, in milliseconds; MCPLINK_FOREVER for no end of its own: closing has its own, see
-/// mcplink_client_options_set_close_ms.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK, when it was closed before too; MCPLINK_E_TIMEOUT when it is still being closed, which goes on, and at once in the function
-/// that its transport is told of the end with. Threads: any, in callbacks too. Blocks: for that long. Since 0.1.
+/// timeout_ms: how long to wait at most, in milliseconds; MCPLINK_FOREVER to wait until it is
+/// closed, which is bounded by mcplink_client_options_set_close_ms.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK, also when it was closed before; MCPLINK_E_TIMEOUT when closing takes
+/// longer, and continues in the background. In the close function of the client's transport it
+/// returns MCPLINK_E_TIMEOUT at once. Threads: any, also in callbacks. Blocks: for that long. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_close(
@@ -163,7 +173,7 @@ pub unsafe extern "C" fn mcplink_client_close(
     timeout_ms: u32,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says what they are.
+    // SAFETY: the header requires valid arguments.
     unsafe {
         ffi(err, || {
             let client = enter(client, "client")?;
@@ -174,17 +184,19 @@ pub unsafe extern "C" fn mcplink_client_close(
     }
 }
 
-/// Closes a client and frees it. Started calls get their outcome before this returns, and no callback of the client runs after it. Within a callback
-/// of the client it returns at once, and the rest happens when that returns.
+/// Closes a client and frees it. Started calls get their outcome before this returns, and no
+/// callback of the client runs after it. Called inside a callback of the client, it returns at
+/// once, and the rest happens when the callback returns.
 ///
-/// In a fork of the process that made it this does nothing: its memory and its descriptors, which are close-on-exec, stay until the process ends
-/// or becomes another program. See MCPLINK_E_FORKED.
+/// In a forked process this does nothing: memory and descriptors, which are close-on-exec, remain
+/// until the process exits or executes another program. See MCPLINK_E_FORKED.
 ///
-/// client: NULL is fine. Other threads may be in functions of it: they return MCPLINK_E_CLOSED. None may begin to use it. Threads: any. Blocks:
-/// until the connection is closed, see mcplink_client_options_set_close_ms, and callbacks that run have returned. Since 0.1.
+/// client: the client; may be NULL. Other threads may be inside functions of it: they return
+/// MCPLINK_E_CLOSED. No thread may use it afterwards. Threads: any. Blocks: until the connection is
+/// closed, see mcplink_client_options_set_close_ms, and running callbacks have returned. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_free(client: *mut mcplink_client_t) {
-    // SAFETY: the header says that it is a client of ours, freed once.
+    // SAFETY: the header requires a client of this library, freed once.
     unsafe { free_handle(client) }
 }

@@ -1,4 +1,4 @@
-//! What a client is described with: who it is, how it speaks and waits, and its callbacks.
+//! Options of a client: identity, protocol revisions and callbacks.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -25,7 +25,8 @@ use crate::protocol::CancelToken;
 use crate::schema::{Implementation, ProtocolVersion};
 use crate::transport::Limits;
 
-/// Describes a client. It is copied by the call that opens one, stays the caller's, and may open several.
+/// Options of a client. The call that opens a client copies them. They remain the caller's, and may
+/// open several clients.
 pub struct mcplink_client_options_t {
     pub(super) endpoint: Endpoint,
     pub(super) hooks: Hooks,
@@ -38,23 +39,24 @@ pub struct mcplink_client_options_t {
     pub(super) restart: Option<Restart>,
     pub(super) resends: bool,
     takes_tasks: bool,
-    /// There but while a setter has it.
+    /// `None` only while a setter changes it.
     builder: Option<ClientBuilder>,
     refusal: Refusal,
 }
 
-/// Where a function of the host puts a token or another secret: see mcplink_client_options_set_bearer_hook.
+/// Receives a token or another secret from a function of the host: see
+/// mcplink_client_options_set_bearer_hook.
 pub struct mcplink_token_t {
     pub(in crate::cffi) text: Option<String>,
 }
 
 use mcplink_client_options_t as Options;
 
-/// The era of a server, which is a matter of the revisions that it speaks.
+/// The era of a server, which depends on the protocol revisions it supports.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_era {
-    /// It is to be found out, or not known yet.
+    /// Unknown, or to be detected.
     MCPLINK_ERA_UNKNOWN = 0,
     /// Revisions up to 2025-11-25.
     MCPLINK_ERA_LEGACY = 1,
@@ -97,12 +99,12 @@ impl Options {
         }
     }
 
-    /// Changes what Rust programs set.
+    /// Changes the builder of the Rust API.
     pub(super) fn build(&mut self, change: impl FnOnce(ClientBuilder) -> ClientBuilder) {
         self.builder = self.builder.take().map(change);
     }
 
-    /// What Rust programs would have, without callbacks.
+    /// Returns the builder of the Rust API, without callbacks.
     pub(super) fn builder(&self) -> ClientBuilder {
         let builder = self.builder.clone().expect("setters give it back");
         let mut builder = builder.limits(self.limits.clone());
@@ -116,7 +118,7 @@ impl Options {
     }
 }
 
-/// Milliseconds; MCPLINK_FOREVER is no end.
+/// Converts milliseconds; MCPLINK_FOREVER means no limit.
 pub(super) fn span(milliseconds: u32) -> Duration {
     match milliseconds {
         u32::MAX => Duration::MAX,
@@ -124,9 +126,11 @@ pub(super) fn span(milliseconds: u32) -> Duration {
     }
 }
 
-/// Makes options with the defaults. They need to be told what to connect to: a command, a URL, two descriptors or a transport.
+/// Makes options with the defaults. An endpoint must be set: a command, a URL, two descriptors or a
+/// transport.
 ///
-/// Returns: options, the caller's to free. Threads: any; one at a time uses them. Since 0.1.
+/// Returns: options. The caller owns them and frees them with mcplink_client_options_free. Threads:
+/// any; one at a time uses them. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_client_options_new() -> *mut mcplink_client_options_t {
@@ -135,20 +139,20 @@ pub extern "C" fn mcplink_client_options_new() -> *mut mcplink_client_options_t 
     })
 }
 
-/// Frees options. Clients that were opened with them stay.
+/// Frees options. Clients that were opened with them continue.
 ///
-/// options: NULL is fine. Since 0.1.
+/// options: the options; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_free(options: *mut mcplink_client_options_t) {
-    // SAFETY: the header says that they are options of ours, freed once.
+    // SAFETY: the header requires options of this library, freed once.
     unsafe { free(options) }
 }
 
-/// Says who the client is. Defaults to the name and version of this library.
+/// Sets the name and version of the client. Default: those of this library.
 ///
 /// options: the options.
-/// client_name: for programs.
+/// client_name: the name, for programs.
 /// version: any text.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -158,7 +162,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_info(
     client_name: *const c_char,
     version: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and texts that end in NUL.
+    // SAFETY: the header requires options of this library and texts that end in NUL.
     unsafe {
         set(options, "mcplink_client_options_set_info", |options| {
             let (name, version) = (name(client_name, "client_name")?, name(version, "version")?);
@@ -168,11 +172,13 @@ pub unsafe extern "C" fn mcplink_client_options_set_info(
     }
 }
 
-/// Says all of who the client is: {"name":"...","version":"...","title":"...","description":"...","websiteUrl":"...","icons":[...]}.
+/// Sets the complete description of the client: {"name":"...", "version":"...", "title":"...",
+/// "description":"...", "websiteUrl":"...", "icons":[...]}.
 ///
 /// options: the options.
 /// json, len: the description; MCPLINK_NUL measures it.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when name or version is missing. Blocks: no. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when name or version is missing. Blocks: no. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_info_json(
@@ -180,7 +186,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_info_json(
     json: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and text with its length.
+    // SAFETY: the header requires options of this library and text with its length.
     unsafe {
         set(options, "mcplink_client_options_set_info_json", |options| {
             let json = json_payload(json, len, "json")?;
@@ -192,18 +198,20 @@ pub unsafe extern "C" fn mcplink_client_options_set_info_json(
     }
 }
 
-/// Says which revisions of the protocol may be spoken. Defaults to all; the newest that the server knows too is chosen.
+/// Sets the protocol revisions that may be used. Default: all. The newest one that the server
+/// supports is chosen.
 ///
 /// options: the options.
-/// revisions: their dates, a space between two: "2025-11-25 2026-07-28".
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for none, MCPLINK_E_UNSUPPORTED for one that this library does not know. Blocks: no. Since 0.1.
+/// revisions: their dates, separated by spaces: "2025-11-25 2026-07-28".
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for none, MCPLINK_E_UNSUPPORTED for one that this library
+/// does not know. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_revisions(
     options: *mut mcplink_client_options_t,
     revisions: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    // SAFETY: the header requires options of this library and text that ends in NUL.
     unsafe {
         set(options, "mcplink_client_options_set_revisions", |options| {
             let dates = name(revisions, "revisions")?.split_ascii_whitespace();
@@ -218,8 +226,9 @@ pub unsafe extern "C" fn mcplink_client_options_set_revisions(
     }
 }
 
-/// Says of which era the server is known to be, from mcplink_client_era of an earlier connection: it saves asking. It is no pin: a server that
-/// proves to be of the other era is spoken to in that.
+/// Sets the expected era of the server, from mcplink_client_era of an earlier connection, to skip
+/// the detection. It does not pin the era: if the server proves to be of the other era, that one is
+/// used.
 ///
 /// options: the options.
 /// era: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN changes nothing.
@@ -231,7 +240,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_era(
     era: i32,
 ) -> mcplink_status_t {
     use mcplink_era as Known;
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_client_options_set_era", |options| {
             let era = match era {
@@ -246,10 +255,11 @@ pub unsafe extern "C" fn mcplink_client_options_set_era(
     }
 }
 
-/// Has the callbacks of the client run where a pump is dispatched, instead of on a thread of its own.
+/// Runs the callbacks of the client where a pump is dispatched, instead of on a thread of the
+/// client.
 ///
 /// options: the options.
-/// pump: has to live until the client is freed; NULL for none.
+/// pump: must not be freed before the client; NULL for none.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -257,7 +267,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_pump(
     options: *mut mcplink_client_options_t,
     pump: *mut mcplink_pump_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options and a pump of ours.
+    // SAFETY: the header requires options and a pump of this library.
     unsafe {
         set(options, "mcplink_client_options_set_pump", |options| {
             options.pump = if pump.is_null() {
@@ -270,7 +280,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_pump(
     }
 }
 
-/// Lets a token end the connecting, from another thread: it fails then with MCPLINK_E_CANCELLED.
+/// Sets a token that can cancel connecting from another thread. Opening then fails with
+/// MCPLINK_E_CANCELLED.
 ///
 /// options: the options.
 /// cancel: may be freed before the options; NULL for none.
@@ -281,7 +292,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_cancel(
     options: *mut mcplink_client_options_t,
     cancel: *mut mcplink_cancel_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options and a token of ours.
+    // SAFETY: the header requires options and a token of this library.
     unsafe {
         set(options, "mcplink_client_options_set_cancel", |options| {
             options.cancel = optional_token(cancel)?;
@@ -290,10 +301,11 @@ pub unsafe extern "C" fn mcplink_client_options_set_cancel(
     }
 }
 
-/// Lets servers answer calls of tools with tasks, which are followed to their results by themselves. Declares the extension for it. Defaults to no.
+/// Sets whether servers may answer tool calls with tasks, and declares the extension. The client
+/// follows each task to its result. Default: false.
 ///
 /// options: the options.
-/// takes: whether.
+/// takes: true to accept tasks.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -301,7 +313,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_tasks(
     options: *mut mcplink_client_options_t,
     takes: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_client_options_set_tasks", |options| {
             options.takes_tasks = takes;
@@ -315,7 +327,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_tasks(
 /// options: the options.
 /// id: for example "com.example/thing".
 /// settings, len: a JSON object; empty for none. MCPLINK_NUL measures it.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. An id that is none is found out when the client is opened. Blocks: no. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. An invalid id is reported when the client is opened.
+/// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_add_extension(
@@ -324,7 +337,8 @@ pub unsafe extern "C" fn mcplink_client_options_add_extension(
     settings: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours, text that ends in NUL and text with its length.
+    // SAFETY: the header requires options of this library, text that ends in NUL and text with
+    // its length.
     unsafe {
         set(options, "mcplink_client_options_add_extension", |options| {
             let id = name(id, "id")?;
@@ -342,11 +356,14 @@ pub unsafe extern "C" fn mcplink_client_options_add_extension(
     }
 }
 
-/// Sets what takes the events of the client: what becomes of the connection, what changes on the server, what it logs.
+/// Sets the function that receives the events of the client: connection state, changes on the
+/// server, and log messages of the server.
 ///
 /// options: the options.
-/// callback: NULL for none. Runs one at a time and in order, where the callbacks of the client run. Of changes and log messages 1024 wait at most.
-/// user, destroy: passed to callback, and ended when another function is set, or when options and clients that have it are freed.
+/// callback: NULL for none. It runs where the client's callbacks run, one event at a time and in
+/// order. At most 1024 changes and log messages wait; further ones are dropped.
+/// user, destroy: passed to callback; destroy runs when another function is set, or when the
+/// options and all clients that use it are freed.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -357,7 +374,7 @@ pub unsafe extern "C" fn mcplink_client_options_on_event(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_client_options_on_event", |options| {
             options.hooks.event = Hook::new(callback, user);
@@ -366,11 +383,12 @@ pub unsafe extern "C" fn mcplink_client_options_on_event(
     }
 }
 
-/// Sets what takes the notifications of one method, for extensions of the protocol.
+/// Sets the function that receives the notifications of one method, for extensions of the protocol.
 ///
 /// options: the options.
 /// notification: the method, for example "notifications/com.example/thing".
-/// callback: gets MCPLINK_EVENT_NOTIFICATION and the params. NULL for none. Where and how it runs: see mcplink_client_options_on_event.
+/// callback: receives MCPLINK_EVENT_NOTIFICATION and the params. NULL for none. Where and how
+/// it runs: see mcplink_client_options_on_event.
 /// user, destroy: as there.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -383,7 +401,7 @@ pub unsafe extern "C" fn mcplink_client_options_on_notification(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    // SAFETY: the header requires options of this library and text that ends in NUL.
     unsafe {
         set(
             options,
@@ -401,12 +419,13 @@ pub unsafe extern "C" fn mcplink_client_options_on_notification(
     }
 }
 
-/// Sets what takes what the library has to say to its host about this client, instead of what mcplink_set_log was given.
+/// Sets the log hook of the client. It replaces that of mcplink_set_log for this client.
 ///
 /// options: the options.
-/// level: the least severe level that is wanted, one of enum mcplink_log_level.
-/// callback: NULL for none. Runs on any thread, also with a pump, and has to be quick.
-/// user, destroy: passed to callback, and ended when another function is set, or when options and clients that have it are freed.
+/// level: the least severe level to report, one of enum mcplink_log_level.
+/// callback: NULL for none. It runs on any thread, also with a pump, and must be quick.
+/// user, destroy: passed to callback; destroy runs when another function is set, or when the
+/// options and all clients that use it are freed.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -418,7 +437,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_log(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_client_options_set_log", |options| {
             options.hooks.log = log::Hook::new(level, callback, user)?;
@@ -427,10 +446,11 @@ pub unsafe extern "C" fn mcplink_client_options_set_log(
     }
 }
 
-/// Gives a token, or another secret, from a function of the host that was asked for one: see mcplink_client_options_set_bearer_hook.
+/// Returns a token or another secret from a function of the host that has to provide one: see
+/// mcplink_client_options_set_bearer_hook.
 ///
-/// token: what the function was given; valid until it returns.
-/// text, len: the token, copied; MCPLINK_NUL measures it.
+/// token: the parameter of that function; valid until the function returns.
+/// text, len: the token, which is copied; MCPLINK_NUL measures it.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the function. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -440,7 +460,7 @@ pub unsafe extern "C" fn mcplink_token_set(
     len: usize,
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the header says that it is what the function was given, and text with its length.
+        // SAFETY: the header requires what the function was given, and text with its length.
         let (token, text) = unsafe { (need_mut(token, "token")?, payload(text, len, "text")?) };
         token.text = Some(text.to_owned());
         Ok(mcplink_status::MCPLINK_OK)

@@ -1,7 +1,9 @@
-//! What a server asks its client, answered by functions of the host.
+//! Requests from a server to its client, answered by handlers of the host.
 //!
-//! A question of a call that this thread waits for is asked here; any other goes where the callbacks of the client run, and the thread that
-//! brought it waits. What ends the wait: the answer, the server that takes its question back, and the end of the client.
+//! If this thread makes the blocking call to which the request belongs, the handler runs here.
+//! Otherwise it runs where the client's callbacks run, and the thread that received the request
+//! waits. The wait ends with the answer, with a cancellation by the server, or when the client is
+//! closed.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -30,9 +32,12 @@ use crate::schema::{
 };
 use crate::sync::{Condvar, Mutex};
 
-/// Who waits for an answer.
+/// The answer that a thread waits for.
 #[derive(Default)]
 struct Waiting {
+    /// `give` stores the answer under this lock unless `is_over` is set. `wait` sets `is_over` in
+    /// the critical section in which it takes the answer. So an answer is either returned by `wait`
+    /// or reported to the handler as too late.
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -40,7 +45,8 @@ struct Waiting {
 #[derive(Default)]
 struct State {
     answer: Option<Result<Box<RawValue>, RpcError>>,
-    /// Nobody waits any more.
+    /// The wait is over. Set under the lock, so that a later answer gets an error instead of being
+    /// lost silently.
     is_over: bool,
 }
 
@@ -60,7 +66,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// `None` when nobody wants the answer any more.
+    /// Waits for the answer; `None` when the request was cancelled.
     fn wait(&self, cancel: &CancelToken) -> Option<Result<Box<RawValue>, RpcError>> {
         let mut state = self.state.lock();
         while state.answer.is_none() && !cancel.is_triggered() {
@@ -72,7 +78,7 @@ impl Waiting {
 }
 
 impl Shared {
-    /// Asks the host, and waits. An error of the protocol refuses.
+    /// Runs the host's handler, and waits for its answer. A JSON-RPC error refuses the request.
     fn ask<T: DeserializeOwned>(
         &self,
         hook: &Arc<Hook<HandlerFn>>,
@@ -93,7 +99,8 @@ impl Shared {
             self.closing.clone(),
         );
         let _nudge = cancel.on_trigger(move || {
-            // With the lock, so that it does not fall between the look and the wait.
+            // The lock prevents a lost wakeup: without it the notification could fall between the
+            // waiter's check of `cancel` and its wait.
             let _state = woken.state.lock();
             woken.changed.notify_all();
         });
@@ -109,17 +116,18 @@ impl Shared {
         })
     }
 
-    /// Has the function of the host run: here, or where callbacks run.
+    /// Runs the host's handler: on this thread during its blocking call, otherwise where callbacks
+    /// run.
     fn put(&self, hook: &Arc<Hook<HandlerFn>>, method: &str, params: &str, question: Question) {
         let pump = self.stage.is_pumped().then(|| Arc::clone(&self.stage));
         let responder =
             mcplink_responder_t::of_question(method, params, question, self.number, pump);
         let hook = Arc::clone(hook);
         let run = move || {
-            // Withdrawn before anybody saw it.
+            // Skip a handler whose request was cancelled before it started.
             if !responder.is_cancelled() {
                 responder.run(|request, responder| {
-                    // SAFETY: the header says what it is given.
+                    // SAFETY: the header requires valid arguments.
                     unsafe { (hook.callback)(hook.user.ptr(), request, responder) };
                 });
             }
@@ -139,14 +147,14 @@ impl Shared {
         let answer = hook
             .as_ref()
             .map(|hook| self.ask(hook, method::ELICITATION_CREATE, &params, withdrawn));
-        // There is no error that an elicitation could be refused with: whoever was to be asked has left.
+        // An elicitation has no error result, so a failure is reported as "cancel".
         answer
             .and_then(Result::ok)
             .unwrap_or_else(ElicitResult::cancel)
     }
 }
 
-/// Has the connection ask the host what there are functions for.
+/// Registers the host's handlers with the connection.
 pub(super) fn attach(builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
     let askers = shared.hooks.askers.iter();
     askers.fold(builder, |builder, (_, asker)| asker(builder, shared))
@@ -216,7 +224,7 @@ fn ask_methods(builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
     hooks.fold(builder, |builder, (method, hook)| {
         let (me, hook) = (Arc::downgrade(shared), Arc::downgrade(hook));
         builder.on_request(method.clone(), move |request, responder| {
-            // Without an answer the responder says that something is wrong in here.
+            // Dropping the responder without an answer sends an internal error.
             let Some((me, hook)) = me.upgrade().zip(hook.upgrade()) else {
                 return;
             };
@@ -230,9 +238,11 @@ fn ask_methods(builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
     })
 }
 
+/// Sets a handler for requests of the server.
+///
 /// # Safety
 ///
-/// `options` is NULL or options that live, and are used by this thread alone.
+/// `options` is NULL or live options that only this thread uses.
 unsafe fn answer_with(
     setter: &str,
     options: *mut mcplink_client_options_t,
@@ -242,7 +252,7 @@ unsafe fn answer_with(
 ) -> mcplink_status_t {
     let (callback, user, destroy) = handler;
     let user = UserData::new(user, destroy);
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     unsafe {
         set(options, setter, |options| {
             *place(options) = Hook::new(callback, user);
@@ -252,19 +262,24 @@ unsafe fn answer_with(
     }
 }
 
-/// Sets what answers questions to the user that a form can ask (elicitation/create), and declares that the client does.
+/// Sets the handler for form elicitation (elicitation/create): the server asks the user with a
+/// form. Declares the capability.
 ///
-/// The request's params are {"message":"...","requestedSchema":{...}}. Answer with mcplink_responder_json: {"action":"accept","content":{...}},
-/// {"action":"decline"} or {"action":"cancel"}; a failure is taken for the last. The responder may be kept, and answered when the user has: no deadline
-/// of the call runs meanwhile.
+/// The request's params are {"message":"...","requestedSchema":{...}}. Answer
+/// with mcplink_responder_json: {"action":"accept","content":{...}}, {"action":"decline"} or
+/// {"action":"cancel"}. A failure counts as cancel. The responder may be kept until the user
+/// has answered: meanwhile no deadline of the call runs.
 ///
-/// All functions that answer a server are alike in this: during a blocking call of a modern server callback runs on the thread that calls; else
-/// where the callbacks of the client run, one at a time, and a blocking call on that thread serves them while it waits. A question that is taken
-/// back, or whose client is closed, is not waited for: see mcplink_responder_on_cancel.
+/// All handlers for requests of the server run in this way. During a blocking call to a modern
+/// server the callback runs on the calling thread. Otherwise it runs where the client's callbacks
+/// run, one at a time, and a blocking call on that thread runs it while it waits. A request is no
+/// longer waited for when the server cancels it or the client is closed: see
+/// mcplink_responder_on_cancel.
 ///
 /// options: the options.
 /// callback: NULL for none.
-/// user, destroy: passed to callback, and ended when another one is set, or when options and clients that have it are freed.
+/// user, destroy: passed to callback; destroy runs when another function is set, or when the
+/// options and all clients that use it are freed.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -274,7 +289,7 @@ pub unsafe extern "C" fn mcplink_client_options_on_elicit(
     user: *mut c_void,
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         let asker: (_, Asker) = ("elicit", ask_forms);
         answer_with(
@@ -287,10 +302,13 @@ pub unsafe extern "C" fn mcplink_client_options_on_elicit(
     }
 }
 
-/// Sets what shows pages that the server wants the user to see (elicitation/create with a URL), and declares that the client does.
+/// Sets the handler for URL elicitation (elicitation/create with a URL): the server asks the user
+/// to open a web page. Declares the capability.
 ///
-/// The request's params are {"mode":"url","message":"...","url":"...","elicitationId":"..."}. The library opens nothing: show the whole URL, ask, and
-/// open it in a browser. Answer as in mcplink_client_options_on_elicit, without content: accepting means that the user agreed to open the page.
+/// The request's params are {"mode":"url","message":"...","url":"...","elicitationId":"..."}. The
+/// library does not open the page: show the whole URL, ask the user, and open it in a browser.
+/// Answer as in mcplink_client_options_on_elicit, without content: accepting means that the user
+/// agreed to open the page.
 ///
 /// options, callback, user, destroy: as mcplink_client_options_on_elicit.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -302,7 +320,7 @@ pub unsafe extern "C" fn mcplink_client_options_on_elicit_url(
     user: *mut c_void,
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         let asker: (_, Asker) = ("elicit_url", ask_pages);
         answer_with(
@@ -315,11 +333,13 @@ pub unsafe extern "C" fn mcplink_client_options_on_elicit_url(
     }
 }
 
-/// Lets the server use the client's model (sampling/createMessage), and declares that the client does.
+/// Sets the handler for sampling (sampling/createMessage): the server uses the client's model.
+/// Declares the capability.
 ///
-/// The request's params are {"messages":[...],"maxTokens":100,...}. Answer with mcplink_responder_json:
-/// {"role":"assistant","content":{"type":"text","text":"..."},"model":"..."}, or refuse with mcplink_responder_fail, for example with
-/// MCPLINK_RPC_USER_REJECTED.
+/// The request's params are {"messages":[...],"maxTokens":100,...}. Answer with
+/// mcplink_responder_json:
+/// {"role":"assistant","content":{"type":"text","text":"..."},"model":"..."}, or refuse with
+/// mcplink_responder_fail, for example with MCPLINK_RPC_USER_REJECTED.
 ///
 /// options, callback, user, destroy: as mcplink_client_options_on_elicit.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -331,7 +351,7 @@ pub unsafe extern "C" fn mcplink_client_options_on_sample(
     user: *mut c_void,
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         let asker: (_, Asker) = ("sample", ask_models);
         answer_with(
@@ -344,11 +364,12 @@ pub unsafe extern "C" fn mcplink_client_options_on_sample(
     }
 }
 
-/// Says what the function of mcplink_client_options_on_sample can do beyond the plain thing, and declares it. Defaults to nothing.
+/// Sets which optional features of sampling the handler of mcplink_client_options_on_sample
+/// supports, and declares them. Default: none.
 ///
 /// options: the options.
-/// tools: whether the model may use tools that the server names.
-/// context: whether the context that a server wishes (includeContext) is added.
+/// tools: true if the model may use tools that the server names.
+/// context: true if the context that a server requests (includeContext) is added.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -357,7 +378,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_sampling(
     tools: bool,
     context: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_client_options_set_sampling", |options| {
             options.build(|builder| builder.sampling_tools(tools).sampling_context(context));
@@ -366,10 +387,12 @@ pub unsafe extern "C" fn mcplink_client_options_set_sampling(
     }
 }
 
-/// Tells the server which places it may work in (roots/list), and declares that the client does.
+/// Sets the handler for roots (roots/list): the server requests the locations it may work in.
+/// Declares the capability.
 ///
-/// The request has no params. Answer with mcplink_responder_json: {"roots":[{"uri":"file:///home/ada/project","name":"..."}]}. When the places
-/// change, see mcplink_client_roots_changed.
+/// The request has no params. Answer with mcplink_responder_json:
+/// {"roots":[{"uri":"file:///home/ada/project","name":"..."}]}. When the roots change, call
+/// mcplink_client_roots_changed.
 ///
 /// options, callback, user, destroy: as mcplink_client_options_on_elicit.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -381,7 +404,7 @@ pub unsafe extern "C" fn mcplink_client_options_on_roots(
     user: *mut c_void,
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         let asker: (_, Asker) = ("roots", ask_roots);
         answer_with(
@@ -394,11 +417,13 @@ pub unsafe extern "C" fn mcplink_client_options_on_roots(
     }
 }
 
-/// Sets what answers requests of one method that a server of the legacy era sends, for extensions of the protocol.
+/// Sets the handler for requests of one custom method that a server of the legacy era sends, for
+/// extensions of the protocol.
 ///
 /// options: the options.
 /// request: the method.
-/// callback, user, destroy: as mcplink_client_options_on_elicit. It answers with any JSON, or fails.
+/// callback, user, destroy: as mcplink_client_options_on_elicit. The handler answers with any JSON,
+/// or fails.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -410,7 +435,7 @@ pub unsafe extern "C" fn mcplink_client_options_on_request(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    // SAFETY: the header requires options of this library and text that ends in NUL.
     unsafe {
         set(options, "mcplink_client_options_on_request", |options| {
             let method = name(request, "request")?;

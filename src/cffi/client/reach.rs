@@ -1,4 +1,4 @@
-//! Saying what a client connects to.
+//! Endpoint options: the server that a client connects to.
 
 use std::ffi::{CStr, OsStr, OsString, c_char, c_void};
 use std::os::unix::ffi::OsStrExt as _;
@@ -19,17 +19,19 @@ use crate::cffi::transport::mcplink_transport_t;
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 use crate::transport::Stream;
 
-/// Takes a line that a child wrote to its standard error, without its newline; valid until it returns.
+/// Receives a line that a child process wrote to its standard error, without the newline; valid
+/// until the callback returns.
 pub type mcplink_line_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, line: mcplink_str_t)>;
 
-/// Gives the token for one request, with mcplink_token_set, and returns MCPLINK_OK; anything else fails the request with MCPLINK_E_AUTH, and it
-/// is not sent. Runs on the thread that sends, several at once, and should not wait for the server.
+/// Provides the token for one request: calls mcplink_token_set and returns MCPLINK_OK. Any other
+/// status fails the request with MCPLINK_E_AUTH, and it is not sent. Runs on the thread that sends,
+/// several at once, and should not wait for the server.
 pub type mcplink_bearer_fn = Option<
     unsafe extern "C-unwind" fn(user: *mut c_void, token: *mut mcplink_token_t) -> mcplink_status_t,
 >;
 
-/// Bytes as the system takes them.
+/// Reads text that ends in NUL as an uninterpreted string of the system.
 ///
 /// # Safety
 ///
@@ -38,15 +40,17 @@ unsafe fn system_text(ptr: *const c_char, what: &str) -> Outcome<OsString> {
     if ptr.is_null() {
         return Err(missing(what).into());
     }
-    // SAFETY: the caller says that it ends in NUL.
+    // SAFETY: the caller guarantees that it ends in NUL.
     let bytes = unsafe { CStr::from_ptr(ptr) }.to_bytes();
     Ok(OsStr::from_bytes(bytes).to_owned())
 }
 
-/// Connects to a server that is started as a child process, and ended with the client: messages on its standard input and output.
+/// Connects to a server that is started as a child process. Messages use its standard input and
+/// output. The child is ended when the client is closed.
 ///
 /// options: the options.
-/// argv: the program and its arguments, NULL behind the last one, copied. No shell is involved. A name without a slash is looked for in PATH.
+/// argv: the program and its arguments, terminated by NULL, copied. No shell is involved. A name
+/// without a slash is searched in PATH.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when there is no program. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -54,7 +58,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_command(
     options: *mut mcplink_client_options_t,
     argv: *const *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and texts with NULL behind the last one.
+    // SAFETY: the header requires options of this library and texts with NULL behind the last
+    // one.
     unsafe {
         set(options, "mcplink_client_options_set_command", |options| {
             let mut words = argv;
@@ -78,11 +83,12 @@ pub unsafe extern "C" fn mcplink_client_options_set_command(
     }
 }
 
-/// Sets an environment variable of the child, beside those that it inherits: see mcplink_client_options_inherit_env.
+/// Sets an environment variable of the child, in addition to those that it inherits: see
+/// mcplink_client_options_inherit_env.
 ///
 /// options: the options.
 /// variable: its name.
-/// variable_value: NULL keeps it from being inherited.
+/// variable_value: its value; NULL prevents it from being inherited.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -91,7 +97,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_env(
     variable: *const c_char,
     variable_value: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and texts that end in NUL.
+    // SAFETY: the header requires options of this library and texts that end in NUL.
     unsafe {
         set(options, "mcplink_client_options_set_env", |options| {
             let variable = variable_name(variable)?;
@@ -106,7 +112,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_env(
     }
 }
 
-/// Passes an environment variable of this process on to the child, as it is when the child is started. One that is not set then is left out.
+/// Passes an environment variable of this process to the child, with its value when the child is
+/// started. A variable that is not set then is left out.
 ///
 /// options: the options.
 /// variable: its name.
@@ -117,7 +124,7 @@ pub unsafe extern "C" fn mcplink_client_options_pass_env(
     options: *mut mcplink_client_options_t,
     variable: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    // SAFETY: the header requires options of this library and text that ends in NUL.
     unsafe {
         set(options, "mcplink_client_options_pass_env", |options| {
             let variable = variable_name(variable)?;
@@ -127,11 +134,13 @@ pub unsafe extern "C" fn mcplink_client_options_pass_env(
     }
 }
 
+/// Reads the name of an environment variable.
+///
 /// # Safety
 ///
 /// `variable` is NULL or a text that ends in NUL.
 unsafe fn variable_name(variable: *const c_char) -> Outcome<OsString> {
-    // SAFETY: the caller promises it.
+    // SAFETY: the caller guarantees it.
     let variable = unsafe { system_text(variable, "variable")? };
     if variable.is_empty() || variable.as_bytes().contains(&b'=') {
         return Err(invalid("an environment variable has a name without '='").into());
@@ -139,8 +148,9 @@ unsafe fn variable_name(variable: *const c_char) -> Outcome<OsString> {
     Ok(variable)
 }
 
-/// Has the child inherit every environment variable of this process. Defaults to the usual ones only: HOME, LANG, LC_*, LOGNAME, PATH, SHELL,
-/// TERM, TMPDIR and USER. The others may be secrets of this process, such as keys. Takes the place of mcplink_client_options_clear_env.
+/// Makes the child inherit all environment variables of this process. By default it inherits only
+/// HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER. Others may contain secrets of
+/// this process, such as keys. Replaces mcplink_client_options_clear_env.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -149,7 +159,7 @@ unsafe fn variable_name(variable: *const c_char) -> Outcome<OsString> {
 pub unsafe extern "C" fn mcplink_client_options_inherit_env(
     options: *mut mcplink_client_options_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_client_options_inherit_env", |options| {
             options.endpoint.inherits = Inherits::All;
@@ -158,15 +168,15 @@ pub unsafe extern "C" fn mcplink_client_options_inherit_env(
     }
 }
 
-/// Has the system kill the child (SIGKILL) when this process ends, however it ends: a host that is killed leaves no child then. Defaults to
-/// no: the child finds the end of its standard input, and may go on all the same.
+/// Sets whether the system kills the child (SIGKILL) when this process ends, even if this process
+/// is killed. Default: false: the child gets the end of its standard input, and may continue.
 ///
-/// Only the child is killed; what it has started finds the end of its standard input. The system binds the child to the thread that starts
-/// it, so a thread of the client does that, and stays until the child has ended. Linux only: elsewhere opening fails with
-/// MCPLINK_E_UNSUPPORTED.
+/// Only the child is killed; its own children get the end of their standard input. The system binds
+/// the child to the thread that starts it. So a thread of the client starts it, and stays until the
+/// child has ended. Linux only: elsewhere opening fails with MCPLINK_E_UNSUPPORTED.
 ///
 /// options: the options.
-/// dies: whether.
+/// dies: true to kill it.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -174,7 +184,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_die_with_parent(
     options: *mut mcplink_client_options_t,
     dies: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -187,8 +197,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_die_with_parent(
     }
 }
 
-/// Has the child inherit no environment variable; those that are set or passed on, before or after, it gets. Takes the place of
-/// mcplink_client_options_inherit_env.
+/// Makes the child inherit no environment variables. Variables that are set or passed, before or
+/// after this call, are kept. Replaces mcplink_client_options_inherit_env.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -197,7 +207,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_die_with_parent(
 pub unsafe extern "C" fn mcplink_client_options_clear_env(
     options: *mut mcplink_client_options_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_client_options_clear_env", |options| {
             options.endpoint.inherits = Inherits::Nothing;
@@ -206,7 +216,7 @@ pub unsafe extern "C" fn mcplink_client_options_clear_env(
     }
 }
 
-/// Starts the child in a directory. Defaults to the working directory of this process.
+/// Sets the working directory of the child. Default: that of this process.
 ///
 /// options: the options.
 /// directory: a path; NULL for the default.
@@ -217,7 +227,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_cwd(
     options: *mut mcplink_client_options_t,
     directory: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    // SAFETY: the header requires options of this library and text that ends in NUL.
     unsafe {
         set(options, "mcplink_client_options_set_cwd", |options| {
             options.endpoint.directory = if directory.is_null() {
@@ -230,11 +240,11 @@ pub unsafe extern "C" fn mcplink_client_options_set_cwd(
     }
 }
 
-/// Says whether the child's standard input and output are pipes. Defaults to no: they are sockets. Only a program that opens /dev/stdin or
-/// /dev/stdout by name needs pipes.
+/// Sets whether the child's standard input and output are pipes. Default: false: they are sockets.
+/// Only a program that opens /dev/stdin or /dev/stdout by name needs pipes.
 ///
 /// options: the options.
-/// pipes: whether.
+/// pipes: true for pipes.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -242,7 +252,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_pipes(
     options: *mut mcplink_client_options_t,
     pipes: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_client_options_set_pipes", |options| {
             options.endpoint.pipes = pipes;
@@ -251,14 +261,17 @@ pub unsafe extern "C" fn mcplink_client_options_set_pipes(
     }
 }
 
-/// Says what becomes of the child's standard error.
+/// Sets what happens to the child's standard error.
 ///
 /// options: the options.
 /// mode: one of enum mcplink_stderr.
-/// callback: with MCPLINK_STDERR_CAPTURE, takes each line; NULL for none. Runs where the callbacks of the client run. When 1024 lines wait, more
-/// of them are only in mcplink_client_stderr_tail.
-/// user, destroy: passed to callback, and ended when another one is set, or when options and clients that have it are freed.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is no such mode, or a callback with another one. Blocks: no. Since 0.1.
+/// callback: with MCPLINK_STDERR_CAPTURE, receives each line; NULL for none. It runs where the
+/// client's callbacks run. At most 1024 lines wait for it; further ones are only in
+/// mcplink_client_stderr_tail.
+/// user, destroy: passed to callback; destroy runs when another function is set, or when the
+/// options and all clients that use it are freed.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an unknown mode, or a callback with another mode.
+/// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_stderr(
@@ -270,7 +283,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_stderr(
 ) -> mcplink_status_t {
     use mcplink_stderr as Mode;
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_client_options_set_stderr", |options| {
             let modes = [
@@ -293,11 +306,12 @@ pub unsafe extern "C" fn mcplink_client_options_set_stderr(
     }
 }
 
-/// Says how long closing may take: how long a child may take to leave after its standard input was closed, and once more after SIGTERM, before
-/// it is killed (2 s); how long a server over HTTP may take to hear that the session has ended (1 s).
+/// Sets how long closing may take. For a child process: how long it may take to exit after its
+/// standard input was closed, and again after SIGTERM, before it is killed. Default: 2 s. Over
+/// HTTP: how long ending the session may take. Default: 1 s.
 ///
 /// options: the options.
-/// milliseconds: more than an hour is an hour.
+/// milliseconds: more than an hour counts as an hour.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -305,7 +319,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_close_ms(
     options: *mut mcplink_client_options_t,
     milliseconds: u32,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_client_options_set_close_ms", |options| {
             options.endpoint.close = Some(span(milliseconds.min(3_600_000)));
@@ -317,7 +331,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_close_ms(
 /// Connects to a server over HTTP.
 ///
 /// options: the options.
-/// url: http://host:port/path, or https. What is wrong with it is found out when the client is opened.
+/// url: http://host:port/path, or https. An invalid URL is reported when the client is opened.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -325,7 +339,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_url(
     options: *mut mcplink_client_options_t,
     url: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    // SAFETY: the header requires options of this library and text that ends in NUL.
     unsafe {
         set(options, "mcplink_client_options_set_url", |options| {
             let url = name(url, "url")?.to_owned();
@@ -338,10 +352,10 @@ pub unsafe extern "C" fn mcplink_client_options_set_url(
     }
 }
 
-/// Sends a header field with every request over HTTP. Its value appears in no error and no log.
+/// Adds a header field to every request over HTTP. Its value does not appear in errors or logs.
 ///
 /// options: the options.
-/// field: its name. What the library writes itself is refused when the client is opened.
+/// field: its name. A field that the library writes itself is refused when the client is opened.
 /// field_value: its value.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -351,7 +365,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_header(
     field: *const c_char,
     field_value: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and texts that end in NUL.
+    // SAFETY: the header requires options of this library and texts that end in NUL.
     unsafe {
         set(options, "mcplink_client_options_set_header", |options| {
             let (field, value) = (name(field, "field")?, name(field_value, "field_value")?);
@@ -363,11 +377,11 @@ pub unsafe extern "C" fn mcplink_client_options_set_header(
     }
 }
 
-/// Sends a token with every request over HTTP (Authorization: Bearer). It appears in no error and no log. It takes the place of
-/// mcplink_client_options_set_bearer_hook and mcplink_client_options_set_oauth.
+/// Sets the token for every request over HTTP (Authorization: Bearer). It does not appear in errors
+/// or logs. Replaces mcplink_client_options_set_bearer_hook and mcplink_client_options_set_oauth.
 ///
 /// options: the options.
-/// token: NULL and text without anything are refused: see mcplink_client_options_clear_authorization.
+/// token: NULL and blank text are refused: see mcplink_client_options_clear_authorization.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -375,7 +389,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_bearer(
     options: *mut mcplink_client_options_t,
     token: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    // SAFETY: the header requires options of this library and text that ends in NUL.
     unsafe {
         set(options, "mcplink_client_options_set_bearer", |options| {
             options.endpoint.bearer = Some(filled(token, "token")?.to_owned());
@@ -385,13 +399,14 @@ pub unsafe extern "C" fn mcplink_client_options_set_bearer(
     }
 }
 
-/// Asks for a token before every request over HTTP, instead of one that stays the same. It takes the place of mcplink_client_options_set_bearer
-/// and mcplink_client_options_set_oauth.
+/// Sets a function that provides the token for each request over HTTP. Replaces
+/// mcplink_client_options_set_bearer and mcplink_client_options_set_oauth.
 ///
 /// options: the options.
-/// callback: see mcplink_bearer_fn. NULL is refused: see mcplink_client_options_clear_authorization.
-/// user, destroy: passed to callback, and ended when another one is set, when it is refused or cleared, or when options and clients that have it
-/// are freed.
+/// callback: see mcplink_bearer_fn. NULL is refused: see
+/// mcplink_client_options_clear_authorization.
+/// user, destroy: passed to callback; destroy runs when the function is replaced, refused or
+/// cleared, or when the options and all clients that use it are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -402,7 +417,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_bearer_hook(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -417,24 +432,29 @@ pub unsafe extern "C" fn mcplink_client_options_set_bearer_hook(
     }
 }
 
-/// Comes by tokens for a server over HTTP as OAuth has it, and keeps them good. It takes the place of a token or of a function that gives one.
+/// Obtains and renews access tokens for a server over HTTP with OAuth. Replaces
+/// mcplink_client_options_set_bearer and mcplink_client_options_set_bearer_hook.
 ///
-/// A call that needs a login waits for it, mcplink_client_open too; see mcplink_oauth_set_login_timeout_ms. Calls that need the same wait for one
-/// login, each can be cancelled, and when nobody waits any more the login is over. What went wrong is MCPLINK_E_AUTH, with the text saying at
-/// which step, with whom and why, and mcplink_error_oauth_code what the authorization server said.
+/// A call that needs a login waits for it, also mcplink_client_open; see
+/// mcplink_oauth_set_login_timeout_ms. Concurrent calls share one login, and each can be cancelled.
+/// When no call waits any more, the login is abandoned. A failure is MCPLINK_E_AUTH: its message
+/// has the step, the server and the reason. mcplink_error_oauth_code has the error code of the
+/// authorization server.
 ///
 /// options: the options.
-/// oauth: the settings, which may be given to any number of options: clients with the same share tokens. They stay the caller's. NULL, and
-/// settings of which a setter was refused, are refused: see mcplink_client_options_clear_authorization. What else is wrong with them is found out
-/// when the client is opened, which fails with MCPLINK_E_UNSUPPORTED in a build without OAuth.
-/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or what the setter was refused with. Blocks: no. Since 0.1.
+/// oauth: the settings, which remain the caller's. They may be passed to several options: clients
+/// with the same settings object share tokens. NULL, and settings with a refused setter,
+/// are refused: see mcplink_client_options_clear_authorization. Other faults are reported when the
+/// client is opened, which fails with MCPLINK_E_UNSUPPORTED in a build without OAuth.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused. Blocks:
+/// no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_oauth(
     options: *mut mcplink_client_options_t,
     oauth: *const mcplink_oauth_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options and settings of ours.
+    // SAFETY: the header requires options and settings of this library.
     unsafe {
         set(options, "mcplink_client_options_set_oauth", |options| {
             options.hooks.oauth = Some(taken(oauth, "oauth")?.made());
@@ -448,8 +468,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_oauth(
     }
 }
 
-/// Sends no tokens, as without mcplink_client_options_set_bearer, mcplink_client_options_set_bearer_hook and mcplink_client_options_set_oauth: what
-/// they were given is taken away.
+/// Sends no tokens. Clears what mcplink_client_options_set_bearer,
+/// mcplink_client_options_set_bearer_hook and mcplink_client_options_set_oauth set.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -458,7 +478,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_oauth(
 pub unsafe extern "C" fn mcplink_client_options_clear_authorization(
     options: *mut mcplink_client_options_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -472,16 +492,16 @@ pub unsafe extern "C" fn mcplink_client_options_clear_authorization(
     }
 }
 
-/// Goes through a proxy. Defaults to none, whatever the environment says.
+/// Connects through a proxy. Default: no proxy, regardless of the environment.
 ///
 /// options: the options.
 /// url: http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host and port;
 /// "environment" for the proxy that the environment names. NULL is refused: see
-/// mcplink_client_options_clear_proxy. With socks4 and socks5
-/// the server's name is looked up here, with the others by the proxy. In the environment HTTP_PROXY
-/// holds for http, HTTPS_PROXY for https, ALL_PROXY for either; NO_PROXY lists the hosts, domains
-/// and networks that are reached without. Names in lower case go first. What can't be read fails
-/// the opening of the client with MCPLINK_E_INVALID.
+/// mcplink_client_options_clear_proxy. With socks4 and socks5 the client resolves the server's
+/// name, with the others the proxy does. In the environment, HTTP_PROXY is for http, HTTPS_PROXY
+/// for https, ALL_PROXY for both. NO_PROXY lists hosts, domains and networks that are connected to
+/// directly. Lower-case names take precedence. An invalid proxy is reported when the client is
+/// opened, with MCPLINK_E_INVALID.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -489,7 +509,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_proxy(
     options: *mut mcplink_client_options_t,
     url: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    // SAFETY: the header requires options of this library and text that ends in NUL.
     unsafe {
         set(options, "mcplink_client_options_set_proxy", |options| {
             let url = filled(url, "url")?;
@@ -502,7 +522,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_proxy(
     }
 }
 
-/// Goes through no proxy, as without mcplink_client_options_set_proxy.
+/// Uses no proxy: clears mcplink_client_options_set_proxy.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -511,7 +531,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_proxy(
 pub unsafe extern "C" fn mcplink_client_options_clear_proxy(
     options: *mut mcplink_client_options_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_client_options_clear_proxy", |options| {
             options.endpoint.proxy_from_environment = false;
@@ -521,13 +541,16 @@ pub unsafe extern "C" fn mcplink_client_options_clear_proxy(
     }
 }
 
-/// Trusts the servers over HTTPS whose certificates these authorities issued, and no others: a company's own, for example. Mozilla's list without
-/// this. Authorization servers are often somebody else's: they are trusted by mcplink_oauth_set_root_certificates, not by this.
+/// Sets the certificate authorities that are trusted for servers over HTTPS, for example those of a
+/// company. No others are trusted. Default: Mozilla's list. For authorization servers, which are
+/// often run by others, see mcplink_oauth_set_root_certificates.
 ///
 /// options: the options.
-/// pem, len: PEM text with all of them, one or more; other things in it are skipped. MCPLINK_NUL measures it. It is copied, and has the place of
-/// what was set before. NULL and text without anything are refused: see mcplink_client_options_use_default_roots. That there is no certificate in it, or one that can't be read, is found out when the client is
-/// opened, with MCPLINK_E_INVALID; in a build without HTTPS (feature tls) that fails with MCPLINK_E_UNSUPPORTED.
+/// pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.
+/// MCPLINK_NUL measures it. It replaces an earlier one. NULL and blank text are refused: see
+/// mcplink_client_options_use_default_roots. Text without a valid certificate is reported when the
+/// client is opened, with MCPLINK_E_INVALID. In a build without HTTPS (feature tls) opening fails
+/// with MCPLINK_E_UNSUPPORTED.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -536,7 +559,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_root_certificates(
     pem: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and text with its length.
+    // SAFETY: the header requires options of this library and text with its length.
     unsafe {
         set(
             options,
@@ -549,7 +572,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_root_certificates(
     }
 }
 
-/// Trusts Mozilla's list of authorities, as without mcplink_client_options_set_root_certificates.
+/// Trusts Mozilla's list of certificate authorities: clears
+/// mcplink_client_options_set_root_certificates.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -558,7 +582,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_root_certificates(
 pub unsafe extern "C" fn mcplink_client_options_use_default_roots(
     options: *mut mcplink_client_options_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -571,11 +595,12 @@ pub unsafe extern "C" fn mcplink_client_options_use_default_roots(
     }
 }
 
-/// Follows redirects over HTTP to the same origin that keep the method (307, 308), at most five in
-/// a row. Defaults to yes. One to another origin is an error that names it, always.
+/// Sets whether HTTP redirects that keep the method (307, 308) are followed, at most five in a row,
+/// and only to the same origin. Default: true. A redirect to another origin is always an error,
+/// which names the origin.
 ///
 /// options: the options.
-/// follows: whether.
+/// follows: true to follow them.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -583,7 +608,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_follow_redirects(
     options: *mut mcplink_client_options_t,
     follows: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -596,12 +621,14 @@ pub unsafe extern "C" fn mcplink_client_options_set_follow_redirects(
     }
 }
 
-/// Connects over two descriptors: pipes, sockets, terminals. Messages are lines.
+/// Connects over two file descriptors: pipes, sockets, terminals. Messages are lines.
 ///
 /// options: the options.
-/// input, output: read from and written to; the same one for a socket. They have to stay open until the client is opened, which duplicates them;
-/// they stay the caller's, and a peer sees the end of the connection only when the caller has closed them too.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a number that is no descriptor. Blocks: no. Since 0.1.
+/// input, output: read from and written to; may be equal, for a socket. They must stay open until
+/// the client is opened, which duplicates them. They remain the caller's. The peer sees the end of
+/// the connection only when the caller has closed them too.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a number that is no descriptor. Blocks: no. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_fds(
@@ -609,7 +636,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_fds(
     input: isize,
     output: isize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_client_options_set_fds", |options| {
             let fd = |number: isize| {
@@ -627,10 +654,11 @@ pub unsafe extern "C" fn mcplink_client_options_set_fds(
     }
 }
 
-/// Connects over a way of the host's own: see mcplink_transport_new.
+/// Connects over a transport of the host: see mcplink_transport_new.
 ///
 /// options: the options.
-/// transport: serves one client; it stays the caller's, to be freed when the client is. NULL for none.
+/// transport: serves one client. It remains the caller's; free it when the client is freed. NULL
+/// for none.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -638,7 +666,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_transport(
     options: *mut mcplink_client_options_t,
     transport: *mut mcplink_transport_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options and a transport of ours.
+    // SAFETY: the header requires options and a transport of this library.
     unsafe {
         set(options, "mcplink_client_options_set_transport", |options| {
             let connector = if transport.is_null() {

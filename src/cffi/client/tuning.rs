@@ -1,4 +1,4 @@
-//! How long a client waits, how much it takes, and what it does when its server is lost.
+//! Options of a client: timeouts, limits, restarts, threads.
 
 use std::ffi::{c_char, c_void};
 
@@ -12,10 +12,10 @@ use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::client::Restart;
 use crate::protocol::KeepAlive;
 
-/// Says how long connecting may take in all. Defaults to 60 s.
+/// Sets how long connecting may take in total. Default: 60 s.
 ///
 /// options: the options.
-/// milliseconds: MCPLINK_FOREVER for no end.
+/// milliseconds: MCPLINK_FOREVER for no timeout.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -23,7 +23,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_connect_timeout_ms(
     options: *mut mcplink_client_options_t,
     milliseconds: u32,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -36,10 +36,11 @@ pub unsafe extern "C" fn mcplink_client_options_set_connect_timeout_ms(
     }
 }
 
-/// Says how long a server may take to answer the first question before it is taken for a legacy one. Defaults to 5 s.
+/// Sets how long a server may take to answer the first request before it is treated as a legacy
+/// server. Default: 5 s.
 ///
 /// options: the options.
-/// milliseconds: not over HTTP, where silence says nothing.
+/// milliseconds: not used over HTTP, where a missing answer does not indicate the era.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -47,7 +48,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_probe_timeout_ms(
     options: *mut mcplink_client_options_t,
     milliseconds: u32,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -60,10 +61,11 @@ pub unsafe extern "C" fn mcplink_client_options_set_probe_timeout_ms(
     }
 }
 
-/// Says how long a call waits by default for its result, or for progress, which starts the time anew. Defaults to 60 s.
+/// Sets the default timeout of calls: how long a call waits for its result. Progress restarts it.
+/// Default: 60 s.
 ///
 /// options: the options.
-/// milliseconds: MCPLINK_FOREVER for no end.
+/// milliseconds: MCPLINK_FOREVER for no timeout.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -71,7 +73,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_timeout_ms(
     options: *mut mcplink_client_options_t,
     milliseconds: u32,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -84,10 +86,10 @@ pub unsafe extern "C" fn mcplink_client_options_set_timeout_ms(
     }
 }
 
-/// Says how long a call waits by default in all, however much progress there is. Defaults to 10 minutes.
+/// Sets the default total timeout of calls, regardless of progress. Default: 10 minutes.
 ///
 /// options: the options.
-/// milliseconds: MCPLINK_FOREVER for no end.
+/// milliseconds: MCPLINK_FOREVER for no timeout.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -95,7 +97,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_timeout_ms(
     options: *mut mcplink_client_options_t,
     milliseconds: u32,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -108,10 +110,11 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_timeout_ms(
     }
 }
 
-/// Says how long a message may be that is accepted. Defaults to 16 MiB. The same as MCPLINK_LIMIT_MESSAGE_BYTES.
+/// Limits the length of a received message. Default: 16 MiB. Equivalent to
+/// MCPLINK_LIMIT_MESSAGE_BYTES.
 ///
 /// options: the options.
-/// bytes: how many.
+/// bytes: the limit.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -119,7 +122,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_message(
     options: *mut mcplink_client_options_t,
     bytes: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -132,12 +135,12 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_message(
     }
 }
 
-/// Sets an upper bound of the connection.
+/// Sets a limit of the connection.
 ///
 /// options: the options.
 /// number: one of enum mcplink_limit.
-/// limit_value: the bound.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when there is no such limit. Blocks: no. Since 0.1.
+/// limit_value: the limit.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for an unknown limit. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_limit(
@@ -145,7 +148,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_limit(
     number: i32,
     limit_value: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_client_options_set_limit", |options| {
             limit::set(&mut options.limits, number, limit_value)?;
@@ -154,7 +157,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_limit(
     }
 }
 
-/// Says how many started calls may go on at once, each of which has a thread. Defaults to 256; the next one fails with MCPLINK_E_BUSY.
+/// Limits how many started calls may run at once; each uses a thread. Default: 256. The next one
+/// fails with MCPLINK_E_BUSY.
 ///
 /// options: the options.
 /// count: at least 1.
@@ -165,7 +169,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_started(
     options: *mut mcplink_client_options_t,
     count: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -181,13 +185,16 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_started(
     }
 }
 
-/// Has the server started again when it was lost. Defaults to not at all. Needs a command or another way that can be made again.
+/// Restarts the server automatically when the connection is lost. Default: no restart. It needs a
+/// command, or another endpoint that can be connected again.
 ///
-/// Calls that are in flight then fail with MCPLINK_E_CLOSED; calls that were not sent yet wait for the new server, within their deadline.
+/// Calls in flight then fail with MCPLINK_E_CLOSED. Calls that were not sent yet wait for the new
+/// connection until their deadline.
 ///
 /// options: the options.
-/// max_attempts: how often to try in a row, for example 10; 0 for not at all.
-/// first_delay_ms, max_delay_ms: how long to wait before the first attempt, and at most; in between the time doubles. For example 250 and 30000.
+/// max_attempts: the number of attempts in a row, for example 10; 0 for no restart.
+/// first_delay_ms, max_delay_ms: the delay before the first attempt, and the longest delay. The
+/// delay doubles from attempt to attempt (back-off). For example 250 and 30000.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -197,7 +204,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_restart(
     first_delay_ms: u32,
     max_delay_ms: u32,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_client_options_set_restart", |options| {
             let restart = Restart::new()
@@ -210,11 +217,12 @@ pub unsafe extern "C" fn mcplink_client_options_set_restart(
     }
 }
 
-/// Has calls that a lost server may have begun sent again by themselves, when doing them twice does no harm: reading, listing, and tools that
-/// say so of themselves, as far as they were listed. Defaults to no. Only with mcplink_client_options_set_restart.
+/// Sets whether idempotent calls are retried after a restart, though the lost server may have
+/// executed them. These are reads, lists, and listed tools that declare themselves idempotent or
+/// read-only. Default: false. Only with mcplink_client_options_set_restart.
 ///
 /// options: the options.
-/// resends: whether.
+/// resends: true to retry them.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -222,7 +230,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_resend_harmless(
     options: *mut mcplink_client_options_t,
     resends: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -235,12 +243,14 @@ pub unsafe extern "C" fn mcplink_client_options_set_resend_harmless(
     }
 }
 
-/// Has a server pinged that has said nothing for a while, and given up when it does not answer. Defaults to no pings.
+/// Pings the server after a silence, and ends the connection when it does not answer. Default: no
+/// pings.
 ///
 /// options: the options.
-/// interval_ms: after so much silence.
-/// timeout_ms: how long it may take to answer, for example 30000.
-/// max_failures: after how many unanswered pings in a row the connection ends, for example 3.
+/// interval_ms: the length of the silence.
+/// timeout_ms: how long an answer may take, for example 30000.
+/// max_failures: the number of unanswered pings in a row after which the connection ends, for
+/// example 3.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when a time is 0. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -250,7 +260,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_keep_alive(
     timeout_ms: u32,
     max_failures: u32,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -269,10 +279,11 @@ pub unsafe extern "C" fn mcplink_client_options_set_keep_alive(
     }
 }
 
-/// Says how long lists may be that are read. Defaults to 10 000 pages and 100 000 items. Longer ones fail with MCPLINK_E_LIMIT.
+/// Limits the length of lists. Default: 10 000 pages and 100 000 items. A longer list fails with
+/// MCPLINK_E_LIMIT.
 ///
 /// options: the options.
-/// pages, items: how many at most.
+/// pages, items: the limits.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -281,7 +292,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_list(
     pages: usize,
     items: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_client_options_set_max_list", |options| {
             options.build(|builder| builder.max_list_pages(pages).max_list_items(items));
@@ -290,13 +301,14 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_list(
     }
 }
 
-/// Says whether answers of the server that differ from the letter of the specification are refused. Defaults to no: what can mean one thing
-/// only is understood, and what does not fit into a list is left out of it (mcplink_result_misfits).
+/// Sets whether answers of the server that deviate from the specification are refused. By default
+/// unambiguous deviations are accepted, and invalid entries are left out of lists
+/// (mcplink_result_misfits).
 ///
-/// docs/compatibility.md lists what is understood.
+/// docs/compatibility.md lists the accepted deviations.
 ///
 /// options: the options.
-/// strict: whether such calls fail, with MCPLINK_E_PROTOCOL.
+/// strict: true to make such calls fail with MCPLINK_E_PROTOCOL.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -304,7 +316,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_strict(
     options: *mut mcplink_client_options_t,
     strict: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_client_options_set_strict", |options| {
             options.build(|builder| builder.strict(strict));
@@ -313,11 +325,12 @@ pub unsafe extern "C" fn mcplink_client_options_set_strict(
     }
 }
 
-/// Says whether calls are sent that need a capability which the server did not declare. Defaults to no: they fail at once, with
-/// MCPLINK_E_UNSUPPORTED. Some servers declare nothing, and have tools all the same.
+/// Sets whether calls are sent although the server did not declare the capability they need.
+/// Default: false: they fail at once, with MCPLINK_E_UNSUPPORTED. Some servers have tools without
+/// declaring them.
 ///
 /// options: the options.
-/// assume: whether they are sent.
+/// assume: true to send them.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -325,7 +338,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_assume_capabilities(
     options: *mut mcplink_client_options_t,
     assume: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -338,7 +351,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_assume_capabilities(
     }
 }
 
-/// Says from when on a function of the host that answers the server runs long, which is told to the log. Defaults to 30 s.
+/// Sets the time after which a running handler of the host is logged as slow. Default: 30 s.
 ///
 /// options: the options.
 /// milliseconds: MCPLINK_FOREVER for never.
@@ -349,7 +362,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_slow_handler_ms(
     options: *mut mcplink_client_options_t,
     milliseconds: u32,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -362,8 +375,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_slow_handler_ms(
     }
 }
 
-/// Switches off that structured results of tools are checked against the schemas that were listed. Only a library with the feature
-/// "validation" checks them.
+/// Disables the validation of structured tool results against the listed output schemas. Only a
+/// library with the feature "validation" validates them.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -372,7 +385,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_slow_handler_ms(
 pub unsafe extern "C" fn mcplink_client_options_clear_validation(
     options: *mut mcplink_client_options_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -385,11 +398,12 @@ pub unsafe extern "C" fn mcplink_client_options_clear_validation(
     }
 }
 
-/// Says how much stack threads of the client have that may run code of the host. Defaults to 8 MiB. It is reserved, not used, until something is
-/// put there.
+/// Sets the stack size of the client's threads that may run code of the host. Default: 8 MiB. The
+/// stack is reserved, but uses no memory before it is written to.
 ///
 /// options: the options.
-/// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds it up to whole pages. What it has no room for is found out when a thread starts.
+/// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds it up to whole pages. If the
+/// system lacks the memory, starting a thread fails.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -397,7 +411,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_thread_stack_size(
     options: *mut mcplink_client_options_t,
     bytes: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -410,8 +424,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_thread_stack_size(
     }
 }
 
-/// Says what the names of the threads of the client begin with. Defaults to "mcplink". A dash and the role of the thread follow, such as
-/// "mcplink-crew"; Linux shows 15 bytes in all.
+/// Sets the prefix of the names of the client's threads. Default: "mcplink". A dash and the role of
+/// the thread follow, such as "mcplink-crew"; Linux shows 15 bytes in total.
 ///
 /// options: the options.
 /// prefix: 1 to 15 bytes, without control characters.
@@ -422,7 +436,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_thread_prefix(
     options: *mut mcplink_client_options_t,
     prefix: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    // SAFETY: the header requires options of this library and text that ends in NUL.
     unsafe {
         set(
             options,
@@ -435,21 +449,23 @@ pub unsafe extern "C" fn mcplink_client_options_set_thread_prefix(
     }
 }
 
-/// Sets what runs first and last on each thread that the library starts for the client, on that thread: as a virtual machine needs it that
-/// has to know the threads which enter it, or a profiler.
+/// Sets hooks that run first and last on each thread that the library starts for the client. For
+/// example for a profiler, or a virtual machine that must attach the threads that enter it.
 ///
-/// Where start was called, stop is called before the thread ends. When mcplink_client_free has returned, all threads have ended but for those
-/// whose callback does not return; called in a callback of the client, it ends them behind that. A thread that connects or logs in may be
-/// on its way out for a moment longer, where that can't be interrupted.
+/// If start was called, stop is called before the thread ends. When mcplink_client_free has
+/// returned, all threads have ended, except those whose callback does not return. Called in a
+/// callback of the client, it ends them after that callback. A thread that connects or logs in may
+/// end slightly later, where it can't be interrupted.
 ///
-/// Threads with these callbacks have the stack of those that run code of the host. Threads of the host itself, such as those that dispatch a
-/// pump, are not told of.
+/// Threads with these hooks have the stack size of threads that run code of the host. The hooks do
+/// not run on threads of the host itself, such as those that dispatch a pump.
 ///
 /// options: the options.
 /// start: called before any other callback on the thread; NULL for none.
-/// stop: called behind all others; NULL for none.
-/// user, destroy: passed to both; ended when others are set, or when the options, all clients made with them and what was kept of those have
-/// been freed, and their threads have ended.
+/// stop: called after all other callbacks on the thread; NULL for none.
+/// user, destroy: passed to both. destroy runs when other hooks are set. Otherwise it runs when the
+/// options, all clients made with them and their kept responders are freed, and their threads have
+/// ended.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -461,7 +477,7 @@ pub unsafe extern "C" fn mcplink_client_options_on_thread(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_client_options_on_thread", |options| {
             options.threads.set_hook(start, stop, user);

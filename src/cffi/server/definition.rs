@@ -1,4 +1,4 @@
-//! What the definitions of tools, resources and prompts have in common.
+//! Helpers for the definitions of tools, resources and prompts.
 
 use std::ffi::c_char;
 
@@ -9,7 +9,7 @@ use crate::cffi::entry::Outcome;
 use crate::cffi::json::optional_json;
 use crate::error::{Error, ErrorKind, Result};
 
-/// JSON that the host passes as text, read as what the protocol has there; NULL for none.
+/// Reads optional JSON text as a type of the protocol; `None` for NULL.
 ///
 /// # Safety
 ///
@@ -19,7 +19,7 @@ pub(super) unsafe fn typed<T: DeserializeOwned>(
     len: usize,
     what: &str,
 ) -> Outcome<Option<T>> {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     let Some(json) = (unsafe { optional_json(ptr, len, what) })? else {
         return Ok(None);
     };
@@ -30,7 +30,7 @@ pub(super) unsafe fn typed<T: DeserializeOwned>(
     Ok(Some(read))
 }
 
-/// Whether flags say that an argument has to be there.
+/// Returns whether the flags mark an argument as required.
 pub(super) fn required(flags: u32) -> Result<bool> {
     use mcplink_param_flag as Flag;
     match flags {

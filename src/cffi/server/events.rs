@@ -1,4 +1,4 @@
-//! Who comes and goes, and what goes wrong with them.
+//! Server events: sessions that begin and end, and incidents with clients.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -17,24 +17,32 @@ use crate::server::{
     ServerBuilder, ServerEvent, ServerEventKind, Session, SessionEvent, SessionTransport,
 };
 
-/// What an event of a server tells. Ignore those that you don't know: there will be more.
+/// The kind of a server event. Ignore unknown kinds: later versions may add more.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_server_event {
-    /// A client has said who it is: {"session":1,"transport":"stream","peer":"...","revision":"2025-11-25","client":{"name":"...","version":"..."},
-    /// "principal":"..."}. The transport is "stream" or "http"; client and principal only where they are known. See mcplink_session_number.
+    /// A session began: a client has identified itself.
+    /// {"session":1,"transport":"stream","peer":"...","revision":"2025-11-25",
+    /// "client":{"name":"...","version":"..."},"principal":"..."}. The transport is "stream" or
+    /// "http"; client and principal are omitted if they are unknown. See mcplink_session_number.
     MCPLINK_SERVER_SESSION_BEGAN = 1,
-    /// Nothing is served in it any more: the same, with "status":-3,"message":"..." unless it was closed here.
+    /// A session has ended. The params are those of MCPLINK_SERVER_SESSION_BEGAN, with
+    /// "status":-3,"message":"..." unless it was closed here.
     MCPLINK_SERVER_SESSION_ENDED = 2,
-    /// A message was none, and was refused: {"session":1,"peer":"...","message":"..."}. Without a session for an HTTP request that came to none.
+    /// A malformed message was refused: {"session":1,"peer":"...","message":"..."}. The session is
+    /// omitted for a malformed HTTP request.
     MCPLINK_SERVER_MALFORMED = 3,
-    /// A message was longer than MCPLINK_LIMIT_MESSAGE_BYTES, and was refused. As above; not over HTTP.
+    /// A message longer than MCPLINK_LIMIT_MESSAGE_BYTES was refused. Params as above. Not used
+    /// over HTTP.
     MCPLINK_SERVER_TOO_LONG = 4,
-    /// A request was refused since too many are in hand, or a session since too many are open. As above, with "method":"tools/call" for a request.
+    /// A request was refused because too many are in flight, or a session because too many are
+    /// open. Params as above, with "method":"tools/call" for a request.
     MCPLINK_SERVER_BUSY = 5,
-    /// A handler gave no answer, or one that it must not give: the client got an internal error. As above, with "method" where it is known.
+    /// A handler gave no answer or an invalid one, and the client got an internal error. Params as
+    /// above, with "method" if it is known.
     MCPLINK_SERVER_HANDLER_FAILED = 6,
-    /// A request over HTTP was not let in, since its host, its origin or its credentials were refused. As above.
+    /// A request over HTTP was denied because of its host, its origin or its credentials. Params as
+    /// above.
     MCPLINK_SERVER_DENIED = 7,
 }
 
@@ -42,7 +50,7 @@ use mcplink_server_event as Number;
 
 type EventFn = unsafe extern "C-unwind" fn(*mut c_void, i32, *const mcplink_json_t);
 
-/// The callbacks of one kind of server. Copies share them.
+/// The event callbacks of a server. Copies share them.
 #[derive(Clone, Default)]
 pub(super) struct EventHooks {
     session: Option<Arc<Hook<EventFn>>>,
@@ -50,7 +58,7 @@ pub(super) struct EventHooks {
 }
 
 impl EventHooks {
-    /// Has the server of the handle with this number tell.
+    /// Registers the callbacks with the server of the handle with this number.
     pub(super) fn attach(
         &self,
         mut builder: ServerBuilder,
@@ -85,17 +93,17 @@ fn post(
 ) {
     let hook = Arc::clone(hook);
     stage.post(kind, move || {
-        // It is text of ours.
+        // The text is written by this library, so it can be parsed.
         let params = Document::parse(&params.to_string()).ok();
         let node = shown(params.as_deref());
-        // SAFETY: the header says what it is given.
+        // SAFETY: the header requires valid arguments.
         call_back(owner, || unsafe {
             (hook.callback)(hook.user.ptr(), number as i32, node);
         });
     });
 }
 
-/// The number of a connection as C sees it, where 0 is none.
+/// Returns the number of a connection as C sees it, where 0 means none.
 pub(super) fn session_number(connection: u64) -> u64 {
     connection + 1
 }
@@ -157,13 +165,18 @@ fn trouble(event: &ServerEvent) -> (Number, Value) {
     (number, params)
 }
 
-/// Sets what is told who comes and who goes: each client that has said who it is, by "initialize" or by its first request since 2026-07-28, and
-/// the end of its connection, or of its session over HTTP. Clients over HTTP that keep no session, as all since 2026-07-28, are not told.
+/// Sets the function that is called when sessions begin and end. A session begins when a client
+/// identifies itself: by "initialize", or by its first request since revision 2026-07-28. It ends
+/// with its connection, or with its session over HTTP. Clients over HTTP without a session, as all
+/// since 2026-07-28, cause no events.
 ///
-/// options: the settings.
-/// callback: gets MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for none. Runs one at a time and in order, on a thread of the
-/// server's or where its pump is dispatched, maybe beside the first requests. None is dropped, and mcplink_server_free tells the last of them.
-/// user, destroy: passed to callback; ended when another function is set, or when the settings and all servers made with them have ended.
+/// options: the options.
+/// callback: receives MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for none.
+/// It runs one at a time and in order, on a thread of the server or where its pump is dispatched.
+/// The first requests may run in parallel. These events are never dropped; mcplink_server_free
+/// delivers the last ones.
+/// user, destroy: passed to callback; destroy runs when another function is set, or when the
+/// options and all servers made with them are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -174,7 +187,7 @@ pub unsafe extern "C" fn mcplink_server_options_on_session(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_server_options_on_session", |options| {
             options.events.session = Hook::new(callback, user);
@@ -183,14 +196,17 @@ pub unsafe extern "C" fn mcplink_server_options_on_session(
     }
 }
 
-/// Sets what is told of trouble with clients, for hosts that count it, raise an alarm or shut somebody out: what is refused because it is
-/// malformed, too long, too much or not allowed, and handlers that fail. These are few kinds, to be told apart without reading text; the log has a
-/// line for most of them too, and for much else.
+/// Sets the function that is called for incidents with clients, for hosts that count them, raise an
+/// alarm or block a client. Incidents are messages that are malformed, too long, too many or
+/// denied, and handlers that fail. Their kinds can be told apart without reading text. The log has
+/// a record for most of them, and for much else.
 ///
-/// options: the settings.
-/// callback: gets the other events of enum mcplink_server_event. NULL for none. Runs one at a time and in order, on a thread of the server's or where
-/// its pump is dispatched. 1024 wait at most; more are dropped.
-/// user, destroy: passed to callback; ended when another function is set, or when the settings and all servers made with them have ended.
+/// options: the options.
+/// callback: receives the other events of enum mcplink_server_event. NULL for none. It runs one at
+/// a time and in order, on a thread of the server or where its pump is dispatched. At most 1024
+/// wait; further ones are dropped.
+/// user, destroy: passed to callback; destroy runs when another function is set, or when the
+/// options and all servers made with them are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -201,7 +217,7 @@ pub unsafe extern "C" fn mcplink_server_options_on_event(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_server_options_on_event", |options| {
             options.events.event = Hook::new(callback, user);

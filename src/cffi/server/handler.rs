@@ -1,7 +1,7 @@
-//! Functions of the host that answer requests, and what belongs to them.
+//! Handlers of the host and their user data.
 //!
-//! **Invariant:** when the server has ended, no handler is run any more, and what belonged to it has been destroyed, even where a kept request
-//! keeps the rest of the server alive.
+//! **Invariant:** when the server has ended, no handler runs any more, and all user data is
+//! destroyed. This also holds if a kept responder keeps the rest of the server alive.
 
 use std::ffi::c_void;
 use std::sync::{Arc, Weak};
@@ -20,7 +20,7 @@ use crate::protocol::Responder;
 use crate::server::origin_of;
 use crate::sync::Mutex;
 
-/// A handler as C passes it, which is there.
+/// A handler that C passes, not NULL.
 pub(super) type HandlerFn = unsafe extern "C-unwind" fn(
     user: *mut c_void,
     request: *const mcplink_request_t,
@@ -30,14 +30,18 @@ pub(super) type HandlerFn = unsafe extern "C-unwind" fn(
 /// A handler of the host.
 pub(super) struct Handler {
     callback: HandlerFn,
-    /// Gone when the server has ended.
+    /// `None` after the server has ended.
     user: Mutex<Option<Arc<UserData>>>,
     /// The number of the server.
     owner: u64,
     stage: Arc<Stage>,
 }
 
-/// All handlers of a server that some part of it still has.
+/// All live handlers of a server.
+///
+/// Invariant: `ended` is set under the lock, before [`end`](Self::end) takes the list. So a handler
+/// that is added at the same time is either in the list or sees `ended`; otherwise its user data
+/// would never be released.
 #[derive(Default)]
 pub(super) struct Handlers(Mutex<Known>);
 
@@ -48,7 +52,7 @@ struct Known {
 }
 
 impl Handlers {
-    /// Takes a handler on.
+    /// Adds a handler.
     pub(super) fn adopt(
         &self,
         owner: u64,
@@ -70,7 +74,7 @@ impl Handlers {
         handler
     }
 
-    /// The server has ended: nothing is run any more.
+    /// Releases the user data of all handlers, after which none runs.
     pub(super) fn end(&self) {
         let mut known = self.0.lock();
         known.ended = true;
@@ -84,14 +88,14 @@ impl Handlers {
 }
 
 impl Handler {
-    /// Has the handler answer a call, here or where the host dispatches.
+    /// Runs the handler for a call: on this thread, or where the host dispatches.
     pub(super) fn take(self: &Arc<Self>, call: Call) {
         if let Some(request) = mcplink_request_t::of(&call) {
             self.answer(request, call);
         }
     }
 
-    /// The same for a method of the host's own.
+    /// Runs the handler for a request of a custom method.
     pub(super) fn take_own(self: &Arc<Self>, request: &Request, responder: Responder) {
         let (connection, principal) = origin_of(&responder);
         let request = mcplink_request_t::new(request.method(), request.params());
@@ -112,18 +116,19 @@ impl Handler {
 
     fn run(&self, responder: Arc<mcplink_responder_t>) {
         let user = self.user.lock().clone();
-        // Whoever does not wait any more needs no handler.
+        // A cancelled request needs no handler.
         if let Some(user) = user.filter(|_| !responder.is_cancelled()) {
             let callback = self.callback;
             responder.run(|request, responder| {
-                // SAFETY: the header says what a handler is given: what it was registered with, and a request and its responder that live.
+                // SAFETY: the header says what a handler is given: what it was registered with, and
+                // a request and its responder that live.
                 unsafe { callback(user.ptr(), request, responder) }
             });
         }
     }
 }
 
-/// A handler that C passes.
+/// Returns a handler that C passes; an error for NULL.
 pub(super) fn given(callback: mcplink_handler_fn) -> Outcome<HandlerFn> {
     callback.ok_or_else(|| missing("callback").into())
 }

@@ -1,4 +1,4 @@
-//! A server: how one is made, stopped and freed.
+//! The server handle: making, stopping and freeing a server.
 
 use std::ffi::c_char;
 use std::sync::Arc;
@@ -18,9 +18,11 @@ use crate::cffi::text::name;
 use crate::server::Server;
 use crate::transport::Threads;
 
-/// A server: tools, resources and prompts, served to any number of clients at once. What it has can change meanwhile, and clients are told.
+/// A server: tools, resources and prompts, served to any number of clients at once. Thread-safe.
+/// They can be changed while it serves; clients are notified.
 ///
-/// Without a pump its handlers run on threads of the library, several at once; with one, where the host dispatches it, one at a time.
+/// Without a pump the handlers run on threads of the library, several at once. With a pump they run
+/// where the host dispatches it, one at a time.
 pub struct mcplink_server_t {
     pub(super) gate: Gate,
     pub(super) server: Server,
@@ -28,9 +30,9 @@ pub struct mcplink_server_t {
     pub(super) handlers: Arc<Handlers>,
     pub(super) serving: Arc<Serving>,
     pub(super) claims_stdio: bool,
-    /// What takes what there is to say, instead of the hook of the process.
+    /// The log hook of the server; `None` for the process-wide one.
     pub(super) log: Option<Arc<Hook>>,
-    /// A restriction of its own that was refused: nobody is served then.
+    /// A refused restriction of the server itself: it serves no client then.
     pub(super) refusal: Refusal,
 }
 
@@ -43,7 +45,7 @@ impl Handled for mcplink_server_t {
         self.serving.threads().clone()
     }
 
-    /// No callback comes behind the end of what is served; those that wait in a pump are brought to their end.
+    /// No callback runs after this. Callbacks that wait in a pump are run here.
     fn close(&self) {
         self.serving.end();
         self.stage.finish();
@@ -88,12 +90,12 @@ impl mcplink_server_t {
     }
 }
 
-/// Makes a server with the usual settings.
+/// Makes a server with default options.
 ///
 /// name: its name, for programs.
 /// version: its version.
-/// Returns: the server, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Blocks:
-/// no. Since 0.1.
+/// Returns: the server. The caller owns it and frees it with mcplink_server_free. NULL for a bad
+/// argument; functions that take a server refuse NULL. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_new(
@@ -101,12 +103,14 @@ pub unsafe extern "C" fn mcplink_server_new(
     version: *const c_char,
 ) -> *mut mcplink_server_t {
     constructed("mcplink_server_new", "server", || {
-        // SAFETY: the header says that they are texts that end in NUL.
+        // SAFETY: the header requires texts that end in NUL.
         let options = unsafe { described(name, version) };
         options.and_then(|options| mcplink_server_t::new(&options))
     })
 }
 
+/// Makes the options of a server with a name and a version.
+///
 /// # Safety
 ///
 /// Both are NULL or end in NUL.
@@ -114,17 +118,19 @@ unsafe fn described(
     server: *const c_char,
     version: *const c_char,
 ) -> Outcome<mcplink_server_options_t> {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     let (server, version) = unsafe { (name(server, "name")?, name(version, "version")?) };
     Ok(mcplink_server_options_t::new(server, version))
 }
 
-/// Makes a server with settings.
+/// Makes a server with options.
 ///
-/// options: the settings, which are copied.
-/// out: receives the server, NULL after a failure. The caller's to free.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for settings that contradict each other. Threads: any. Blocks: no. Since 0.1.
+/// options: the options, which are copied.
+/// out: receives the server, NULL on failure. The caller owns it and frees it with
+/// mcplink_server_free.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for options that contradict each other. Threads: any.
+/// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_new_with(
@@ -132,7 +138,7 @@ pub unsafe extern "C" fn mcplink_server_new_with(
     out: *mut *mut mcplink_server_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and places that can be written to.
+    // SAFETY: the header requires options of this library and places that can be written to.
     unsafe {
         giving(out, err, || {
             mcplink_server_t::new(taken(options, "options")?)
@@ -140,35 +146,38 @@ pub unsafe extern "C" fn mcplink_server_new_with(
     }
 }
 
-/// Frees a server: ends all that it serves, as mcplink_server_stop does, and waits for that. After it no callback of the server runs. Called
-/// in one of its own callbacks, or in one of a transport that ends with a session of it, it returns at once, and the rest happens when the
-/// callback has returned.
+/// Stops a server, as mcplink_server_stop does, waits until it has ended, and frees it. After this
+/// no callback of the server runs. In one of its own callbacks, or in the close function of a
+/// session's transport, it returns at once. The rest happens when the callback returns.
 ///
-/// In a fork of the process that made it this does nothing: its memory and its descriptors, which are close-on-exec, stay until the process ends
-/// or becomes another program. See MCPLINK_E_FORKED.
+/// In a forked process this does nothing: memory and descriptors, which are close-on-exec, remain
+/// until the process exits or executes another program. See MCPLINK_E_FORKED.
 ///
-/// server: NULL is fine. Threads: any; nobody may begin to use the server meanwhile, and those who use it are woken with MCPLINK_E_CLOSED.
-/// Blocks: until handlers have returned, a few seconds at most. Since 0.1.
+/// server: the server; may be NULL. Other threads may be inside functions of it: they return
+/// MCPLINK_E_CLOSED. No thread may use it afterwards. Threads: any. Blocks: until handlers have
+/// returned, a few seconds at most. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_free(server: *mut mcplink_server_t) {
-    // SAFETY: the header says that it is a server of ours, freed once.
+    // SAFETY: the header requires a server of this library, freed once.
     unsafe { free_handle(server) }
 }
 
-/// Ends all that the server serves: blocking calls such as mcplink_server_serve_stdio return MCPLINK_OK, sessions and listeners close, and
-/// nothing is served any more. What the server has stays, until it is freed.
+/// Stops a server: blocking calls such as mcplink_server_serve_stdio return MCPLINK_OK, sessions
+/// and listeners close, and the server serves nothing any more. Its tools and other contents remain
+/// until it is freed.
 ///
-/// server: NULL is fine.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for NULL; MCPLINK_E_FORKED in a fork, where it does nothing. Threads: any, and signal handlers too.
-/// Blocks: no: a thread of the library does it. Since 0.1.
+/// server: the server; may be NULL.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for NULL; MCPLINK_E_FORKED in a forked process, where it
+/// does nothing. Threads: any, also in signal handlers. Blocks: no: a thread of the library does
+/// the work. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_stop(server: *mut mcplink_server_t) -> mcplink_status_t {
-    // In a signal handler nothing may be allocated or locked, so this looks at the server without entering it.
-    // SAFETY: the header says that it is NULL or a server of ours, which lives.
+    // A signal handler must not allocate or lock, so this reads the server without entering it.
+    // SAFETY: the header requires NULL or a server of this library, which is live.
     match unsafe { server.as_ref() } {
-        // Its descriptors may be other files' by now.
+        // In a fork the descriptor numbers may mean other files by now.
         Some(server) if server.gate.is_foreign() => mcplink_status::MCPLINK_E_FORKED.code(),
         Some(server) => {
             server.serving.ask_to_stop();

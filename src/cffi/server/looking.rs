@@ -1,4 +1,4 @@
-//! What goes on in a server: for people, and for what watches it.
+//! Statistics and activity of a server, and its log messages to clients.
 
 use std::ffi::c_char;
 use std::fmt::Write as _;
@@ -82,11 +82,13 @@ impl Dumped for Serving {
     }
 }
 
-/// Counts what the server serves: an array of objects, with "kind" ("session", "listener", "http") and what there is to count of it.
+/// Returns statistics of a server: an array with one object for each session, listener and
+/// endpoint. Its "kind" is "session", "listener" or "http"; the other members are counters.
 ///
 /// server: the server.
-/// stats: receives a document, NULL after a failure. The caller's to free, with mcplink_json_free.
-/// err: receives what went wrong; NULL is fine.
+/// stats: receives a document, NULL on failure. The caller owns it and frees it with
+/// mcplink_json_free.
+/// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -95,7 +97,7 @@ pub unsafe extern "C" fn mcplink_server_stats(
     stats: *mut *mut mcplink_json_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a server of ours and places that can be written to.
+    // SAFETY: the header requires a server of this library and places that can be written to.
     unsafe {
         giving(stats, err, || {
             let server = enter(server, "server")?;
@@ -105,12 +107,12 @@ pub unsafe extern "C" fn mcplink_server_stats(
     }
 }
 
-/// Says who waits for whom in what the server serves, for people who look for what hangs.
+/// Returns a text about the current activity of a server, to find the cause of a hang.
 ///
 /// server: the server.
-/// activity: receives a document that is one string, read with mcplink_json_str; NULL after a failure. The caller's to free, with
-/// mcplink_json_free.
-/// err: receives what went wrong; NULL is fine.
+/// activity: receives a document that is one string, to be read with mcplink_json_str; NULL on
+/// failure. The caller owns it and frees it with mcplink_json_free.
+/// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -119,7 +121,7 @@ pub unsafe extern "C" fn mcplink_server_activity(
     activity: *mut *mut mcplink_json_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a server of ours and places that can be written to.
+    // SAFETY: the header requires a server of this library and places that can be written to.
     unsafe {
         giving(activity, err, || {
             let server = enter(server, "server")?;
@@ -129,14 +131,17 @@ pub unsafe extern "C" fn mcplink_server_activity(
     }
 }
 
-/// Sends a log message that belongs to no call to the clients that want it, if the server was made with logging. Only clients of revisions
-/// before 2026-07-28 can get one: later ones get what mcplink_responder_log sends.
+/// Sends a log message that belongs to no call to the clients that want it, if logging is enabled
+/// on the server. Only clients of revisions before 2026-07-28 can receive it. Others receive the
+/// messages of mcplink_responder_log.
 ///
 /// server: the server.
 /// level: one of enum mcplink_log_level.
-/// logger: names the part of the server that it comes from; NULL for none.
-/// json, len: what there is to say, as JSON; MCPLINK_NUL measures it. Nothing that clients must not know.
-/// Returns: MCPLINK_OK, also when nobody wants it; MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+/// logger: names the part of the server that logs; NULL for none.
+/// json, len: the message, as JSON; MCPLINK_NUL measures it. It must not contain secrets that
+/// clients must not know.
+/// Returns: MCPLINK_OK, also when no client wants it; MCPLINK_E_INVALID. Threads: any. Blocks: no.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_log(
@@ -147,7 +152,8 @@ pub unsafe extern "C" fn mcplink_server_log(
     len: usize,
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the header says that they are a server of ours, text that ends in NUL, and text with its length.
+        // SAFETY: the header requires a server of this library, text that ends in NUL, and text
+        // with its length.
         let (server, logger, json) = unsafe {
             let server = enter(server, "server")?;
             let json = json_payload(json, len, "json")?;

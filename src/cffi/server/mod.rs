@@ -1,4 +1,4 @@
-//! Servers.
+//! Servers for C.
 
 mod definition;
 mod events;

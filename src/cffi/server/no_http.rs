@@ -1,4 +1,5 @@
-//! Servers over HTTP in a build without them: the functions of [`http`](super) are there, and say so.
+//! HTTP servers in a build without them: stubs of the functions of the `http` module, which report
+//! that the build lacks the feature.
 
 use std::ffi::{c_char, c_void};
 
@@ -10,25 +11,25 @@ use crate::cffi::text::mcplink_str_t;
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind};
 
-/// Settings that nothing takes.
+/// HTTP options; unused in this build.
 pub struct mcplink_http_options_t(());
 
-/// A request that never comes.
+/// An HTTP request; never made in this build.
 pub struct mcplink_http_request_t(());
 
-/// A listener that can't be made.
+/// A listener; never made in this build.
 pub struct mcplink_listener_t(());
 
-/// An endpoint that can't be made.
+/// An endpoint; never made in this build.
 pub struct mcplink_http_t(());
 
-/// An exchange that can't be made.
+/// An exchange; never made in this build.
 pub struct mcplink_exchange_t(());
 
-/// A head that never comes.
+/// A response head; never made in this build.
 pub struct mcplink_http_head_t(());
 
-/// A description that nothing takes.
+/// A resource server; never made in this build.
 pub struct mcplink_resource_server_t(());
 
 type Callback = Option<unsafe extern "C-unwind" fn()>;
@@ -42,19 +43,19 @@ fn refuse<T>() -> Outcome<T> {
     Err(unsupported())
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_http_options_new() -> *mut mcplink_http_options_t {
     std::ptr::null_mut()
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_free(_options: *mut mcplink_http_options_t) {}
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_path(
@@ -64,7 +65,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_path(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_add_host(
@@ -74,7 +75,7 @@ pub unsafe extern "C" fn mcplink_http_options_add_host(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_add_origin(
@@ -84,7 +85,7 @@ pub unsafe extern "C" fn mcplink_http_options_add_origin(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_add_trusted_proxy(
@@ -94,7 +95,7 @@ pub unsafe extern "C" fn mcplink_http_options_add_trusted_proxy(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_sessions(
@@ -104,7 +105,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_sessions(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_session_idle_ms(
@@ -114,7 +115,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_session_idle_ms(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_old_paths(
@@ -125,7 +126,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_old_paths(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_kept_events(
@@ -136,7 +137,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_kept_events(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_keep_alive_ms(
@@ -146,7 +147,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_keep_alive_ms(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_limit(
@@ -157,7 +158,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_limit(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_on_authenticate(
@@ -166,12 +167,12 @@ pub unsafe extern "C" fn mcplink_http_options_on_authenticate(
     user: *mut c_void,
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
-    // Ends what belongs to the callbacks.
+    // Releases the user data.
     drop(UserData::new(user, destroy));
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_method(
@@ -180,7 +181,7 @@ pub unsafe extern "C" fn mcplink_http_request_method(
     mcplink_str_t::EMPTY
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_target(
@@ -189,7 +190,7 @@ pub unsafe extern "C" fn mcplink_http_request_target(
     mcplink_str_t::EMPTY
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_header(
@@ -199,7 +200,7 @@ pub unsafe extern "C" fn mcplink_http_request_header(
     mcplink_str_t::EMPTY
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_remote(
@@ -208,7 +209,7 @@ pub unsafe extern "C" fn mcplink_http_request_remote(
     mcplink_str_t::EMPTY
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_admit(
@@ -218,7 +219,7 @@ pub unsafe extern "C" fn mcplink_http_request_admit(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_challenge(
@@ -228,7 +229,7 @@ pub unsafe extern "C" fn mcplink_http_request_challenge(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_listen_http(
@@ -238,18 +239,18 @@ pub unsafe extern "C" fn mcplink_server_listen_http(
     listener: *mut *mut mcplink_listener_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that both are NULL or can be written to.
+    // SAFETY: the header requires that both are NULL or can be written to.
     unsafe { giving(listener, err, refuse) }
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_port(_listener: *const mcplink_listener_t) -> u16 {
     0
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_url(
@@ -258,14 +259,14 @@ pub unsafe extern "C" fn mcplink_listener_url(
     mcplink_str_t::EMPTY
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_sessions(_listener: *const mcplink_listener_t) -> usize {
     0
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_close(
@@ -274,26 +275,26 @@ pub unsafe extern "C" fn mcplink_listener_close(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_free(_listener: *mut mcplink_listener_t) {}
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_status(_head: *const mcplink_http_head_t) -> i32 {
     0
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_count(_head: *const mcplink_http_head_t) -> usize {
     0
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_name(
@@ -303,7 +304,7 @@ pub unsafe extern "C" fn mcplink_http_head_name(
     mcplink_str_t::EMPTY
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_value(
@@ -313,14 +314,14 @@ pub unsafe extern "C" fn mcplink_http_head_value(
     mcplink_str_t::EMPTY
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_quiet_ms(_head: *const mcplink_http_head_t) -> u32 {
     0
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_quiet_text(
@@ -329,7 +330,7 @@ pub unsafe extern "C" fn mcplink_http_head_quiet_text(
     mcplink_str_t::EMPTY
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_new(
@@ -341,12 +342,12 @@ pub unsafe extern "C" fn mcplink_exchange_new(
     user: *mut c_void,
     destroy: mcplink_destroy_fn,
 ) -> *mut mcplink_exchange_t {
-    // Ends what belongs to the callbacks.
+    // Releases the user data.
     drop(UserData::new(user, destroy));
     std::ptr::null_mut()
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_add_header(
@@ -358,7 +359,7 @@ pub unsafe extern "C" fn mcplink_exchange_add_header(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_set_body(
@@ -369,7 +370,7 @@ pub unsafe extern "C" fn mcplink_exchange_set_body(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_set_addresses(
@@ -380,7 +381,7 @@ pub unsafe extern "C" fn mcplink_exchange_set_addresses(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_gone(
@@ -389,12 +390,12 @@ pub unsafe extern "C" fn mcplink_exchange_gone(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_free(_exchange: *mut mcplink_exchange_t) {}
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_http(
@@ -403,11 +404,11 @@ pub unsafe extern "C" fn mcplink_server_http(
     http: *mut *mut mcplink_http_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that both are NULL or can be written to.
+    // SAFETY: the header requires that both are NULL or can be written to.
     unsafe { giving(http, err, refuse) }
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_serve(
@@ -415,23 +416,23 @@ pub unsafe extern "C" fn mcplink_http_serve(
     _exchange: *mut mcplink_exchange_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that it is NULL or can be written to.
+    // SAFETY: the header requires that it is NULL or can be written to.
     unsafe { ffi(err, refuse) }
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_close(_http: *mut mcplink_http_t) -> mcplink_status_t {
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_free(_http: *mut mcplink_http_t) {}
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_token(
@@ -440,7 +441,7 @@ pub unsafe extern "C" fn mcplink_http_request_token(
     mcplink_str_t::EMPTY
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_set_scopes(
@@ -450,7 +451,7 @@ pub unsafe extern "C" fn mcplink_http_request_set_scopes(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_add_audience(
@@ -460,7 +461,7 @@ pub unsafe extern "C" fn mcplink_http_request_add_audience(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_refuse_token(
@@ -470,7 +471,7 @@ pub unsafe extern "C" fn mcplink_http_request_refuse_token(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_need_scopes(
@@ -480,7 +481,7 @@ pub unsafe extern "C" fn mcplink_http_request_need_scopes(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_put_off(
@@ -490,7 +491,7 @@ pub unsafe extern "C" fn mcplink_http_request_put_off(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_set_expiry(
@@ -500,7 +501,7 @@ pub unsafe extern "C" fn mcplink_http_request_set_expiry(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_new(
@@ -510,12 +511,12 @@ pub unsafe extern "C" fn mcplink_resource_server_new(
     std::ptr::null_mut()
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_free(_server: *mut mcplink_resource_server_t) {}
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_add_issuer(
@@ -525,7 +526,7 @@ pub unsafe extern "C" fn mcplink_resource_server_add_issuer(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_keys_url(
@@ -535,7 +536,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_keys_url(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_proxy(
@@ -545,7 +546,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_proxy(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_root_certificates(
@@ -556,7 +557,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_root_certificates(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_required_scopes(
@@ -566,7 +567,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_required_scopes(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_scopes_supported(
@@ -576,7 +577,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_scopes_supported(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_add_audience(
@@ -586,7 +587,7 @@ pub unsafe extern "C" fn mcplink_resource_server_add_audience(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_metadata_url(
@@ -596,7 +597,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_metadata_url(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_dpop(
@@ -606,7 +607,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_dpop(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_nonces(
@@ -618,7 +619,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_nonces(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_bind_key(
@@ -628,7 +629,7 @@ pub unsafe extern "C" fn mcplink_http_request_bind_key(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_add_implied(
@@ -639,7 +640,7 @@ pub unsafe extern "C" fn mcplink_resource_server_add_implied(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_info(
@@ -650,7 +651,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_info(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_keys(
@@ -661,7 +662,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_keys(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_verifier(
@@ -674,7 +675,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_verifier(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_resource_server(
@@ -684,7 +685,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_resource_server(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_clear_authenticate(
@@ -693,7 +694,7 @@ pub unsafe extern "C" fn mcplink_http_options_clear_authenticate(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_clear_resource_server(
@@ -702,7 +703,7 @@ pub unsafe extern "C" fn mcplink_http_options_clear_resource_server(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_clear_proxy(
@@ -711,7 +712,7 @@ pub unsafe extern "C" fn mcplink_resource_server_clear_proxy(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_use_default_roots(
@@ -720,7 +721,7 @@ pub unsafe extern "C" fn mcplink_resource_server_use_default_roots(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_use_default_keys(
@@ -729,7 +730,7 @@ pub unsafe extern "C" fn mcplink_resource_server_use_default_keys(
     plain(refuse)
 }
 
-/// See the build with it.
+/// A stub: see this function in the `http` module.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_clear_required_scopes(

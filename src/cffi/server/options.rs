@@ -1,4 +1,4 @@
-//! How a server is made.
+//! Options of a server: its description, revisions, pump and log.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -15,11 +15,13 @@ use crate::cffi::text::{self, optional};
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::schema::{Icon, ProtocolVersion};
 
-/// Describes a server by its name and version. All settings have defaults that suit most servers.
+/// Makes the options of a server with a name and a version. All options have defaults that suit
+/// most servers.
 ///
 /// name: the name, for programs.
 /// version: its version.
-/// Returns: the settings, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Since 0.1.
+/// Returns: the options. The caller owns them and frees them with mcplink_server_options_free. NULL
+/// for a bad argument; functions that take options refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_new(
@@ -27,7 +29,7 @@ pub unsafe extern "C" fn mcplink_server_options_new(
     version: *const c_char,
 ) -> *mut mcplink_server_options_t {
     constructed("mcplink_server_options_new", "server", || {
-        // SAFETY: the header says that they are texts that end in NUL.
+        // SAFETY: the header requires texts that end in NUL.
         let (name, version) =
             unsafe { (text::name(name, "name")?, text::name(version, "version")?) };
         Ok(Box::into_raw(Box::new(mcplink_server_options_t::new(
@@ -36,19 +38,19 @@ pub unsafe extern "C" fn mcplink_server_options_new(
     })
 }
 
-/// Frees settings. Servers that were made with them keep theirs.
+/// Frees options. Servers that were made with them keep a copy.
 ///
-/// options: NULL is fine. Since 0.1.
+/// options: the options; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_free(options: *mut mcplink_server_options_t) {
-    // SAFETY: the header says that they are options of ours, freed once.
+    // SAFETY: the header requires options of this library, freed once.
     unsafe { free(options) }
 }
 
-/// Says how to use the server, for models.
+/// Sets instructions for models: how to use the server.
 ///
-/// options: the settings.
+/// options: the options.
 /// instructions: NULL for none.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -57,7 +59,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_instructions(
     options: *mut mcplink_server_options_t,
     instructions: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    // SAFETY: the header requires options of this library and text that ends in NUL.
     unsafe {
         set(
             options,
@@ -71,9 +73,9 @@ pub unsafe extern "C" fn mcplink_server_options_set_instructions(
     }
 }
 
-/// Sets what people see as its name.
+/// Sets the display name of the server.
 ///
-/// options: the settings.
+/// options: the options.
 /// title: NULL for none.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -82,7 +84,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_title(
     options: *mut mcplink_server_options_t,
     title: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    // SAFETY: the header requires options of this library and text that ends in NUL.
     unsafe {
         set(options, "mcplink_server_options_set_title", |options| {
             let title = optional(title, "title")?;
@@ -92,9 +94,9 @@ pub unsafe extern "C" fn mcplink_server_options_set_title(
     }
 }
 
-/// Says what it is for.
+/// Sets the description of the server.
 ///
-/// options: the settings.
+/// options: the options.
 /// description: NULL for none.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -103,7 +105,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_description(
     options: *mut mcplink_server_options_t,
     description: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    // SAFETY: the header requires options of this library and text that ends in NUL.
     unsafe {
         set(
             options,
@@ -117,9 +119,9 @@ pub unsafe extern "C" fn mcplink_server_options_set_description(
     }
 }
 
-/// Sets the address of its home page.
+/// Sets the URL of the server's website.
 ///
-/// options: the settings.
+/// options: the options.
 /// website: NULL for none.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -128,7 +130,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_website(
     options: *mut mcplink_server_options_t,
     website: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    // SAFETY: the header requires options of this library and text that ends in NUL.
     unsafe {
         set(options, "mcplink_server_options_set_website", |options| {
             let website = optional(website, "website")?;
@@ -138,9 +140,9 @@ pub unsafe extern "C" fn mcplink_server_options_set_website(
     }
 }
 
-/// Sets its icons.
+/// Sets the icons of the server.
 ///
-/// options: the settings.
+/// options: the options.
 /// icons, len: a JSON array of objects with "src"; MCPLINK_NUL measures it. NULL for none.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -150,7 +152,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_icons(
     icons: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and text with its length.
+    // SAFETY: the header requires options of this library and text with its length.
     unsafe {
         set(options, "mcplink_server_options_set_icons", |options| {
             let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
@@ -160,18 +162,19 @@ pub unsafe extern "C" fn mcplink_server_options_set_icons(
     }
 }
 
-/// Sets the revisions of the protocol that are served: all of them without this.
+/// Sets the protocol revisions that the server supports. Default: all.
 ///
-/// options: the settings.
+/// options: the options.
 /// revisions: for example "2025-11-25 2026-07-28"; NULL for all.
-/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_UNSUPPORTED for one that this library does not know. Threads: one at a time. Since 0.1.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_UNSUPPORTED for one that this library does
+/// not know. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_revisions(
     options: *mut mcplink_server_options_t,
     revisions: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    // SAFETY: the header requires options of this library and text that ends in NUL.
     unsafe {
         set(options, "mcplink_server_options_set_revisions", |options| {
             let revisions = optional(revisions, "revisions")?;
@@ -188,10 +191,10 @@ pub unsafe extern "C" fn mcplink_server_options_set_revisions(
     }
 }
 
-/// Has all callbacks of the server run where the host dispatches a pump.
+/// Runs all callbacks of the server where the host dispatches a pump.
 ///
-/// options: the settings.
-/// pump: the pump, which has to outlive the server; NULL for threads of the library.
+/// options: the options.
+/// pump: the pump, which must outlive the server; NULL for threads of the library.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -199,7 +202,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_pump(
     options: *mut mcplink_server_options_t,
     pump: *mut mcplink_pump_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options and a pump of ours.
+    // SAFETY: the header requires options and a pump of this library.
     unsafe {
         set(options, "mcplink_server_options_set_pump", |options| {
             options.pump = if pump.is_null() {
@@ -212,12 +215,13 @@ pub unsafe extern "C" fn mcplink_server_options_set_pump(
     }
 }
 
-/// Has a function called for what the library has to say of the server, instead of that of mcplink_set_log.
+/// Sets the log hook of the server. It replaces that of mcplink_set_log for this server.
 ///
-/// options: the settings.
-/// level: the least severe level that is wanted, one of enum mcplink_log_level.
-/// callback: called on any thread, also with a pump; it has to be quick. NULL for none.
-/// user, destroy: passed to callback; ended when another function is set, or when the settings and all servers made with them have ended.
+/// options: the options.
+/// level: the least severe level to report, one of enum mcplink_log_level.
+/// callback: called on any thread, also with a pump; it must be quick. NULL for none.
+/// user, destroy: passed to callback; destroy runs when another function is set, or when the
+/// options and all servers made with them are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -229,7 +233,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_log(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_server_options_set_log", |options| {
             options.log = Hook::new(level, callback, user)?;

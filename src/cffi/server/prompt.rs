@@ -1,4 +1,4 @@
-//! What a prompt is, before a server has it.
+//! Definitions of prompts.
 
 use std::ffi::c_char;
 
@@ -9,7 +9,8 @@ use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, optional};
 use crate::schema::{Icon, MetaObject, Prompt, PromptArgument};
 
-/// A prompt: messages that a user picks by name. One thread at a time uses it; a server copies it.
+/// The definition of a prompt: messages that a user selects by name. One thread at a time uses it;
+/// a server copies it.
 pub struct mcplink_prompt_t(pub(super) Prompt, Refusal);
 
 impl Settings for mcplink_prompt_t {
@@ -26,11 +27,12 @@ impl Settings for mcplink_prompt_t {
     }
 }
 
-/// Describes a prompt.
+/// Makes the definition of a prompt.
 ///
 /// name: its name, for programs.
-/// description: what it is for; NULL for none.
-/// Returns: the definition, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Since 0.1.
+/// description: its purpose; NULL for none.
+/// Returns: the definition. The caller owns it and frees it with mcplink_prompt_free. NULL for a
+/// bad argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_prompt_new(
@@ -38,7 +40,7 @@ pub unsafe extern "C" fn mcplink_prompt_new(
     description: *const c_char,
 ) -> *mut mcplink_prompt_t {
     constructed("mcplink_prompt_new", "server", || {
-        // SAFETY: the header says that they are texts that end in NUL.
+        // SAFETY: the header requires texts that end in NUL.
         let (name, description) = unsafe {
             (
                 text::name(name, "name")?,
@@ -54,12 +56,12 @@ pub unsafe extern "C" fn mcplink_prompt_new(
     })
 }
 
-/// Adds an argument, which is always text. A prompt without any takes any.
+/// Adds an argument, which is always text. A prompt without declared arguments accepts any.
 ///
 /// prompt: the prompt.
 /// argument: its name.
 /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
-/// description: what it is; NULL for none.
+/// description: its meaning; NULL for none.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -69,7 +71,7 @@ pub unsafe extern "C" fn mcplink_prompt_add_argument(
     flags: u32,
     description: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a prompt of ours and texts that end in NUL.
+    // SAFETY: the header requires a prompt of this library and texts that end in NUL.
     unsafe {
         set(prompt, "mcplink_prompt_add_argument", |prompt| {
             let (argument, description) = (
@@ -85,7 +87,7 @@ pub unsafe extern "C" fn mcplink_prompt_add_argument(
     }
 }
 
-/// Sets what people see as its name.
+/// Sets the display name of the prompt.
 ///
 /// prompt: the prompt.
 /// title: NULL for none.
@@ -96,7 +98,7 @@ pub unsafe extern "C" fn mcplink_prompt_set_title(
     prompt: *mut mcplink_prompt_t,
     title: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a prompt of ours and text that ends in NUL.
+    // SAFETY: the header requires a prompt of this library and text that ends in NUL.
     unsafe {
         set(prompt, "mcplink_prompt_set_title", |prompt| {
             let title = optional(title, "title")?;
@@ -106,11 +108,12 @@ pub unsafe extern "C" fn mcplink_prompt_set_title(
     }
 }
 
-/// Sets its icons: an array of objects with "src".
+/// Sets the icons of the prompt: an array of objects with "src".
 ///
 /// prompt: the prompt.
 /// icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
+/// time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_prompt_set_icons(
@@ -118,7 +121,7 @@ pub unsafe extern "C" fn mcplink_prompt_set_icons(
     icons: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a prompt of ours and text with its length.
+    // SAFETY: the header requires a prompt of this library and text with its length.
     unsafe {
         set(prompt, "mcplink_prompt_set_icons", |prompt| {
             let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
@@ -128,11 +131,12 @@ pub unsafe extern "C" fn mcplink_prompt_set_icons(
     }
 }
 
-/// Sets what travels beside it: an object.
+/// Sets the metadata ("_meta") of the prompt: an object.
 ///
 /// prompt: the prompt.
 /// meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
+/// time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_prompt_set_meta(
@@ -140,7 +144,7 @@ pub unsafe extern "C" fn mcplink_prompt_set_meta(
     meta: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a prompt of ours and text with its length.
+    // SAFETY: the header requires a prompt of this library and text with its length.
     unsafe {
         set(prompt, "mcplink_prompt_set_meta", |prompt| {
             let meta = typed::<MetaObject>(meta, len, "meta")?;
@@ -150,12 +154,12 @@ pub unsafe extern "C" fn mcplink_prompt_set_meta(
     }
 }
 
-/// Frees the description of a prompt. Servers that have it keep it.
+/// Frees the definition of a prompt. Servers to which it was added keep a copy.
 ///
-/// prompt: NULL is fine. Since 0.1.
+/// prompt: the prompt; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_prompt_free(prompt: *mut mcplink_prompt_t) {
-    // SAFETY: the header says that it is a prompt of ours, freed once.
+    // SAFETY: the header requires a prompt of this library, freed once.
     unsafe { free(prompt) }
 }

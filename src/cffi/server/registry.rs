@@ -1,4 +1,4 @@
-//! What a server has: adding, and taking away.
+//! Functions that add and remove tools, resources, templates and prompts.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -33,12 +33,16 @@ impl mcplink_server_t {
 /// Adds a tool.
 ///
 /// server: the server.
-/// tool: the definition, which is copied. One of which a setter was refused is refused, with its reason in err.
-/// callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
-/// dispatched.
-/// user, destroy: passed to callback; ended when the tool is taken away and no request for it is left, or with the server.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is taken or no name, or a schema can't be used. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
+/// tool: the definition, which is copied. A definition with a refused setter is refused, with the
+/// reason in err.
+/// callback: the handler; see mcplink_handler_fn. It runs on a thread of the library, several at
+/// once, or where the pump of the server is dispatched.
+/// user, destroy: passed to callback; destroy runs when the tool is removed and its last request
+/// has ended, or with the server.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is invalid or exists already, or a
+/// schema is invalid. Threads: any, also while the server serves: clients are notified. Blocks: no.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_add_tool(
@@ -50,7 +54,8 @@ pub unsafe extern "C" fn mcplink_server_add_tool(
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are a server and a definition of ours and a place that can be written to.
+    // SAFETY: the header requires a server and a definition of this library and a place that can
+    // be written to.
     unsafe {
         ffi(err, || {
             let server = enter(server, "server")?;
@@ -64,19 +69,19 @@ pub unsafe extern "C" fn mcplink_server_add_tool(
     }
 }
 
-/// Takes a tool away. Requests for it that are in hand go on.
+/// Removes a tool. Requests for it that are in flight continue.
 ///
 /// server: the server.
 /// tool: its name.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
-/// 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when it does not exist. Threads: any, also while the
+/// server serves: clients are notified. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_remove_tool(
     server: *mut mcplink_server_t,
     tool: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a server of ours and text that ends in NUL.
+    // SAFETY: the header requires a server of this library and text that ends in NUL.
     unsafe {
         removing(server, tool, "tool", |server, tool| {
             server.server.remove_tool(tool)
@@ -87,12 +92,15 @@ pub unsafe extern "C" fn mcplink_server_remove_tool(
 /// Adds a resource.
 ///
 /// server: the server.
-/// resource: the definition, which is copied. One of which a setter was refused is refused, with its reason in err.
-/// callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
-/// dispatched.
-/// user, destroy: passed to callback; ended when the resource is taken away and no request for it is left, or with the server.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the address is taken or no address. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
+/// resource: the definition, which is copied. A definition with a refused setter is refused, with
+/// the reason in err.
+/// callback: the handler; see mcplink_handler_fn. It runs on a thread of the library, several at
+/// once, or where the pump of the server is dispatched.
+/// user, destroy: passed to callback; destroy runs when the resource is removed and its last
+/// request has ended, or with the server.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the URI is invalid or exists already. Threads:
+/// any, also while the server serves: clients are notified. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_add_resource(
@@ -104,7 +112,8 @@ pub unsafe extern "C" fn mcplink_server_add_resource(
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are a server and a definition of ours and a place that can be written to.
+    // SAFETY: the header requires a server and a definition of this library and a place that can
+    // be written to.
     unsafe {
         ffi(err, || {
             let server = enter(server, "server")?;
@@ -120,19 +129,19 @@ pub unsafe extern "C" fn mcplink_server_add_resource(
     }
 }
 
-/// Takes a resource away. Requests for it that are in hand go on.
+/// Removes a resource. Requests for it that are in flight continue.
 ///
 /// server: the server.
-/// uri: its address.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
-/// 0.1.
+/// uri: its URI.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when it does not exist. Threads: any, also while the
+/// server serves: clients are notified. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_remove_resource(
     server: *mut mcplink_server_t,
     uri: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a server of ours and text that ends in NUL.
+    // SAFETY: the header requires a server of this library and text that ends in NUL.
     unsafe {
         removing(server, uri, "uri", |server, uri| {
             server.server.remove_resource(uri)
@@ -140,15 +149,19 @@ pub unsafe extern "C" fn mcplink_server_remove_resource(
     }
 }
 
-/// Adds resources whose addresses follow a template. mcplink_request_args shows what the variables are in the address that is read.
+/// Adds a resource template: resources whose URIs follow a pattern. The handler gets the values of
+/// the variables from mcplink_request_args.
 ///
 /// server: the server.
-/// template: the definition, which is copied. One of which a setter was refused is refused, with its reason in err.
-/// callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
-/// dispatched.
-/// user, destroy: passed to callback; ended when the template is taken away and no request for it is left, or with the server.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the template is there already, or is none. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
+/// template: the definition, which is copied. A definition with a refused setter is refused, with
+/// the reason in err.
+/// callback: the handler; see mcplink_handler_fn. It runs on a thread of the library, several at
+/// once, or where the pump of the server is dispatched.
+/// user, destroy: passed to callback; destroy runs when the template is removed and its last
+/// request has ended, or with the server.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the template is invalid or exists already.
+/// Threads: any, also while the server serves: clients are notified. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_add_template(
@@ -160,7 +173,8 @@ pub unsafe extern "C" fn mcplink_server_add_template(
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are a server and a definition of ours and a place that can be written to.
+    // SAFETY: the header requires a server and a definition of this library and a place that can
+    // be written to.
     unsafe {
         ffi(err, || {
             let server = enter(server, "server")?;
@@ -176,19 +190,19 @@ pub unsafe extern "C" fn mcplink_server_add_template(
     }
 }
 
-/// Takes a template away. Requests for it that are in hand go on.
+/// Removes a resource template. Requests for it that are in flight continue.
 ///
 /// server: the server.
 /// uri_template: the template, as it was written.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
-/// 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when it does not exist. Threads: any, also while the
+/// server serves: clients are notified. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_remove_template(
     server: *mut mcplink_server_t,
     uri_template: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a server of ours and text that ends in NUL.
+    // SAFETY: the header requires a server of this library and text that ends in NUL.
     unsafe {
         removing(
             server,
@@ -202,12 +216,16 @@ pub unsafe extern "C" fn mcplink_server_remove_template(
 /// Adds a prompt.
 ///
 /// server: the server.
-/// prompt: the definition, which is copied. One of which a setter was refused is refused, with its reason in err.
-/// callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
-/// dispatched.
-/// user, destroy: passed to callback; ended when the prompt is taken away and no request for it is left, or with the server.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is taken or empty, or two arguments have the same one. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
+/// prompt: the definition, which is copied. A definition with a refused setter is refused, with the
+/// reason in err.
+/// callback: the handler; see mcplink_handler_fn. It runs on a thread of the library, several at
+/// once, or where the pump of the server is dispatched.
+/// user, destroy: passed to callback; destroy runs when the prompt is removed and its last request
+/// has ended, or with the server.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is empty or exists already, or two
+/// arguments have equal names. Threads: any, also while the server serves: clients are notified.
+/// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_add_prompt(
@@ -219,7 +237,8 @@ pub unsafe extern "C" fn mcplink_server_add_prompt(
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are a server and a definition of ours and a place that can be written to.
+    // SAFETY: the header requires a server and a definition of this library and a place that can
+    // be written to.
     unsafe {
         ffi(err, || {
             let server = enter(server, "server")?;
@@ -233,19 +252,19 @@ pub unsafe extern "C" fn mcplink_server_add_prompt(
     }
 }
 
-/// Takes a prompt away. Requests for it that are in hand go on.
+/// Removes a prompt. Requests for it that are in flight continue.
 ///
 /// server: the server.
 /// prompt: its name.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
-/// 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when it does not exist. Threads: any, also while the
+/// server serves: clients are notified. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_remove_prompt(
     server: *mut mcplink_server_t,
     prompt: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a server of ours and text that ends in NUL.
+    // SAFETY: the header requires a server of this library and text that ends in NUL.
     unsafe {
         removing(server, prompt, "prompt", |server, prompt| {
             server.server.remove_prompt(prompt)
@@ -253,9 +272,11 @@ pub unsafe extern "C" fn mcplink_server_remove_prompt(
     }
 }
 
+/// Removes an entry of the server: the body of all functions that remove.
+///
 /// # Safety
 ///
-/// `server` is NULL or a server of ours, `key` NULL or text that ends in NUL.
+/// `server` is NULL or a live server, `key` NULL or text that ends in NUL.
 unsafe fn removing(
     server: *mut mcplink_server_t,
     key: *const c_char,
@@ -263,7 +284,7 @@ unsafe fn removing(
     remove: impl FnOnce(&mcplink_server_t, &str) -> bool,
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the caller promises the same.
+        // SAFETY: the safety contract of this function.
         let (server, key) = unsafe { (enter(server, "server")?, name(key, what)?) };
         if remove(&server, key) {
             return Ok(mcplink_status::MCPLINK_OK);
@@ -273,7 +294,7 @@ unsafe fn removing(
     })
 }
 
-/// Something that a server has.
+/// The kind of an entry of a server.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_primitive {
@@ -281,25 +302,31 @@ pub enum mcplink_primitive {
     MCPLINK_PRIMITIVE_TOOL = 1,
     /// A prompt, by its name.
     MCPLINK_PRIMITIVE_PROMPT = 2,
-    /// A resource, by its address.
+    /// A resource, by its URI.
     MCPLINK_PRIMITIVE_RESOURCE = 3,
-    /// A template of resources, as it was written: what it needs is needed for each resource that is read through it.
+    /// A resource template, as it was written. Its scopes apply to each resource that is read
+    /// through it.
     MCPLINK_PRIMITIVE_TEMPLATE = 4,
 }
 
-/// Lets only those use something who were granted scopes, which is checked before its handler runs; it stands on lists all the same. Over HTTP a
-/// client that lacks one is told with status 403, and can have its user grant them; one of whose scopes nothing is known has none. Elsewhere
-/// nothing is known of scopes, and everybody is let through. Said twice, all of them are needed.
+/// Restricts a tool, prompt, resource or template to principals with the given scopes. The scopes
+/// are checked before the handler runs; lists still contain the entry. Repeated calls for one entry
+/// add scopes: all of them are required.
+///
+/// Over HTTP a client that lacks a scope gets status 403, and can let its user grant it. Unknown
+/// scopes count as none there. On other transports scopes are unknown, and requests are not
+/// refused.
 ///
 /// server: the server.
 /// of: one of enum mcplink_primitive.
-/// target: which one; it was added before, so that nothing stays open for a slip of the pen. What is said stays when it is taken away, and holds
-/// for what is added in its place.
-/// scopes: their names, a blank between two.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the server has no such thing or scopes names none: then the server serves nobody who comes
-/// later, and what would serve fails with this reason. Threads: any; say it before anybody is served, so that no request
-/// comes in between. Blocks: no. Since 0.1.
+/// target: the name of the entry. It must exist, so that a typing error leaves nothing unprotected.
+/// The restriction remains when the entry is removed, and applies to a new one with this name.
+/// scopes: their names, separated by spaces.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the entry does not exist or scopes names none.
+/// After a failure the server serves no further clients: functions that serve fail with this
+/// reason. Threads: any; call it before the first client is served, so that no request comes in
+/// between. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_require_scopes(
@@ -310,7 +337,8 @@ pub unsafe extern "C" fn mcplink_server_require_scopes(
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
     use mcplink_primitive as Of;
-    // SAFETY: the header says that they are a server of ours, texts that end in NUL, and a place that can be written to.
+    // SAFETY: the header requires a server of this library, texts that end in NUL, and a place
+    // that can be written to.
     unsafe {
         ffi(err, || {
             let server = enter(server, "server")?;
@@ -335,29 +363,32 @@ pub unsafe extern "C" fn mcplink_server_require_scopes(
     }
 }
 
-/// What has the argument that is completed.
+/// The owner of a completed argument.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_completion_of {
     /// A prompt, by its name.
     MCPLINK_COMPLETION_OF_PROMPT = 1,
-    /// A template of resources, as it was written: its arguments are its variables.
+    /// A resource template, as it was written: its arguments are its variables.
     MCPLINK_COMPLETION_OF_TEMPLATE = 2,
 }
 
-/// Completes an argument of a prompt, or a variable of a template, while the user types it. What has it may be added later.
+/// Adds a completer: a handler that completes an argument of a prompt, or a variable of a template,
+/// while the user types. The prompt or template may be added later.
 ///
-/// The handler finds the argument in mcplink_request_name, what is typed in mcplink_request_typed and the other arguments, as far as they are
-/// known, in mcplink_request_args; it answers with mcplink_responder_values.
+/// The handler reads the name of the argument with mcplink_request_name, and the typed text with
+/// mcplink_request_typed. mcplink_request_args has the known values of the other arguments. It
+/// answers with mcplink_responder_values.
 ///
 /// server: the server.
 /// of: one of enum mcplink_completion_of.
 /// target: the name of the prompt, or the template.
 /// argument: the name of the argument or variable.
-/// callback: answers; see mcplink_handler_fn. It runs where other handlers do.
-/// user, destroy: passed to callback; ended with the server.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already. Threads: any. Blocks: no. Since 0.1.
+/// callback: the handler; see mcplink_handler_fn. It runs where other handlers do.
+/// user, destroy: passed to callback; destroy runs with the end of the server.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already. Threads:
+/// any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_add_completer(
@@ -372,7 +403,8 @@ pub unsafe extern "C" fn mcplink_server_add_completer(
 ) -> mcplink_status_t {
     use mcplink_completion_of as Of;
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are a server of ours, texts that end in NUL, and a place that can be written to.
+    // SAFETY: the header requires a server of this library, texts that end in NUL, and a place
+    // that can be written to.
     unsafe {
         ffi(err, || {
             let server = enter(server, "server")?;
@@ -400,11 +432,12 @@ pub unsafe extern "C" fn mcplink_server_add_completer(
     }
 }
 
-/// Tells everybody who subscribed to a resource that it changed. Changes in a row merge: clients are told of them at most every 10 ms.
+/// Notifies all subscribers of a resource that it has changed. Successive changes are merged:
+/// clients are notified at most every 10 ms.
 ///
 /// server: the server.
-/// uri: the address of the resource.
-/// Returns: MCPLINK_OK, also when nobody subscribed. Threads: any. Blocks: no. Since 0.1.
+/// uri: the URI of the resource.
+/// Returns: MCPLINK_OK, also without subscribers. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_resource_updated(
@@ -412,7 +445,7 @@ pub unsafe extern "C" fn mcplink_server_resource_updated(
     uri: *const c_char,
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the header says that they are a server of ours and text that ends in NUL.
+        // SAFETY: the header requires a server of this library and text that ends in NUL.
         let (server, uri) = unsafe { (enter(server, "server")?, name(uri, "uri")?) };
         server.server.resource_updated(uri);
         Ok(mcplink_status::MCPLINK_OK)

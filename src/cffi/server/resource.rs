@@ -1,4 +1,4 @@
-//! What a resource is, before a server has it.
+//! Definitions of resources.
 
 use std::ffi::c_char;
 
@@ -9,7 +9,8 @@ use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, optional};
 use crate::schema::{Annotations, Icon, MetaObject, Resource};
 
-/// A resource: something to read, at an address of its own. One thread at a time uses it; a server copies it.
+/// The definition of a resource: contents that can be read at a URI. One thread at a time uses it;
+/// a server copies it.
 pub struct mcplink_resource_t(pub(super) Resource, Refusal);
 
 impl Settings for mcplink_resource_t {
@@ -26,11 +27,13 @@ impl Settings for mcplink_resource_t {
     }
 }
 
-/// Describes a resource.
+/// Makes the definition of a resource.
 ///
-/// uri: its address (RFC 3986), with a scheme that says what kind of thing it is, one of your own if there is none.
+/// uri: its URI (RFC 3986). The scheme names the kind of resource; use a custom scheme if no
+/// standard one fits.
 /// name: its name, for programs.
-/// Returns: the definition, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Since 0.1.
+/// Returns: the definition. The caller owns it and frees it with mcplink_resource_free. NULL for a
+/// bad argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_new(
@@ -38,7 +41,7 @@ pub unsafe extern "C" fn mcplink_resource_new(
     name: *const c_char,
 ) -> *mut mcplink_resource_t {
     constructed("mcplink_resource_new", "server", || {
-        // SAFETY: the header says that they are texts that end in NUL.
+        // SAFETY: the header requires texts that end in NUL.
         let (uri, name) = unsafe { (text::name(uri, "uri")?, text::name(name, "name")?) };
         let resource = Resource::new(uri, name);
         Ok(Box::into_raw(Box::new(mcplink_resource_t(
@@ -48,7 +51,7 @@ pub unsafe extern "C" fn mcplink_resource_new(
     })
 }
 
-/// Sets what people see as its name.
+/// Sets the display name of the resource.
 ///
 /// resource: the resource.
 /// title: NULL for none.
@@ -59,7 +62,7 @@ pub unsafe extern "C" fn mcplink_resource_set_title(
     resource: *mut mcplink_resource_t,
     title: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a resource of ours and text that ends in NUL.
+    // SAFETY: the header requires a resource of this library and text that ends in NUL.
     unsafe {
         set(resource, "mcplink_resource_set_title", |resource| {
             let title = optional(title, "title")?;
@@ -69,7 +72,7 @@ pub unsafe extern "C" fn mcplink_resource_set_title(
     }
 }
 
-/// Says what is in it, for models.
+/// Sets the description of the resource, for models.
 ///
 /// resource: the resource.
 /// description: NULL for none.
@@ -80,7 +83,7 @@ pub unsafe extern "C" fn mcplink_resource_set_description(
     resource: *mut mcplink_resource_t,
     description: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a resource of ours and text that ends in NUL.
+    // SAFETY: the header requires a resource of this library and text that ends in NUL.
     unsafe {
         set(resource, "mcplink_resource_set_description", |resource| {
             let description = optional(description, "description")?;
@@ -90,7 +93,7 @@ pub unsafe extern "C" fn mcplink_resource_set_description(
     }
 }
 
-/// Says what kind of data it is: what is answered without a MIME type has this one.
+/// Sets the MIME type of the resource. It is also the default type of answers of the handler.
 ///
 /// resource: the resource.
 /// mime_type: NULL for none.
@@ -101,7 +104,7 @@ pub unsafe extern "C" fn mcplink_resource_set_mime_type(
     resource: *mut mcplink_resource_t,
     mime_type: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a resource of ours and text that ends in NUL.
+    // SAFETY: the header requires a resource of this library and text that ends in NUL.
     unsafe {
         set(resource, "mcplink_resource_set_mime_type", |resource| {
             let mime_type = optional(mime_type, "mime_type")?;
@@ -111,10 +114,10 @@ pub unsafe extern "C" fn mcplink_resource_set_mime_type(
     }
 }
 
-/// Says how many bytes it has.
+/// Sets the size of the resource.
 ///
 /// resource: the resource.
-/// size: in bytes, without any coding.
+/// size: in bytes, before any encoding.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -122,7 +125,7 @@ pub unsafe extern "C" fn mcplink_resource_set_size(
     resource: *mut mcplink_resource_t,
     size: u64,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that it is a resource of ours.
+    // SAFETY: the header requires a resource of this library.
     unsafe {
         set(resource, "mcplink_resource_set_size", |resource| {
             resource.0.size = Some(size);
@@ -131,11 +134,12 @@ pub unsafe extern "C" fn mcplink_resource_set_size(
     }
 }
 
-/// Says for whom it is and how important: an object with "audience", "priority", "lastModified".
+/// Sets the annotations of the resource: an object with "audience", "priority" and "lastModified".
 ///
 /// resource: the resource.
 /// annotations, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
+/// time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_set_annotations(
@@ -143,7 +147,7 @@ pub unsafe extern "C" fn mcplink_resource_set_annotations(
     annotations: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a resource of ours and text with its length.
+    // SAFETY: the header requires a resource of this library and text with its length.
     unsafe {
         set(resource, "mcplink_resource_set_annotations", |resource| {
             let annotations = typed::<Annotations>(annotations, len, "annotations")?;
@@ -153,11 +157,12 @@ pub unsafe extern "C" fn mcplink_resource_set_annotations(
     }
 }
 
-/// Sets its icons: an array of objects with "src".
+/// Sets the icons of the resource: an array of objects with "src".
 ///
 /// resource: the resource.
 /// icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
+/// time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_set_icons(
@@ -165,7 +170,7 @@ pub unsafe extern "C" fn mcplink_resource_set_icons(
     icons: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a resource of ours and text with its length.
+    // SAFETY: the header requires a resource of this library and text with its length.
     unsafe {
         set(resource, "mcplink_resource_set_icons", |resource| {
             let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
@@ -175,11 +180,12 @@ pub unsafe extern "C" fn mcplink_resource_set_icons(
     }
 }
 
-/// Sets what travels beside it: an object.
+/// Sets the metadata ("_meta") of the resource: an object.
 ///
 /// resource: the resource.
 /// meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
+/// time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_set_meta(
@@ -187,7 +193,7 @@ pub unsafe extern "C" fn mcplink_resource_set_meta(
     meta: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a resource of ours and text with its length.
+    // SAFETY: the header requires a resource of this library and text with its length.
     unsafe {
         set(resource, "mcplink_resource_set_meta", |resource| {
             let meta = typed::<MetaObject>(meta, len, "meta")?;
@@ -197,12 +203,12 @@ pub unsafe extern "C" fn mcplink_resource_set_meta(
     }
 }
 
-/// Frees the description of a resource. Servers that have it keep it.
+/// Frees the definition of a resource. Servers to which it was added keep a copy.
 ///
-/// resource: NULL is fine. Since 0.1.
+/// resource: the resource; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_free(resource: *mut mcplink_resource_t) {
-    // SAFETY: the header says that it is a resource of ours, freed once.
+    // SAFETY: the header requires a resource of this library, freed once.
     unsafe { free(resource) }
 }

@@ -1,7 +1,12 @@
-//! What a server serves at the moment, and how all of it ends.
+//! The sessions, listeners and endpoints that a server serves, and how all of them end.
 //!
-//! **Threads.** While something is served, one thread waits until somebody wants it stopped: whoever does may be a signal handler, which can only
-//! set a flag and ring a bell. The last thing that is served no more ends the thread; after a stop the end of the server joins it.
+//! **Threads.** While something is served, one watcher thread waits for a request to stop. A signal
+//! handler may make that request, and it can only set a flag and write to a wakeup descriptor. The
+//! watcher ends with the last thing that is served. After a stop, freeing the server joins it.
+//!
+//! **Invariant:** `ask_to_stop` sets `stopped` before it reads `bell`. `enter` makes `bell` before
+//! it reads `stopped`, under the lock. So at least one of them sees the other, and no request to
+//! stop is lost.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,12 +21,12 @@ use crate::sync::{Condvar, Mutex};
 use crate::transport::sys::fd::Wake;
 use crate::transport::{Stack, Threads};
 
-/// How long the end of the server waits for others who close what it has closed already.
+/// How long freeing the server waits for other threads that close something.
 const LAST: Duration = Duration::from_secs(5);
-/// So many threads at most end what is served side by side.
+/// The number of threads that close things in parallel.
 const ENDING_AT_ONCE: usize = 64;
 
-/// A connection until it is closed: closing lets go of it, so that what it holds, descriptors above all, is given back.
+/// A connection until it is closed. Closing drops it, which releases its descriptors.
 pub(super) struct Line(Mutex<Option<Connection>>);
 
 impl Line {
@@ -29,12 +34,13 @@ impl Line {
         Arc::new(Self(Mutex::new(Some(connection))))
     }
 
-    /// While it is not closed.
+    /// Returns the connection, unless it is closed.
     pub(super) fn connection(&self) -> Option<Connection> {
         self.0.lock().clone()
     }
 
-    /// Waits until the peer has gone, or somebody closes it; says what ended it if it was not closed before.
+    /// Waits until the peer has gone or the connection is closed. Returns the error that ended it,
+    /// unless it was closed before.
     pub(super) fn wait(&self) -> Option<Error> {
         let error = self.connection()?.wait();
         self.close();
@@ -50,7 +56,7 @@ impl Line {
     }
 }
 
-/// Something that is served.
+/// Something that a server serves.
 #[derive(Clone)]
 pub(super) enum Served {
     Session(Arc<Line>),
@@ -72,16 +78,16 @@ impl Served {
     }
 }
 
-/// All that a server serves.
+/// Everything that a server serves.
 pub(super) struct Serving {
-    /// Of the server.
+    /// The number of the server.
     number: u64,
     threads: Threads,
-    /// Set once; nothing is served any more.
+    /// The server was stopped. Never reset.
     stopped: AtomicBool,
     /// The server is being freed.
     ended: AtomicBool,
-    /// Rung for the thread. Made with the first thing that is served.
+    /// The wakeup descriptor of the watcher thread. Made with the first thing that is served.
     bell: OnceLock<Wake>,
     state: Mutex<State>,
     changed: Condvar,
@@ -91,12 +97,12 @@ pub(super) struct Serving {
 struct State {
     served: HashMap<u64, Served>,
     next: u64,
-    /// How many threads close something.
+    /// The number of threads that close something.
     closers: usize,
     watcher: Watcher,
 }
 
-/// A thread that closes something that is served.
+/// Marks a thread that closes something that is served.
 pub(super) struct Closer<'a> {
     serving: &'a Serving,
     _inside: Inside,
@@ -119,7 +125,7 @@ enum Watcher {
 }
 
 impl Serving {
-    /// Of the server with this number.
+    /// Makes an empty set for the server with this number.
     pub(super) fn new(number: u64, threads: Threads) -> Self {
         Self {
             number,
@@ -136,11 +142,13 @@ impl Serving {
         &self.threads
     }
 
-    /// Notes that something is served; gives its number, to be given to [`leave`](Self::leave).
+    /// Registers something that is served, and returns its number for [`leave`](Self::leave). On
+    /// failure it is closed.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Closed`] when nothing is served any more: what was to be is closed then. [`ErrorKind::Io`] without a thread or descriptor.
+    /// [`ErrorKind::Closed`] when the server was stopped, [`ErrorKind::Io`] without a thread or
+    /// descriptor.
     pub(super) fn enter(self: &Arc<Self>, served: Served) -> Result<u64> {
         let entered = self.try_enter(&served);
         if entered.is_err() {
@@ -152,7 +160,7 @@ impl Serving {
     fn try_enter(self: &Arc<Self>, served: &Served) -> Result<u64> {
         if self.bell.get().is_none() {
             let bell = Wake::new().map_err(|error| Error::io("preparing to serve", error))?;
-            // Another thread may have been faster.
+            // Another thread may have set it first.
             _ = self.bell.set(bell);
         }
         let mut state = self.state.lock();
@@ -175,15 +183,16 @@ impl Serving {
         Ok(number)
     }
 
-    /// Notes that something is not served any more.
+    /// Removes something that is no longer served.
     pub(super) fn leave(&self, number: u64) {
         let mut state = self.state.lock();
         let gone = state.served.remove(&number);
         let is_last = gone.is_some() && state.served.is_empty();
         drop(state);
-        // What it holds may end here, which takes its time.
+        // Dropping it may take long, so it happens without the lock.
         drop(gone);
-        // After a stop the thread ends by itself, and may wait for this one.
+        // After a stop the watcher ends by itself, and may wait for this thread: joining it would
+        // deadlock.
         if is_last && !self.is_stopped() {
             self.dismiss(|state| state.served.is_empty());
         }
@@ -193,7 +202,7 @@ impl Serving {
         self.stopped.load(Ordering::SeqCst)
     }
 
-    /// Ends all in a while, from a signal handler too: an atomic store and a write to a descriptor.
+    /// Requests a stop. Async-signal-safe: an atomic store, and a write to a descriptor.
     pub(super) fn ask_to_stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         if let Some(bell) = self.bell.get() {
@@ -201,7 +210,7 @@ impl Serving {
         }
     }
 
-    /// Ends all, here.
+    /// Stops the server on this thread, and waits for it.
     pub(super) fn end(self: &Arc<Self>) {
         self.ended.store(true, Ordering::SeqCst);
         self.stopped.store(true, Ordering::SeqCst);
@@ -210,7 +219,7 @@ impl Serving {
         self.dismiss(|_| true);
     }
 
-    /// Whether the server is being freed.
+    /// Returns whether the server is being freed.
     pub(super) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::SeqCst)
     }
@@ -225,8 +234,9 @@ impl Serving {
         served.close();
     }
 
-    /// While it lives, the end of the server waits for this thread: whatever is called back here, such as the function that is told of the end of
-    /// a transport, must not wait for that end.
+    /// Marks this thread as one that closes something. Freeing the server waits for such threads.
+    /// So a callback that runs here, such as a transport's close function, must not wait for the
+    /// server to be freed.
     pub(super) fn inside(&self) -> Closer<'_> {
         self.state.lock().closers += 1;
         Closer {
@@ -235,7 +245,8 @@ impl Serving {
         }
     }
 
-    /// Waits for those who close something beside the end of the server: what they have to tell is told before it.
+    /// Waits for the other threads that close something, so that their events are delivered before
+    /// the server has ended. Bounded by [`LAST`].
     fn wait_for_closers(&self) {
         let until = Instant::now() + LAST;
         let mut state = self.state.lock();
@@ -244,7 +255,8 @@ impl Serving {
         }
     }
 
-    /// Whether this thread is in a callback of the server, or closes something that it serves.
+    /// Returns whether this thread is in a callback of the server, or closes something that it
+    /// serves.
     #[cfg(feature = "http-server")]
     pub(super) fn is_inside(&self) -> bool {
         crate::cffi::user::is_inside(self.number)
@@ -257,7 +269,7 @@ impl Serving {
                 let (this, elsewhere) = (Arc::clone(self), served.clone());
                 let threads = &self.threads;
                 let thread = threads.start("close", Stack::Large, move || this.close(&elsewhere));
-                // Without a thread to be had it is closed here.
+                // If no thread can be started, it is closed on this one.
                 thread.map_err(|_| self.close(served))
             });
             let threads: Vec<_> = threads.collect();
@@ -265,13 +277,13 @@ impl Serving {
                 self.close(first);
             }
             for thread in threads.into_iter().flatten() {
-                // Closing contains the panics of those it ends.
+                // The thread does not panic: closing catches panics of callbacks.
                 _ = thread.join();
             }
         }
     }
 
-    /// Ends the thread that waits, if it is still not needed.
+    /// Ends the watcher thread, if `unneeded` still holds under the lock.
     fn dismiss(&self, unneeded: impl Fn(&State) -> bool) {
         let mut state = self.state.lock();
         if !unneeded(&state) {
@@ -289,26 +301,29 @@ impl Serving {
             return;
         };
         bell.fire();
-        // It contains the panics of those it ends.
+        // The thread does not panic: closing catches panics of callbacks.
         _ = watcher.join();
         let mut state = self.state.lock();
         state.watcher = Watcher::None;
-        // Whoever serves next looks at the flag, so that no wish to stop gets lost with the bell.
+        // This may clear the wakeup of a stop request. It is not lost, because the next `enter`
+        // checks the flag.
         bell.clear();
         self.changed.notify_all();
     }
 
-    /// The work of the thread.
+    /// The loop of the watcher thread.
     fn watch(self: &Arc<Self>) {
         let Some(bell) = self.bell.get() else {
             return;
         };
         loop {
-            // A system that can't wait has nobody told: then freeing the server ends all.
+            // If waiting fails, stop requests have no effect; freeing the server still ends
+            // everything.
             if bell.wait(None).is_err() {
                 return;
             }
-            // First, so that what is asked for from here on is heard.
+            // Clear the descriptor before checking the flags, so that a later request wakes the
+            // thread again.
             bell.clear();
             if matches!(self.state.lock().watcher, Watcher::Leaving) {
                 return;

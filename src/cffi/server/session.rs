@@ -1,4 +1,4 @@
-//! Serving clients one by one: over the standard streams, descriptors and transports of the host.
+//! Sessions: serving single clients over standard streams, descriptors and transports of the host.
 
 use std::ffi::{c_char, c_int};
 use std::os::fd::BorrowedFd;
@@ -18,15 +18,15 @@ use crate::protocol::Connection;
 use crate::transport::sys::fd::duplicate;
 use crate::transport::{Stdio, Stream, Transport};
 
-/// A client that is served.
+/// A session: one client that is served.
 pub struct mcplink_session_t {
     gate: Gate,
     line: Arc<Line>,
     principal: Option<Text>,
     serving: Arc<Serving>,
-    /// Among all that the server serves.
+    /// The number among all that the server serves.
     number: u64,
-    /// As C sees it in requests and events.
+    /// The session number that C sees in requests and events.
     shown: u64,
 }
 
@@ -42,7 +42,7 @@ impl Handled for mcplink_session_t {
     }
 }
 
-/// On whose behalf a client acts: nobody who is known, or one with a name.
+/// Reads an optional principal; `None` for NULL.
 ///
 /// # Safety
 ///
@@ -51,7 +51,7 @@ unsafe fn somebody<'a>(principal: *const c_char) -> Result<Option<&'a str>> {
     if principal.is_null() {
         return Ok(None);
     }
-    // SAFETY: the caller promises the same.
+    // SAFETY: the safety contract of this function.
     unsafe { filled(principal, "principal") }.map(Some)
 }
 
@@ -67,7 +67,7 @@ impl mcplink_server_t {
         }
     }
 
-    /// Serves until the client has gone.
+    /// Serves a client, and blocks until it has gone.
     fn serve(&self, transport: impl Transport + 'static) -> Outcome {
         if self.stage.is_pumped() && self.stage.is_home() {
             let text = "this thread dispatches the pump of the server: serve on another one, or without waiting, with mcplink_server_serve_stdio_start";
@@ -88,7 +88,7 @@ impl mcplink_server_t {
         self.served(error)
     }
 
-    /// What became of serving.
+    /// Returns the outcome of serving.
     fn served(&self, error: Option<Error>) -> Outcome {
         match error {
             _ if self.serving.has_ended() => {
@@ -101,7 +101,7 @@ impl mcplink_server_t {
         }
     }
 
-    /// Whether anything may still be served.
+    /// Fails if the server may not serve any more.
     pub(super) fn check_open(&self) -> Outcome<()> {
         self.refusal.check()?;
         if self.serving.is_stopped() {
@@ -111,7 +111,7 @@ impl mcplink_server_t {
         Ok(())
     }
 
-    /// Serves a client while the host does something else.
+    /// Starts to serve a client without blocking.
     pub(super) fn start(
         &self,
         principal: Option<&str>,
@@ -138,7 +138,7 @@ impl mcplink_server_t {
     }
 }
 
-/// Descriptors of the host, as ones of ours.
+/// Duplicates descriptors of the host.
 fn descriptors(input: c_int, output: c_int) -> Result<Stream> {
     let own = |fd: c_int, what: &str| {
         if fd < 0 {
@@ -152,23 +152,27 @@ fn descriptors(input: c_int, output: c_int) -> Result<Stream> {
     Ok(Stream::fds(own(input, "input")?, own(output, "output")?))
 }
 
-/// Serves the process that started this one, over the standard streams, until it closes them or mcplink_server_stop is called.
+/// Serves the process that started this one, over the standard streams, until it closes them or
+/// mcplink_server_stop is called.
 ///
-/// Standard output is taken for the protocol meanwhile: what this process and its children print goes to standard error, and standard input is
-/// empty for them. Both are put back at the end. Call it before anything is read of standard input.
+/// Standard output is reserved for the protocol meanwhile: output of this process and its children
+/// goes to standard error, and their standard input is empty. Both are restored at the end. Call it
+/// before anything reads standard input.
 ///
 /// server: the server.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK when the client has gone or the server was stopped; MCPLINK_E_STATE when the standard streams are served already, and
-/// when this thread dispatches the pump of the server; MCPLINK_E_IO; MCPLINK_E_CLOSED when the server is freed. Threads: any. Blocks: until then;
-/// calls in hand may finish then, for a few seconds. With a pump another thread has to dispatch it. Since 0.1.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK when the client has gone or the server was stopped; MCPLINK_E_STATE when the
+/// standard streams are served already, or this thread dispatches the pump of the server;
+/// MCPLINK_E_IO; MCPLINK_E_CLOSED when the server is freed. Threads: any. Blocks: until then; calls
+/// in flight may finish first, for a few seconds. With a pump another thread must dispatch it.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_serve_stdio(
     server: *mut mcplink_server_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a server of ours and a place that can be written to.
+    // SAFETY: the header requires a server of this library and a place that can be written to.
     unsafe {
         ffi(err, || {
             let server = enter(server, "server")?;
@@ -177,12 +181,15 @@ pub unsafe extern "C" fn mcplink_server_serve_stdio(
     }
 }
 
-/// The same without waiting.
+/// Starts to serve over the standard streams without waiting: the non-blocking form of
+/// mcplink_server_serve_stdio.
 ///
 /// server: the server.
-/// session: receives the session, NULL after a failure. The caller's to free, before or after the server.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
+/// session: receives the session, NULL on failure. The caller owns it and frees it with
+/// mcplink_session_free, before or after the server.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped. Threads:
+/// any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_serve_stdio_start(
@@ -190,7 +197,7 @@ pub unsafe extern "C" fn mcplink_server_serve_stdio_start(
     session: *mut *mut mcplink_session_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a server of ours and places that can be written to.
+    // SAFETY: the header requires a server of this library and places that can be written to.
     unsafe {
         giving(session, err, || {
             let server = enter(server, "server")?;
@@ -199,15 +206,17 @@ pub unsafe extern "C" fn mcplink_server_serve_stdio_start(
     }
 }
 
-/// Serves a client over descriptors, one message a line, until it has gone or mcplink_server_stop is called: pipes, sockets, files.
+/// Serves a client over file descriptors, such as pipes, sockets or files, until it has gone or
+/// mcplink_server_stop is called. Each message is a line.
 ///
 /// server: the server.
-/// input: what the client sends. output: what it is sent; the same one for a socket. Both are duplicated and stay the caller's: who closes them
-/// early closes only his own.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK when the client has gone or the server was stopped; MCPLINK_E_INVALID, MCPLINK_E_IO for descriptors that can't be used;
-/// MCPLINK_E_STATE when this thread dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed. Threads: any. Blocks: until then.
-/// Since 0.1.
+/// input: read from. output: written to; may be equal, for a socket. Both are duplicated and remain
+/// the caller's, who may close them at any time.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK when the client has gone or the server was stopped; MCPLINK_E_INVALID,
+/// MCPLINK_E_IO for invalid descriptors; MCPLINK_E_STATE when this thread dispatches the pump of
+/// the server; MCPLINK_E_CLOSED when the server is freed. Threads: any. Blocks: until then. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_serve_fds(
@@ -216,7 +225,7 @@ pub unsafe extern "C" fn mcplink_server_serve_fds(
     output: c_int,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a server of ours and a place that can be written to.
+    // SAFETY: the header requires a server of this library and a place that can be written to.
     unsafe {
         ffi(err, || {
             let server = enter(server, "server")?;
@@ -225,14 +234,18 @@ pub unsafe extern "C" fn mcplink_server_serve_fds(
     }
 }
 
-/// The same without waiting, for a client that may act on behalf of somebody.
+/// Starts to serve over file descriptors without waiting: the non-blocking form of
+/// mcplink_server_serve_fds, with a principal.
 ///
 /// server: the server.
 /// input, output: as for mcplink_server_serve_fds.
-/// principal: on whose behalf the client acts, which the host has made sure of: mcplink_request_principal shows it. NULL when nobody knows.
-/// session: receives the session, NULL after a failure. The caller's to free, before or after the server.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: as mcplink_server_serve_fds; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
+/// principal: on whose behalf the client acts, which the host has authenticated: see
+/// mcplink_request_principal. NULL when it is unknown.
+/// session: receives the session, NULL on failure. The caller owns it and frees it with
+/// mcplink_session_free, before or after the server.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: as mcplink_server_serve_fds; MCPLINK_E_CLOSED when the server was stopped. Threads:
+/// any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_serve_fds_start(
@@ -243,7 +256,8 @@ pub unsafe extern "C" fn mcplink_server_serve_fds_start(
     session: *mut *mut mcplink_session_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a server of ours, text that ends in NUL, and places that can be written to.
+    // SAFETY: the header requires a server of this library, text that ends in NUL, and places
+    // that can be written to.
     unsafe {
         giving(session, err, || {
             let server = enter(server, "server")?;
@@ -253,19 +267,23 @@ pub unsafe extern "C" fn mcplink_server_serve_fds_start(
     }
 }
 
-/// Serves a client over a transport of the host's own, without waiting.
+/// Starts to serve a client over a transport of the host, without waiting.
 ///
-/// When the client has gone, see mcplink_transport_feed_end, answers to calls in hand may still be sent for as long as the drain time of the server
-/// says, until the host closes or frees the session. MCPLINK_SERVER_SESSION_ENDED and mcplink_session_is_closed tell that it has gone;
-/// mcplink_session_wait waits for it and closes.
+/// After the client has gone (mcplink_transport_feed_end), answers to calls in flight may still be
+/// sent. This ends with the drain time of the server, or when the host closes or frees the session.
+/// MCPLINK_SERVER_SESSION_ENDED and mcplink_session_is_closed report that the client has gone.
+/// mcplink_session_wait waits for it and closes the session.
 ///
 /// server: the server.
-/// transport: the transport, with a send function. It serves one session, stays the caller's, and is freed after the session.
-/// principal: on whose behalf the client acts, which the host has made sure of; NULL when nobody knows.
-/// session: receives the session, NULL after a failure. The caller's to free, before or after the server.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK; MCPLINK_E_STATE when the transport has served before or lacks a send function; MCPLINK_E_CLOSED when the server was
-/// stopped. Threads: any. Blocks: no. Since 0.1.
+/// transport: the transport, with a send function. It serves one session. It remains the caller's;
+/// free it after the session.
+/// principal: on whose behalf the client acts, which the host has authenticated; NULL when it is
+/// unknown.
+/// session: receives the session, NULL on failure. The caller owns it and frees it with
+/// mcplink_session_free, before or after the server.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK; MCPLINK_E_STATE when the transport was used before or has no send function;
+/// MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_attach(
@@ -275,7 +293,8 @@ pub unsafe extern "C" fn mcplink_server_attach(
     session: *mut *mut mcplink_session_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a server and a transport of ours, text that ends in NUL, and places that can be written to.
+    // SAFETY: the header requires a server and a transport of this library, text that ends in
+    // NUL, and places that can be written to.
     unsafe {
         giving(session, err, || {
             let server = enter(server, "server")?;
@@ -287,19 +306,20 @@ pub unsafe extern "C" fn mcplink_server_attach(
     }
 }
 
-/// Waits until the client has gone, or the session was closed.
+/// Waits until the client has gone, or the session is closed, and closes the session.
 ///
 /// session: the session.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK when the client has gone or the session was closed; another status when the transport failed. Threads: any. Blocks:
-/// until then; calls in hand may finish then, for a few seconds. Since 0.1.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK when the client has gone or the session was closed; another status when the
+/// transport failed. Threads: any. Blocks: until then; calls in flight may finish first, for a few
+/// seconds. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_wait(
     session: *mut mcplink_session_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a session of ours and a place that can be written to.
+    // SAFETY: the header requires a session of this library and a place that can be written to.
     unsafe {
         ffi(err, || {
             let session = enter(session, "session")?;
@@ -314,25 +334,27 @@ pub unsafe extern "C" fn mcplink_session_wait(
     }
 }
 
-/// Closes a session: its calls are cancelled, and the transport ends. In the function that its transport is told of that with this and
-/// mcplink_session_wait return at once, and what called the function goes on.
+/// Closes a session: its calls are cancelled, and its transport is closed. In the close function of
+/// its transport, this function and mcplink_session_wait return at once, and the outer close
+/// continues.
 ///
 /// session: the session.
-/// Returns: MCPLINK_OK, also when it is closed already. Threads: any. Blocks: a few seconds at most, for handlers that don't return. Since 0.1.
+/// Returns: MCPLINK_OK, also when it is closed already. Threads: any. Blocks: a few seconds at
+/// most, for handlers that don't return. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_close(
     session: *mut mcplink_session_t,
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the header says that it is a session of ours.
+        // SAFETY: the header requires a session of this library.
         let session = unsafe { enter(session, "session") }?;
         session.close();
         Ok(mcplink_status::MCPLINK_OK)
     })
 }
 
-/// Whether the client has gone, or the session was closed.
+/// Checks whether the client has gone, or the session was closed.
 ///
 /// session: NULL for true.
 /// Returns: true if so. Threads: any. Blocks: no. Since 0.1.
@@ -340,44 +362,48 @@ pub unsafe extern "C" fn mcplink_session_close(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_is_closed(session: *const mcplink_session_t) -> bool {
     value(true, || {
-        // SAFETY: the header says that it is a session of ours.
+        // SAFETY: the header requires a session of this library.
         let session = unsafe { enter(session, "session") };
         let line = session.ok().and_then(|session| session.line.connection());
         line.is_none_or(|line| line.peer().is_closed())
     })
 }
 
-/// A number that tells the session from all others of the server: requests have it too, see mcplink_request_session, and events, as "session".
+/// Returns a number that identifies the session in the server. Requests have it too, see
+/// mcplink_request_session, and events, as "session".
 ///
 /// session: NULL for 0.
 /// Returns: at least 1. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_number(session: *const mcplink_session_t) -> u64 {
-    // SAFETY: the header says that it is NULL or a session of ours, which lives; the number never changes.
+    // SAFETY: the header requires NULL or a session of this library, which is live; the number
+    // never changes.
     unsafe { session.as_ref() }.map_or(0, |session| session.shown)
 }
 
-/// On whose behalf the client acts.
+/// Returns the principal on whose behalf the client acts.
 ///
-/// session: NULL for none.
-/// Returns: what the session was made with, valid as long as the session; empty when nobody knows. Threads: any. Since 0.1.
+/// session: NULL for empty text.
+/// Returns: the principal that was set when the session was made, valid as long as the session;
+/// empty when it is unknown. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_principal(
     session: *const mcplink_session_t,
 ) -> mcplink_str_t {
-    // SAFETY: the header says that it is NULL or a session of ours, which lives; the text never changes.
+    // SAFETY: the header requires NULL or a session of this library, which is live; the text never
+    // changes.
     let session = unsafe { session.as_ref() };
     view_or_empty(session.and_then(|session| session.principal.as_ref()))
 }
 
-/// Frees a session, and closes it before.
+/// Closes a session and frees it.
 ///
-/// session: NULL is fine. Threads: any. Blocks: as mcplink_session_close. Since 0.1.
+/// session: the session; may be NULL. Threads: any. Blocks: as mcplink_session_close. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_free(session: *mut mcplink_session_t) {
-    // SAFETY: the header says that it is a session of ours, freed once.
+    // SAFETY: the header requires a session of this library, freed once.
     unsafe { free_handle(session) }
 }

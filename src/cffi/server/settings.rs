@@ -1,4 +1,4 @@
-//! The settings of a server, until one is made with them.
+//! The options object of a server, and how a server is built from it.
 
 use std::ffi::{c_char, c_void};
 use std::num::NonZeroUsize;
@@ -22,7 +22,7 @@ use crate::schema::{Implementation, ProtocolVersion};
 use crate::server::{Server, ServerBuilder, StateKey};
 use crate::transport::{Limits, Threads};
 
-/// How a server is made. One thread at a time uses it; a server copies it.
+/// The options of a server. One thread at a time uses them; a server copies them.
 pub struct mcplink_server_options_t {
     pub(super) info: Implementation,
     pub(super) instructions: Option<String>,
@@ -45,15 +45,16 @@ pub struct mcplink_server_options_t {
     pub(super) claims_stdio: bool,
     pub(super) log: Option<Arc<Hook>>,
     methods: Vec<Method>,
-    /// What few hosts set, by the setter's name. What they need comes with the setter: a program that does not call it is linked without.
+    /// Rare settings, by the setter's name. They are stored as functions by their setters, so that
+    /// a program that does not call the setter is linked without the feature.
     more: Vec<(&'static str, Setting)>,
     refusal: Refusal,
 }
 
-/// Something that is set when the server is made.
+/// A setting that is applied when the server is built.
 type Setting = Box<dyn Fn(ServerBuilder) -> ServerBuilder>;
 
-/// A method of the host's own.
+/// A custom method of the host.
 struct Method {
     name: String,
     callback: HandlerFn,
@@ -103,7 +104,7 @@ impl mcplink_server_options_t {
         }
     }
 
-    /// Sets something beside what was set under the same name.
+    /// Adds a setting. Earlier settings with this name are kept.
     pub(super) fn add(
         &mut self,
         name: &'static str,
@@ -112,7 +113,7 @@ impl mcplink_server_options_t {
         self.more.push((name, Box::new(setting)));
     }
 
-    /// Forgets what was set under a name.
+    /// Removes the settings with this name.
     pub(super) fn unset(&mut self, name: &'static str) {
         self.more.retain(|(known, _)| *known != name);
     }
@@ -125,7 +126,7 @@ impl mcplink_server_options_t {
         self.pump.clone()
     }
 
-    /// Makes the server of the handle with this number.
+    /// Builds the server of the handle with this number.
     pub(super) fn build(
         &self,
         owner: u64,
@@ -179,14 +180,16 @@ impl mcplink_server_options_t {
     }
 }
 
-/// Handles requests of a method of one's own. Methods that the protocol defines stay the library's.
+/// Sets the handler for a custom method. Methods that the protocol defines remain with the library.
 ///
-/// What mcplink_responder_json gives is sent as it is: since 2026-07-28 a result has to bring its "resultType" along.
+/// The JSON of mcplink_responder_json is sent unchanged: since revision 2026-07-28 the result must
+/// contain its "resultType".
 ///
-/// options: the settings.
-/// method: the method, for example "com.example/reindex". A handler that it had before is replaced.
-/// callback: answers; see mcplink_handler_fn. It runs where other handlers do.
-/// user, destroy: passed to callback; ended when it is replaced, or when the settings and all servers made with them have ended.
+/// options: the options.
+/// method: the method, for example "com.example/reindex". An earlier handler is replaced.
+/// callback: the handler; see mcplink_handler_fn. It runs where other handlers do.
+/// user, destroy: passed to callback; destroy runs when it is replaced, or when the options and all
+/// servers made with them are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -198,7 +201,7 @@ pub unsafe extern "C" fn mcplink_server_options_on_method(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    // SAFETY: the header requires options of this library and text that ends in NUL.
     unsafe {
         set(options, "mcplink_server_options_on_method", |options| {
             let method = name(method, "method")?;

@@ -1,4 +1,4 @@
-//! What a template of resources is, before a server has it.
+//! Definitions of resource templates.
 
 use std::ffi::c_char;
 
@@ -9,8 +9,9 @@ use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, optional};
 use crate::schema::{Annotations, Icon, MetaObject, ResourceTemplate};
 
-/// Resources whose addresses follow a template (RFC 6570): {var}, {+path}, {/var}, {.ext} and, at the end, {?a,b} are understood. One thread
-/// at a time uses it; a server copies it.
+/// The definition of a resource template: resources whose URIs follow a pattern (RFC 6570).
+/// Supported are {var}, {+path}, {/var}, {.ext} and, at the end, {?a,b}. One thread at a time uses
+/// it; a server copies it.
 pub struct mcplink_template_t(pub(super) ResourceTemplate, Refusal);
 
 impl Settings for mcplink_template_t {
@@ -27,11 +28,12 @@ impl Settings for mcplink_template_t {
     }
 }
 
-/// Describes resources whose addresses follow a template.
+/// Makes the definition of a resource template.
 ///
 /// uri_template: the template, for example "users://{id}".
 /// name: the name of such a resource, for programs.
-/// Returns: the definition, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Since 0.1.
+/// Returns: the definition. The caller owns it and frees it with mcplink_template_free. NULL for a
+/// bad argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_template_new(
@@ -39,7 +41,7 @@ pub unsafe extern "C" fn mcplink_template_new(
     name: *const c_char,
 ) -> *mut mcplink_template_t {
     constructed("mcplink_template_new", "server", || {
-        // SAFETY: the header says that they are texts that end in NUL.
+        // SAFETY: the header requires texts that end in NUL.
         let (uri_template, name) = unsafe {
             (
                 text::name(uri_template, "uri_template")?,
@@ -54,9 +56,9 @@ pub unsafe extern "C" fn mcplink_template_new(
     })
 }
 
-/// Sets what people see as its name.
+/// Sets the display name of the template.
 ///
-/// template: the template of resources.
+/// template: the resource template.
 /// title: NULL for none.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -65,7 +67,7 @@ pub unsafe extern "C" fn mcplink_template_set_title(
     template: *mut mcplink_template_t,
     title: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a template of ours and text that ends in NUL.
+    // SAFETY: the header requires a template of this library and text that ends in NUL.
     unsafe {
         set(template, "mcplink_template_set_title", |template| {
             let title = optional(title, "title")?;
@@ -75,9 +77,9 @@ pub unsafe extern "C" fn mcplink_template_set_title(
     }
 }
 
-/// Says what is in it, for models.
+/// Sets the description of the template, for models.
 ///
-/// template: the template of resources.
+/// template: the resource template.
 /// description: NULL for none.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -86,7 +88,7 @@ pub unsafe extern "C" fn mcplink_template_set_description(
     template: *mut mcplink_template_t,
     description: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a template of ours and text that ends in NUL.
+    // SAFETY: the header requires a template of this library and text that ends in NUL.
     unsafe {
         set(template, "mcplink_template_set_description", |template| {
             let description = optional(description, "description")?;
@@ -96,9 +98,9 @@ pub unsafe extern "C" fn mcplink_template_set_description(
     }
 }
 
-/// Says what kind of data it is: what is answered without a MIME type has this one.
+/// Sets the MIME type of the resources. It is also the default type of answers of the handler.
 ///
-/// template: the template of resources.
+/// template: the resource template.
 /// mime_type: NULL for none.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -107,7 +109,7 @@ pub unsafe extern "C" fn mcplink_template_set_mime_type(
     template: *mut mcplink_template_t,
     mime_type: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a template of ours and text that ends in NUL.
+    // SAFETY: the header requires a template of this library and text that ends in NUL.
     unsafe {
         set(template, "mcplink_template_set_mime_type", |template| {
             let mime_type = optional(mime_type, "mime_type")?;
@@ -117,11 +119,12 @@ pub unsafe extern "C" fn mcplink_template_set_mime_type(
     }
 }
 
-/// Says for whom it is and how important: an object with "audience", "priority", "lastModified".
+/// Sets the annotations of the template: an object with "audience", "priority" and "lastModified".
 ///
-/// template: the template of resources.
+/// template: the resource template.
 /// annotations, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
+/// time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_template_set_annotations(
@@ -129,7 +132,7 @@ pub unsafe extern "C" fn mcplink_template_set_annotations(
     annotations: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a template of ours and text with its length.
+    // SAFETY: the header requires a template of this library and text with its length.
     unsafe {
         set(template, "mcplink_template_set_annotations", |template| {
             let annotations = typed::<Annotations>(annotations, len, "annotations")?;
@@ -139,11 +142,12 @@ pub unsafe extern "C" fn mcplink_template_set_annotations(
     }
 }
 
-/// Sets its icons: an array of objects with "src".
+/// Sets the icons of the template: an array of objects with "src".
 ///
-/// template: the template of resources.
+/// template: the resource template.
 /// icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
+/// time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_template_set_icons(
@@ -151,7 +155,7 @@ pub unsafe extern "C" fn mcplink_template_set_icons(
     icons: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a template of ours and text with its length.
+    // SAFETY: the header requires a template of this library and text with its length.
     unsafe {
         set(template, "mcplink_template_set_icons", |template| {
             let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
@@ -161,11 +165,12 @@ pub unsafe extern "C" fn mcplink_template_set_icons(
     }
 }
 
-/// Sets what travels beside it: an object.
+/// Sets the metadata ("_meta") of the template: an object.
 ///
-/// template: the template of resources.
+/// template: the resource template.
 /// meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
+/// time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_template_set_meta(
@@ -173,7 +178,7 @@ pub unsafe extern "C" fn mcplink_template_set_meta(
     meta: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a template of ours and text with its length.
+    // SAFETY: the header requires a template of this library and text with its length.
     unsafe {
         set(template, "mcplink_template_set_meta", |template| {
             let meta = typed::<MetaObject>(meta, len, "meta")?;
@@ -183,12 +188,12 @@ pub unsafe extern "C" fn mcplink_template_set_meta(
     }
 }
 
-/// Frees the description of a template of resources. Servers that have it keep it.
+/// Frees the definition of a resource template. Servers to which it was added keep a copy.
 ///
-/// template: NULL is fine. Since 0.1.
+/// template: the resource template; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_template_free(template: *mut mcplink_template_t) {
-    // SAFETY: the header says that it is a template of ours, freed once.
+    // SAFETY: the header requires a template of this library, freed once.
     unsafe { free(template) }
 }

@@ -1,4 +1,4 @@
-//! What a tool is, before a server has it.
+//! Definitions of tools.
 
 use std::ffi::c_char;
 
@@ -14,7 +14,8 @@ use crate::cffi::text::{self, optional};
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::{Icon, JsonSchema, MetaObject, TaskSupport, Tool, ToolExecution};
 
-/// A tool: something that a model can have done. One thread at a time uses it; a server copies it.
+/// The definition of a tool that a model can call. One thread at a time uses it; a server copies
+/// it.
 pub struct mcplink_tool_t(pub(super) Tool, Params, Refusal);
 
 impl Settings for mcplink_tool_t {
@@ -31,20 +32,20 @@ impl Settings for mcplink_tool_t {
     }
 }
 
-/// Arguments that were described one by one.
+/// Arguments that were added one by one.
 #[derive(Default)]
 struct Params {
     properties: Map<String, Value>,
     required: Vec<String>,
 }
 
-/// What kind of value an argument of a tool is.
+/// The type of an argument of a tool.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_param_type {
     /// Text.
     MCPLINK_PARAM_STRING = 1,
-    /// A whole number.
+    /// An integer.
     MCPLINK_PARAM_INTEGER = 2,
     /// Any number.
     MCPLINK_PARAM_NUMBER = 3,
@@ -56,28 +57,28 @@ pub enum mcplink_param_type {
     MCPLINK_PARAM_OBJECT = 6,
 }
 
-/// Whether an argument of a tool or prompt has to be given.
+/// Whether an argument of a tool or prompt is required.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(dead_code, reason = "constants of C")]
 pub enum mcplink_param_flag {
-    /// It may be left out.
+    /// The argument may be omitted.
     MCPLINK_PARAM_OPTIONAL = 0,
-    /// It has to be there.
+    /// The argument is required.
     MCPLINK_PARAM_REQUIRED = 1,
 }
 
-/// What a tool is said to do: hints for the user, not to be relied on.
+/// Hints for the user about the effects of a tool. They are not guaranteed.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_tool_hint {
-    /// It changes nothing. Taken for false.
+    /// The tool changes nothing. Default: false.
     MCPLINK_HINT_READ_ONLY = 1,
-    /// It may destroy something. Taken for true.
+    /// The tool may destroy something. Default: true.
     MCPLINK_HINT_DESTRUCTIVE = 2,
-    /// Doing it again changes nothing more. Taken for false.
+    /// The tool is idempotent: a repeated call has no further effect. Default: false.
     MCPLINK_HINT_IDEMPOTENT = 3,
-    /// It deals with an open world, such as the web. Taken for true.
+    /// The tool interacts with an open world, such as the web. Default: true.
     MCPLINK_HINT_OPEN_WORLD = 4,
 }
 
@@ -85,11 +86,11 @@ pub enum mcplink_tool_hint {
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_task_support {
-    /// They may not.
+    /// Calls may not become tasks.
     MCPLINK_TASK_FORBIDDEN = 0,
-    /// They may.
+    /// Calls may become tasks.
     MCPLINK_TASK_OPTIONAL = 1,
-    /// They have to.
+    /// Calls must become tasks.
     MCPLINK_TASK_REQUIRED = 2,
 }
 
@@ -132,11 +133,12 @@ fn type_of(kind: i32) -> Result<&'static str> {
     })
 }
 
-/// Describes a tool.
+/// Makes the definition of a tool.
 ///
 /// name: its name, for programs: letters, digits, "_", "-" and ".".
 /// description: what it does, for models; NULL for none.
-/// Returns: the definition, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Since 0.1.
+/// Returns: the definition. The caller owns it and frees it with mcplink_tool_free. NULL for a bad
+/// argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_new(
@@ -144,7 +146,7 @@ pub unsafe extern "C" fn mcplink_tool_new(
     description: *const c_char,
 ) -> *mut mcplink_tool_t {
     constructed("mcplink_tool_new", "server", || {
-        // SAFETY: the header says that they are texts that end in NUL.
+        // SAFETY: the header requires texts that end in NUL.
         let (name, description) = unsafe {
             (
                 text::name(name, "name")?,
@@ -158,17 +160,19 @@ pub unsafe extern "C" fn mcplink_tool_new(
     })
 }
 
-/// Adds an argument: the input schema of the tool is made of all that are added.
+/// Adds an argument. The input schema of the tool is made of all added arguments.
 ///
-/// A build with "validation" (mcplink_has_feature) refuses calls whose arguments don't fit before the callback runs; with others the callback may be
-/// called without an argument that is required, or with one of another type.
+/// A build with "validation" (mcplink_has_feature) refuses calls with invalid arguments before the
+/// callback runs. In other builds the callback may run without a required argument, or with one of
+/// another type.
 ///
 /// tool: the tool.
 /// param: the name of the argument.
 /// kind: one of enum mcplink_param_type.
 /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
-/// description: what it is, for models; NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when there is one of this name already. Threads: one at a time. Since 0.1.
+/// description: its meaning, for models; NULL for none.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name exists already. Threads: one at a
+/// time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_add_param(
@@ -178,7 +182,7 @@ pub unsafe extern "C" fn mcplink_tool_add_param(
     flags: u32,
     description: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a tool of ours and texts that end in NUL.
+    // SAFETY: the header requires a tool of this library and texts that end in NUL.
     unsafe {
         set(tool, "mcplink_tool_add_param", |tool| {
             let (param, description) = (
@@ -194,7 +198,7 @@ pub unsafe extern "C" fn mcplink_tool_add_param(
     }
 }
 
-/// Adds an argument that more has to be said of: choices, bounds, items.
+/// Adds an argument with a JSON Schema of its own, for example with choices, bounds or items.
 ///
 /// tool: the tool.
 /// param: the name of the argument.
@@ -210,7 +214,8 @@ pub unsafe extern "C" fn mcplink_tool_add_param_schema(
     schema: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a tool of ours, text that ends in NUL, and text with its length.
+    // SAFETY: the header requires a tool of this library, text that ends in NUL, and text with
+    // its length.
     unsafe {
         set(tool, "mcplink_tool_add_param_schema", |tool| {
             let (param, schema) = (
@@ -223,8 +228,9 @@ pub unsafe extern "C" fn mcplink_tool_add_param_schema(
     }
 }
 
-/// Sets the whole input schema: a JSON Schema of an object, carried as it is. It replaces what mcplink_tool_add_param has made, and is replaced
-/// by the next one that is added. One without "properties" is listed with an empty object for it, which some models need.
+/// Sets the complete input schema: a JSON Schema of an object, which is passed on unchanged. It
+/// replaces the arguments of mcplink_tool_add_param, and adding another argument replaces it. A
+/// schema without "properties" is listed with an empty object for it, which some models need.
 ///
 /// tool: the tool.
 /// schema, len: the schema; MCPLINK_NUL measures it.
@@ -236,7 +242,7 @@ pub unsafe extern "C" fn mcplink_tool_set_input_schema(
     schema: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a tool of ours and text with its length.
+    // SAFETY: the header requires a tool of this library and text with its length.
     unsafe {
         set(tool, "mcplink_tool_set_input_schema", |tool| {
             let schema = json_payload(schema, len, "schema")?;
@@ -248,10 +254,11 @@ pub unsafe extern "C" fn mcplink_tool_set_input_schema(
     }
 }
 
-/// Sets the output schema: what mcplink_responder_structured gives has to fit it.
+/// Sets the output schema, which values of mcplink_responder_structured must match.
 ///
 /// tool: the tool.
-/// schema, len: a JSON Schema, carried as it is; MCPLINK_NUL measures it. NULL for none.
+/// schema, len: a JSON Schema, which is passed on unchanged; MCPLINK_NUL measures it. NULL for
+/// none.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -260,7 +267,7 @@ pub unsafe extern "C" fn mcplink_tool_set_output_schema(
     schema: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a tool of ours and text with its length.
+    // SAFETY: the header requires a tool of this library and text with its length.
     unsafe {
         set(tool, "mcplink_tool_set_output_schema", |tool| {
             let schema = typed::<Box<RawValue>>(schema, len, "schema")?;
@@ -271,11 +278,11 @@ pub unsafe extern "C" fn mcplink_tool_set_output_schema(
     }
 }
 
-/// Says what the tool does to the world.
+/// Sets a hint about the effects of the tool.
 ///
 /// tool: the tool.
 /// hint: one of enum mcplink_tool_hint.
-/// is_so: whether it is so.
+/// is_so: true if the hint applies.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -285,7 +292,7 @@ pub unsafe extern "C" fn mcplink_tool_set_annotation(
     is_so: bool,
 ) -> mcplink_status_t {
     use mcplink_tool_hint as Hint;
-    // SAFETY: the header says that it is a tool of ours.
+    // SAFETY: the header requires a tool of this library.
     unsafe {
         set(tool, "mcplink_tool_set_annotation", |tool| {
             let annotations = tool.0.annotations.get_or_insert_default();
@@ -312,10 +319,10 @@ pub unsafe extern "C" fn mcplink_tool_set_annotation(
     }
 }
 
-/// Says whether calls may become tasks, on a server with mcplink_server_options_set_tasks.
+/// Sets whether calls may become tasks, on a server with mcplink_server_options_set_tasks.
 ///
 /// tool: the tool.
-/// support: one of enum mcplink_task_support. Forbidden without it.
+/// support: one of enum mcplink_task_support. Default: MCPLINK_TASK_FORBIDDEN.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -324,7 +331,7 @@ pub unsafe extern "C" fn mcplink_tool_set_task_support(
     support: i32,
 ) -> mcplink_status_t {
     use mcplink_task_support as Support;
-    // SAFETY: the header says that it is a tool of ours.
+    // SAFETY: the header requires a tool of this library.
     unsafe {
         set(tool, "mcplink_tool_set_task_support", |tool| {
             let support = match support {
@@ -344,7 +351,7 @@ pub unsafe extern "C" fn mcplink_tool_set_task_support(
     }
 }
 
-/// Sets what people see as its name.
+/// Sets the display name of the tool.
 ///
 /// tool: the tool.
 /// title: NULL for none.
@@ -355,7 +362,7 @@ pub unsafe extern "C" fn mcplink_tool_set_title(
     tool: *mut mcplink_tool_t,
     title: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a tool of ours and text that ends in NUL.
+    // SAFETY: the header requires a tool of this library and text that ends in NUL.
     unsafe {
         set(tool, "mcplink_tool_set_title", |tool| {
             let title = optional(title, "title")?;
@@ -365,11 +372,12 @@ pub unsafe extern "C" fn mcplink_tool_set_title(
     }
 }
 
-/// Sets its icons: an array of objects with "src".
+/// Sets the icons of the tool: an array of objects with "src".
 ///
 /// tool: the tool.
 /// icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
+/// time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_set_icons(
@@ -377,7 +385,7 @@ pub unsafe extern "C" fn mcplink_tool_set_icons(
     icons: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a tool of ours and text with its length.
+    // SAFETY: the header requires a tool of this library and text with its length.
     unsafe {
         set(tool, "mcplink_tool_set_icons", |tool| {
             let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
@@ -387,11 +395,12 @@ pub unsafe extern "C" fn mcplink_tool_set_icons(
     }
 }
 
-/// Sets what travels beside it: an object.
+/// Sets the metadata ("_meta") of the tool: an object.
 ///
 /// tool: the tool.
 /// meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
+/// time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_set_meta(
@@ -399,7 +408,7 @@ pub unsafe extern "C" fn mcplink_tool_set_meta(
     meta: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a tool of ours and text with its length.
+    // SAFETY: the header requires a tool of this library and text with its length.
     unsafe {
         set(tool, "mcplink_tool_set_meta", |tool| {
             let meta = typed::<MetaObject>(meta, len, "meta")?;
@@ -409,12 +418,12 @@ pub unsafe extern "C" fn mcplink_tool_set_meta(
     }
 }
 
-/// Frees the description of a tool. Servers that have it keep it.
+/// Frees the definition of a tool. Servers to which it was added keep a copy.
 ///
-/// tool: NULL is fine. Since 0.1.
+/// tool: the tool; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_free(tool: *mut mcplink_tool_t) {
-    // SAFETY: the header says that it is a tool of ours, freed once.
+    // SAFETY: the header requires a tool of this library, freed once.
     unsafe { free(tool) }
 }

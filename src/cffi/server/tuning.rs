@@ -1,4 +1,4 @@
-//! Settings of a server that most leave as they are.
+//! Options of a server that most hosts leave at their defaults.
 
 use std::ffi::{c_char, c_void};
 use std::num::NonZeroUsize;
@@ -17,11 +17,11 @@ use crate::protocol::KeepAlive;
 use crate::schema::{CacheHint, CacheScope, JsonObject};
 use crate::server::{List, MemoryStateStore, StateKey, TaskOptions};
 
-/// Sets an upper bound of each connection.
+/// Sets a limit of each connection.
 ///
-/// options: the settings.
+/// options: the options.
 /// which: one of enum mcplink_limit.
-/// bound: the most there may be.
+/// bound: the limit.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_limit(
     which: i32,
     bound: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_server_options_set_limit", |options| {
             limit::set(&mut options.limits, which, bound)?;
@@ -39,9 +39,10 @@ pub unsafe extern "C" fn mcplink_server_options_set_limit(
     }
 }
 
-/// Sets how many handlers may run at once on threads of the library: 64 without this. The same as MCPLINK_LIMIT_WORKERS.
+/// Limits how many handlers may run at once on threads of the library. Default: 64. Equivalent to
+/// MCPLINK_LIMIT_WORKERS.
 ///
-/// options: the settings.
+/// options: the options.
 /// workers: at least 1.
 /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -50,7 +51,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_workers(
     options: *mut mcplink_server_options_t,
     workers: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_server_options_set_workers", |options| {
             options.limits.max_workers = workers.max(1);
@@ -59,10 +60,10 @@ pub unsafe extern "C" fn mcplink_server_options_set_workers(
     }
 }
 
-/// Sets how many items each page of a list has.
+/// Sets the number of items on each page of a list.
 ///
-/// options: the settings.
-/// items: 0 for all of them on one page, as it is without this.
+/// options: the options.
+/// items: 0, the default, for all items on one page.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -70,7 +71,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_page_size(
     options: *mut mcplink_server_options_t,
     items: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_server_options_set_page_size", |options| {
             options.page_size = NonZeroUsize::new(items);
@@ -79,9 +80,10 @@ pub unsafe extern "C" fn mcplink_server_options_set_page_size(
     }
 }
 
-/// Sets how long calls in hand may go on when a client has gone: 5 seconds without this.
+/// Sets the drain time: how long calls in flight may continue after a client has gone. Default: 5
+/// s.
 ///
-/// options: the settings.
+/// options: the options.
 /// drain_ms: in milliseconds.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -90,7 +92,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_drain_ms(
     options: *mut mcplink_server_options_t,
     drain_ms: u32,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_server_options_set_drain_ms", |options| {
             options.drain = Duration::from_millis(drain_ms.into());
@@ -99,9 +101,9 @@ pub unsafe extern "C" fn mcplink_server_options_set_drain_ms(
     }
 }
 
-/// Sets from when on a handler runs long, which the log hook is told: 30 seconds without this.
+/// Sets the time after which a running handler is logged as slow. Default: 30 s.
 ///
-/// options: the settings.
+/// options: the options.
 /// slow_handler_ms: in milliseconds.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -110,7 +112,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_slow_handler_ms(
     options: *mut mcplink_server_options_t,
     slow_handler_ms: u32,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -123,11 +125,12 @@ pub unsafe extern "C" fn mcplink_server_options_set_slow_handler_ms(
     }
 }
 
-/// Has clients of revisions before 2026-07-28 pinged that have said nothing for a while; who does not answer three times is given up.
+/// Pings clients of revisions before 2026-07-28 after a silence. A client that leaves three pings
+/// unanswered is disconnected. Default: no pings.
 ///
-/// options: the settings.
-/// interval_ms: after so many milliseconds of silence; 0 for no pings, as it is without this.
-/// timeout_ms: how long a client may take to answer, in milliseconds.
+/// options: the options.
+/// interval_ms: the length of the silence, in milliseconds; 0 for no pings.
+/// timeout_ms: how long an answer may take, in milliseconds.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -136,7 +139,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_keep_alive_ms(
     interval_ms: u32,
     timeout_ms: u32,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -152,9 +155,11 @@ pub unsafe extern "C" fn mcplink_server_options_set_keep_alive_ms(
     }
 }
 
-/// Adds a key that seals what calls know between their rounds: the first one seals, all of them open. Replicas that serve the same clients need the same keys; without any, each server makes its own.
+/// Adds a key for the request state: the state of a call between its rounds, which travels through
+/// the client encrypted and authenticated. The first key encrypts, all keys decrypt. Replicas that
+/// serve common clients need common keys. Default: each server generates a key.
 ///
-/// options: the settings.
+/// options: the options.
 /// key, len: 32 secret random bytes.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -164,7 +169,7 @@ pub unsafe extern "C" fn mcplink_server_options_add_state_key(
     key: *const u8,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and bytes with their length.
+    // SAFETY: the header requires options of this library and bytes with their length.
     unsafe {
         set(options, "mcplink_server_options_add_state_key", |options| {
             let key = bytes(key.cast(), len, "key")?;
@@ -178,9 +183,10 @@ pub unsafe extern "C" fn mcplink_server_options_add_state_key(
     }
 }
 
-/// Sets how long a client may take to answer what a call asks, since 2026-07-28: 10 minutes without this.
+/// Sets how long a client may take to answer an input request, since revision 2026-07-28. Default:
+/// 10 minutes.
 ///
-/// options: the settings.
+/// options: the options.
 /// lifetime_ms: in milliseconds, not 0.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -189,7 +195,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_state_lifetime_ms(
     options: *mut mcplink_server_options_t,
     lifetime_ms: u32,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -206,10 +212,12 @@ pub unsafe extern "C" fn mcplink_server_options_set_state_lifetime_ms(
     }
 }
 
-/// Has each round of a call that asks taken once only, so that what happens there does not happen again when a client repeats it.
+/// Sets whether each request state is accepted only once, so that a client that repeats a round
+/// does not repeat its side effects (replay protection). Default: false.
 ///
-/// options: the settings.
-/// single_use: whether so; false without this. Remembered in the memory of this process: not for replicas.
+/// options: the options.
+/// single_use: true to accept each only once. Used states are stored in the memory of this process,
+/// so it does not work across replicas.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -217,7 +225,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_single_use_state(
     options: *mut mcplink_server_options_t,
     single_use: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -235,10 +243,11 @@ pub unsafe extern "C" fn mcplink_server_options_set_single_use_state(
     }
 }
 
-/// Lets handlers send log messages to clients.
+/// Sets whether handlers may send log messages to clients, and declares the capability. Default:
+/// false.
 ///
-/// options: the settings.
-/// logging: whether so; false without this.
+/// options: the options.
+/// logging: true to enable it.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -246,7 +255,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_logging(
     options: *mut mcplink_server_options_t,
     logging: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_server_options_set_logging", |options| {
             options.logging = logging;
@@ -255,10 +264,10 @@ pub unsafe extern "C" fn mcplink_server_options_set_logging(
     }
 }
 
-/// Lets clients subscribe to changes of single resources.
+/// Sets whether clients may subscribe to changes of single resources. Default: true.
 ///
-/// options: the settings.
-/// updates: whether so; true without this.
+/// options: the options.
+/// updates: true to allow it.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -266,7 +275,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_resource_updates(
     options: *mut mcplink_server_options_t,
     updates: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -279,11 +288,12 @@ pub unsafe extern "C" fn mcplink_server_options_set_resource_updates(
     }
 }
 
-/// Says whether the lists of tools, prompts and resources may change while the server runs.
+/// Sets whether clients are notified when the lists of tools, prompts and resources change
+/// (listChanged). Default: true.
 ///
-/// options: the settings.
-/// changes: true without this: clients are told of each change (listChanged). With false they are
-/// told of none; what is added or removed later is served all the same.
+/// options: the options.
+/// changes: true to notify them. With false, entries that are added or removed later are still
+/// effective.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -291,7 +301,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_list_changes(
     options: *mut mcplink_server_options_t,
     changes: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -304,10 +314,11 @@ pub unsafe extern "C" fn mcplink_server_options_set_list_changes(
     }
 }
 
-/// Has results name the server, since 2026-07-28.
+/// Sets whether results contain the name and version of the server, since revision 2026-07-28.
+/// Default: true.
 ///
-/// options: the settings.
-/// names_itself: whether so; true without this.
+/// options: the options.
+/// names_itself: true to include them.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -315,7 +326,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_names_itself(
     options: *mut mcplink_server_options_t,
     names_itself: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -328,10 +339,11 @@ pub unsafe extern "C" fn mcplink_server_options_set_names_itself(
     }
 }
 
-/// Has arguments and structured results of tools checked against their JSON Schemas, where the build can (mcplink_has_feature("validation")).
+/// Sets whether arguments and structured results of tools are validated against their JSON Schemas.
+/// Default: true. It needs a build with mcplink_has_feature("validation").
 ///
-/// options: the settings.
-/// validation: whether so; true without this.
+/// options: the options.
+/// validation: true to validate them.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -339,7 +351,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_validation(
     options: *mut mcplink_server_options_t,
     validation: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -352,10 +364,11 @@ pub unsafe extern "C" fn mcplink_server_options_set_validation(
     }
 }
 
-/// Has standard output taken for the protocol while mcplink_server_serve_stdio runs.
+/// Sets whether standard output is reserved for the protocol while mcplink_server_serve_stdio runs.
+/// Default: true.
 ///
-/// options: the settings.
-/// claim: true without this. With false, whatever else this process prints there corrupts the protocol.
+/// options: the options.
+/// claim: with false, other output of this process to standard output corrupts the protocol.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -363,7 +376,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_claim_stdio(
     options: *mut mcplink_server_options_t,
     claim: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -376,7 +389,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_claim_stdio(
     }
 }
 
-/// A list that a server gives.
+/// A list of a server.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_list {
@@ -405,9 +418,10 @@ fn list_of(list: i32) -> crate::error::Result<List> {
     })
 }
 
-/// Says that the server has such things although none is there yet, so that clients that connect before the first one is added know that some may come.
+/// Declares a capability although the server has no such entries yet, so that clients that connect
+/// before the first one is added know about it.
 ///
-/// options: the settings.
+/// options: the options.
 /// list: one of enum mcplink_list.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -416,7 +430,7 @@ pub unsafe extern "C" fn mcplink_server_options_add_offer(
     options: *mut mcplink_server_options_t,
     list: i32,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_server_options_add_offer", |options| {
             let list = list_of(list)?;
@@ -426,12 +440,12 @@ pub unsafe extern "C" fn mcplink_server_options_add_offer(
     }
 }
 
-/// Says how long and by whom the pages of a list may be kept, since 2026-07-28: not at all without this.
+/// Sets how long the pages of a list may be cached, since revision 2026-07-28. Default: not at all.
 ///
-/// options: the settings.
+/// options: the options.
 /// list: one of enum mcplink_list.
 /// ttl_ms: in milliseconds.
-/// is_public: whether those who stand between may give them to others too.
+/// is_public: true if shared caches may store the pages and return them to other clients.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -441,7 +455,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_cache(
     ttl_ms: u64,
     is_public: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_server_options_set_cache", |options| {
             let hint = CacheHint {
@@ -461,12 +475,14 @@ pub unsafe extern "C" fn mcplink_server_options_set_cache(
     }
 }
 
-/// Lets calls of tools become tasks, for tools with mcplink_tool_set_task_support: the client gets the task at once, and fetches the result when it is there.
+/// Lets tool calls become tasks, for tools with mcplink_tool_set_task_support. The client gets the
+/// task at once, and fetches the result when it is ready.
 ///
-/// options: the settings.
-/// max_tasks: how many are kept at once; 0 for no tasks, as it is without this. Tasks that are over give way to new ones, so only tasks that
-/// still work keep others out, and no client keeps all others out.
-/// lifetime_ms: for how long one is kept, in milliseconds, when the client does not say.
+/// options: the options.
+/// max_tasks: the number of stored tasks; 0, the default, for no tasks. Finished tasks are removed
+/// to make room for new ones, so only running tasks count against new ones. No client can exclude
+/// all others.
+/// lifetime_ms: how long a task is stored if the client does not request a time, in milliseconds.
 /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -475,7 +491,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_tasks(
     max_tasks: usize,
     lifetime_ms: u64,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_server_options_set_tasks", |options| {
             options.unset("tasks");
@@ -489,9 +505,10 @@ pub unsafe extern "C" fn mcplink_server_options_set_tasks(
     }
 }
 
-/// Declares an extension of the protocol; the methods that it adds are handled with mcplink_server_options_on_method.
+/// Declares an extension of the protocol. Its methods are handled with
+/// mcplink_server_options_on_method.
 ///
-/// options: the settings.
+/// options: the options.
 /// id: its id, for example "com.example/maps".
 /// settings, len: a JSON object; MCPLINK_NUL measures it. NULL for none.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
@@ -503,7 +520,8 @@ pub unsafe extern "C" fn mcplink_server_options_add_extension(
     settings: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours, text that ends in NUL, and text with its length.
+    // SAFETY: the header requires options of this library, text that ends in NUL, and text with
+    // its length.
     unsafe {
         set(options, "mcplink_server_options_add_extension", |options| {
             let settings = typed::<JsonObject>(settings, len, "settings")?;
@@ -518,11 +536,12 @@ pub unsafe extern "C" fn mcplink_server_options_add_extension(
     }
 }
 
-/// Says how much stack threads of the server have that may run code of the host. Defaults to 8 MiB. It is reserved, not used, until something is
-/// put there.
+/// Sets the stack size of the server's threads that may run code of the host. Default: 8 MiB. The
+/// stack is reserved, but uses no memory before it is written to.
 ///
-/// options: the settings.
-/// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds it up to whole pages. What it has no room for is found out when a thread starts.
+/// options: the options.
+/// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds it up to whole pages. If the
+/// system lacks the memory, starting a thread fails.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -530,7 +549,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_thread_stack_size(
     options: *mut mcplink_server_options_t,
     bytes: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -543,10 +562,10 @@ pub unsafe extern "C" fn mcplink_server_options_set_thread_stack_size(
     }
 }
 
-/// Says what the names of the threads of the server begin with. Defaults to "mcplink". A dash and the role of the thread follow, such as
-/// "mcplink-crew"; Linux shows 15 bytes in all.
+/// Sets the prefix of the names of the server's threads. Default: "mcplink". A dash and the role of
+/// the thread follow, such as "mcplink-crew"; Linux shows 15 bytes in total.
 ///
-/// options: the settings.
+/// options: the options.
 /// prefix: 1 to 15 bytes, without control characters.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -555,7 +574,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_thread_prefix(
     options: *mut mcplink_server_options_t,
     prefix: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    // SAFETY: the header requires options of this library and text that ends in NUL.
     unsafe {
         set(
             options,
@@ -569,20 +588,22 @@ pub unsafe extern "C" fn mcplink_server_options_set_thread_prefix(
     }
 }
 
-/// Sets what runs first and last on each thread that the library starts for the server, on that thread: as a virtual machine needs it that
-/// has to know the threads which enter it, or a profiler.
+/// Sets hooks that run first and last on each thread that the library starts for the server. For
+/// example for a profiler, or a virtual machine that must attach the threads that enter it.
 ///
-/// Where start was called, stop is called before the thread ends. When mcplink_server_free has returned, all threads have ended but for those
-/// whose callback does not return; called in a callback of the server, it ends them behind that.
+/// If start was called, stop is called before the thread ends. When mcplink_server_free has
+/// returned, all threads have ended, except those whose callback does not return. Called in a
+/// callback of the server, it ends them after that callback.
 ///
-/// Threads with these callbacks have the stack of those that run code of the host. Threads of the host itself, such as those that dispatch a
-/// pump, are not told of.
+/// Threads with these hooks have the stack size of threads that run code of the host. The hooks do
+/// not run on threads of the host itself, such as those that dispatch a pump.
 ///
-/// options: the settings.
+/// options: the options.
 /// start: called before any other callback on the thread; NULL for none.
-/// stop: called behind all others; NULL for none.
-/// user, destroy: passed to both; ended when others are set, or when the settings, all servers made with them and what was kept of those have
-/// been freed, and their threads have ended.
+/// stop: called after all other callbacks on the thread; NULL for none.
+/// user, destroy: passed to both. destroy runs when other hooks are set. Otherwise it runs when the
+/// options, all servers made with them and their kept responders are freed, and their threads have
+/// ended.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -594,7 +615,7 @@ pub unsafe extern "C" fn mcplink_server_options_on_thread(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_server_options_on_thread", |options| {
             options.threads.set_hook(start, stop, user);

@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(desk.store.bytes, "page 2{}".len());
     }
 
-    // Lesson 17.5
+    // Must not happen: the cache serves stale lists, or those of another user or server.
     #[test]
     fn no_response_is_kept_longer_than_a_day() {
         let mut desk = Desk::new(10, 1000);
@@ -310,7 +310,7 @@ mod tests {
         assert!(!desk.has("a"));
     }
 
-    // Lesson 15.1
+    // Seen in other SDKs: memory grows with every use.
     #[test]
     fn the_longest_unused_give_way() {
         let mut desk = Desk::new(3, 40);
@@ -337,7 +337,8 @@ mod tests {
         assert!(desk.store.fetches.is_empty() && desk.store.bytes <= 40);
     }
 
-    // Lesson 17.5, M-CACHE-C-22
+    // Must not happen: the cache serves stale lists, or those of another user or server.
+    // M-CACHE-C-22
     #[test]
     fn what_was_fetched_before_a_change_is_not_kept_after_it() {
         let mut desk = Desk::new(10, 1000);

@@ -434,8 +434,7 @@ impl Served {
     /// Opens a session, also for a client that has one: bridges send `initialize` of a new client
     /// with the id that an earlier one got. The head of the answer names the session, so it is
     /// never begun before the answer is there.
-    ///
-    /// Spec: L-INIT-S-24.
+    // L-INIT-S-24
     fn initialize(
         &self,
         http: &HttpRequest<'_>,

@@ -50,7 +50,8 @@ impl Stage {
         matches!(self, Self::Ended(_))
     }
 
-    /// What it is called. That a tool failed is a failure of the task in 2025-11-25 only (AMB-70).
+    /// What it is called. That a tool failed is a failure of the task in 2025-11-25 only.
+    // AMB-70
     pub(super) fn status(&self, modern: bool) -> TaskStatus {
         match self {
             Self::Working => TaskStatus::Working,

@@ -137,7 +137,8 @@ fn what_cannot_be_started_says_why() {
     }
 }
 
-// M-STDIO-C-10; lesson 3.2
+// Must not happen: the error of a lost child tells neither its last words nor its exit status.
+// M-STDIO-C-10
 #[test]
 fn the_end_is_told_with_status_and_last_words() {
     let mut halves = open(shell("echo last; echo 'no api key' >&2; exit 7"));
@@ -163,7 +164,8 @@ fn an_output_closed_while_running_is_told_as_such() {
     assert!(start.elapsed() < Duration::from_secs(5));
 }
 
-// M-STDIO-C-03, L-STDIO-C-04; lesson 3.1
+// Seen in other SDKs: a child that writes much to standard error blocks, since nobody reads it.
+// M-STDIO-C-03, L-STDIO-C-04
 #[test]
 fn ten_megabytes_of_standard_error_block_nothing() {
     let script =
@@ -193,7 +195,7 @@ fn discarded_standard_error_leaves_no_words() {
     assert_eq!(receive_end(&mut halves).stderr_tail(), None);
 }
 
-// Lesson 2.3
+// Must not happen: a child that died by itself stays a zombie.
 #[test]
 fn a_child_that_ended_by_itself_is_reaped_without_close() {
     let mut halves = open(shell("echo $$"));
@@ -202,7 +204,7 @@ fn a_child_that_ended_by_itself_is_reaped_without_close() {
     assert!(is_reaped(&pid));
 }
 
-// Lesson 2.3
+// Must not happen: a child that died by itself stays a zombie.
 #[test]
 fn a_child_that_has_ended_is_noticed_at_once_although_its_output_lives_on() {
     for pipes in [false, true] {
@@ -215,7 +217,7 @@ fn a_child_that_has_ended_is_noticed_at_once_although_its_output_lives_on() {
     }
 }
 
-// Lesson 1.5
+// Must not happen: a call hangs in writing, since the deadline covers only the wait for the answer.
 #[test]
 fn a_stopped_child_costs_no_more_than_the_deadline_and_gets_the_rest_later() {
     for pipes in [false, true] {
@@ -249,7 +251,7 @@ fn a_stopped_child_costs_no_more_than_the_deadline_and_gets_the_rest_later() {
     }
 }
 
-// Lesson 2.5
+// Seen in other SDKs: a server spins at full CPU on a closed pipe.
 #[test]
 fn an_idle_connection_uses_no_processor_time() {
     for pipes in [false, true] {
@@ -280,7 +282,7 @@ fn thread_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-// Lesson 2.6
+// Must not happen: a later child inherits the pipes of an earlier one and keeps them open.
 #[test]
 fn a_second_child_gets_three_descriptors_only() {
     let mut first = open(Child::new("cat"));

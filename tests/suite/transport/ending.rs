@@ -37,25 +37,26 @@ fn leaves_nothing(script: &str) {
     }
 }
 
-// M-STDIO-C-08, L-INIT-C-17; lesson 2.1
+// Seen in other SDKs: children and grandchildren of the server stay behind after close.
+// M-STDIO-C-08, L-INIT-C-17
 #[test]
 fn a_child_that_leaves_at_the_end_of_its_input_leaves_nothing() {
     leaves_nothing("echo $$; exec cat");
 }
 
-// Lesson 2.1
+// Seen in other SDKs: children and grandchildren of the server stay behind after close.
 #[test]
 fn a_server_behind_a_shell_wrapper_is_ended_too() {
     leaves_nothing("sh -c 'echo $PPID $$; exec cat'; true");
 }
 
-// Lesson 2.1
+// Seen in other SDKs: children and grandchildren of the server stay behind after close.
 #[test]
 fn a_helper_that_a_child_leaves_behind_is_ended_too() {
     leaves_nothing("sleep 1000 & echo $$ $!; exec cat");
 }
 
-// Lesson 2.1
+// Seen in other SDKs: children and grandchildren of the server stay behind after close.
 #[test]
 fn a_helper_of_a_child_that_ended_by_itself_is_ended_too() {
     leaves_nothing("sleep 1000 & echo $$ $!");
@@ -67,7 +68,8 @@ fn a_child_that_ignores_the_end_of_its_input_is_terminated() {
     leaves_nothing("echo $$; exec sleep 1000");
 }
 
-// M-STDIO-C-08, L-INIT-C-17; lesson 2.1
+// Seen in other SDKs: children and grandchildren of the server stay behind after close.
+// M-STDIO-C-08, L-INIT-C-17
 #[test]
 fn a_child_that_ignores_termination_is_killed() {
     leaves_nothing("trap '' TERM; sleep 1000 & echo $$ $!; wait; wait");
@@ -83,7 +85,7 @@ fn a_child_that_nobody_reads_from_is_ended() {
     leaves_nothing("echo $$; exec cat /dev/zero");
 }
 
-// Lesson 2.2
+// Must not happen: ending a stubborn child takes for ever.
 #[test]
 fn a_well_behaved_child_is_closed_in_a_tenth_of_a_second() {
     let took = (0..3).map(|_| {
@@ -98,7 +100,7 @@ fn a_well_behaved_child_is_closed_in_a_tenth_of_a_second() {
     assert!(took.min().unwrap() < Duration::from_millis(100));
 }
 
-// Lesson 2.2
+// Must not happen: ending a stubborn child takes for ever.
 #[test]
 fn the_whole_ladder_has_a_bound() {
     let mut halves = open(shell("trap '' TERM; echo trapped; sleep 1000; true"));
@@ -159,7 +161,7 @@ fn several_threads_may_close_at_once() {
     });
 }
 
-// Lesson 6.2
+// Must not happen: a callback that calls or closes its own client deadlocks.
 #[test]
 fn the_callback_of_standard_error_may_close() {
     let (sender, control) = std::sync::mpsc::channel::<std::sync::Arc<_>>();

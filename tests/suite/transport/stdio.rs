@@ -42,7 +42,9 @@ fn print_stray(text: &str) {
         .unwrap();
 }
 
-// M-STDIO-S-04, L-STDIO-S-05; lessons 4.1, 4.2
+// Seen in other SDKs: a stray print to standard output breaks the protocol.
+// Must not happen: the standard streams stay redirected after close, or two owners claim them.
+// M-STDIO-S-04, L-STDIO-S-05
 #[test]
 fn stray_output_stays_off_the_wire_and_the_streams_come_back() {
     let (stdout, stderr) = run("transport::stdio::server_with_stray_output", "one\ntwo\n");

@@ -121,7 +121,7 @@ fn closing_ends_a_wait_on_another_thread() {
     }
 }
 
-// Lesson 1.5
+// Must not happen: a call hangs in writing, since the deadline covers only the wait for the answer.
 #[test]
 fn a_peer_that_never_reads_costs_no_more_than_the_deadline() {
     let (unix, _keep_unix) = unix_pair();
@@ -188,7 +188,7 @@ fn the_flags_of_a_given_pipe_stay_as_they_are() {
     }
 }
 
-// Lesson 6.4
+// Must not happen: two peers that write much at once deadlock over full pipes.
 #[test]
 fn two_peers_that_both_write_much_at_once_get_through() {
     let (ours, theirs) = UnixStream::pair().unwrap();

@@ -1,7 +1,10 @@
-//! The way of a response to the host's own web server.
+//! The response path to the host's own web server.
 //!
-//! **Invariants:** the functions of one exchange run one at a time, in order, and outside of every lock; none runs after the end, nor after the
-//! exchange was freed. A response is broken off when its client has gone, or the host could not send something.
+//! **Invariants:** the functions of one exchange run one at a time, in order, and without a lock.
+//! `running` is incremented in the critical section that checks `freed` and `ended`. Freeing sets
+//! `freed` under the lock and then waits until `running` is zero. So none runs after `end`, nor
+//! after the exchange was freed. A response is aborted when its client has gone, or when the host
+//! fails to send.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -16,13 +19,14 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
-/// So many bytes of a response in pieces may wait until the host dispatches.
+/// The number of bytes of a streamed response that may wait until the host dispatches.
 const MAX_WAITING: usize = 256 << 10;
 
 /// Begins a response.
 ///
-/// head: status and header fields, valid until it returns. length: of the whole body in bytes; -1 for one that comes in pieces, of which nobody
-/// knows how many. Returns: MCPLINK_OK, or anything else when the client has gone.
+/// head: status and header fields, valid until the callback returns. length: of the whole body in
+/// bytes; -1 for a streamed body of unknown length. Returns: MCPLINK_OK, or anything else when the
+/// client has gone.
 pub type mcplink_http_begin_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -31,8 +35,8 @@ pub type mcplink_http_begin_fn = Option<
     ) -> mcplink_status_t,
 >;
 
-/// Sends a piece of the body, at once: a client waits for it. bytes: valid until it returns. Returns: MCPLINK_OK, or anything else when the client
-/// has gone.
+/// Sends a part of the body. Flush it at once, because a client waits for it. bytes: valid until
+/// the callback returns. Returns: MCPLINK_OK, or anything else when the client has gone.
 pub type mcplink_http_write_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -41,8 +45,8 @@ pub type mcplink_http_write_fn = Option<
     ) -> mcplink_status_t,
 >;
 
-/// Ends a response, once, whatever came before. complete: whether all of it was there; if not, break the connection off, so that the client
-/// sees that something is missing.
+/// Ends a response; called exactly once. complete: true if the whole response was sent. If false,
+/// abort the connection, so that the client notices that the response is incomplete.
 pub type mcplink_http_end_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, complete: bool)>;
 
@@ -51,23 +55,24 @@ type BeginFn =
 type WriteFn = unsafe extern "C-unwind" fn(*mut c_void, *const c_char, usize) -> mcplink_status_t;
 type EndFn = unsafe extern "C-unwind" fn(*mut c_void, bool);
 
-/// What the exchange and the one who answers share.
+/// The state that the exchange and the response writer share.
 pub(super) struct Channel {
     number: u64,
     begin: BeginFn,
     write: WriteFn,
     end: EndFn,
+    /// `None` once the exchange was freed.
     user: Mutex<Option<Arc<UserData>>>,
     state: Mutex<State>,
-    /// A function of the host has returned.
+    /// Notified when a function of the host has returned, bytes were sent, or the client has gone.
     returned: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    /// What wants to know that the client has gone.
+    /// Called when the client has gone.
     on_gone: Option<Box<dyn FnOnce() + Send>>,
-    /// What begins the response when it has been silent for long.
+    /// Called when the response has not begun for long: begins it as a stream.
     on_silence: Option<Box<dyn FnOnce() + Send>>,
     gone: bool,
     ended: bool,
@@ -103,7 +108,8 @@ impl Channel {
         })
     }
 
-    /// Runs a function of the host for a step, unless there is nobody to run it for.
+    /// Runs the host's function for a step, unless the response has ended, the exchange was freed
+    /// or the client has gone.
     fn run(&self, step: &Step) {
         let mut state = self.state.lock();
         let is_end = matches!(step, Step::End(_));
@@ -116,7 +122,8 @@ impl Channel {
         let user = self.user.lock().clone();
         let status = user.and_then(|user| {
             let user = user.ptr();
-            // SAFETY: the header says what the functions are given; head and bytes outlive the call.
+            // SAFETY: the header says what the functions are given; head and bytes outlive the
+            // call.
             call_back(self.number, || unsafe {
                 match step {
                     Step::Begin(head, length) => {
@@ -140,7 +147,7 @@ impl Channel {
         }
     }
 
-    /// The client has gone.
+    /// Records that the client has gone.
     pub(super) fn lose(&self) {
         let mut state = self.state.lock();
         state.gone = true;
@@ -152,7 +159,7 @@ impl Channel {
         }
     }
 
-    /// The response has not begun for long.
+    /// Begins a response that has been silent for long.
     pub(super) fn break_silence(&self) {
         let callback = self.state.lock().on_silence.take();
         if let Some(callback) = callback {
@@ -160,13 +167,14 @@ impl Channel {
         }
     }
 
-    /// The host lets go of the exchange: no function begins after this.
+    /// The host frees the exchange: no function starts after this. Does not wait for running ones.
     pub(super) fn abandon(&self) {
         self.state.lock().freed = true;
         self.lose();
     }
 
-    /// The same; and none runs after this. Not for a thread that is in one.
+    /// Frees the exchange: waits until its running function has returned. Must not be called in one
+    /// of them: it would wait for itself.
     pub(super) fn leave(&self) {
         self.abandon();
         let mut state = self.state.lock();
@@ -184,10 +192,10 @@ impl Channel {
     }
 }
 
-/// Where a response goes.
+/// Writes a response through the functions of the exchange.
 pub(super) struct Writer {
     channel: Arc<Channel>,
-    /// If the host dispatches a pump.
+    /// The callback executor, if the host dispatches a pump.
     stage: Option<Arc<Stage>>,
     ended: bool,
 }
@@ -232,7 +240,8 @@ impl Writer {
         });
     }
 
-    /// Whether a piece may wait too: at once, or by the deadline.
+    /// Returns whether another part may wait. Without a deadline it returns at once; otherwise it
+    /// waits until there is room.
     fn has_room(&self, bytes: usize, deadline: Option<Instant>) -> Result<bool> {
         let mut state = self.channel.state.lock();
         while state.waiting > 0 && state.waiting + bytes > MAX_WAITING {
@@ -315,7 +324,7 @@ impl ResponseWriter for Writer {
         drop(before);
     }
 
-    /// The host keeps the time.
+    /// The host measures the time, so the duration is unused.
     fn on_silence(&mut self, _: Duration, callback: Box<dyn FnOnce() + Send>) {
         let before = self.channel.state.lock().on_silence.replace(callback);
         drop(before);
@@ -323,7 +332,7 @@ impl ResponseWriter for Writer {
 }
 
 impl Drop for Writer {
-    /// What was not ended is broken off.
+    /// Aborts a response that was not ended.
     fn drop(&mut self) {
         self.end(false);
     }

@@ -1,4 +1,4 @@
-//! A request that came in by the host's own web server, and where its response goes.
+//! HTTP exchanges: a request that the host's own web server received, and the path of its response.
 
 use std::ffi::{c_char, c_void};
 use std::net::SocketAddr;
@@ -18,7 +18,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Mutex;
 use crate::transport::http::{HttpRequest, ResponseWriter};
 
-/// An HTTP request that came in by the host's own web server, and where its response goes.
+/// An HTTP exchange: a request that the host's own web server received, and the functions that send
+/// its response.
 pub struct mcplink_exchange_t {
     gate: Gate,
     asked: Mutex<Option<Asked>>,
@@ -27,7 +28,7 @@ pub struct mcplink_exchange_t {
     refusal: Refusal,
 }
 
-/// What the host says of the request.
+/// The request, as described by the host.
 pub(super) struct Asked {
     method: String,
     target: String,
@@ -60,7 +61,7 @@ impl Handled for mcplink_exchange_t {
         self.channel.abandon();
     }
 
-    /// Who answers learns that the client has gone, and no function of the host runs any more.
+    /// Reports that the client has gone, and waits until no function of the host runs.
     fn close(&self) {
         self.channel.leave();
     }
@@ -76,7 +77,7 @@ impl Settings for mcplink_exchange_t {
 }
 
 impl mcplink_exchange_t {
-    /// The request, the first time.
+    /// Returns the request; `None` after the first call.
     pub(super) fn take_request(&self) -> Outcome<Option<Asked>> {
         if std::mem::replace(&mut *self.served.lock(), true) {
             return Ok(None);
@@ -103,32 +104,35 @@ impl mcplink_exchange_t {
     }
 }
 
-/// Says something of a request, as all functions here do: mcplink_http_serve fails when one was refused.
+/// Changes the request: the body of all setters here. mcplink_http_serve fails when one was
+/// refused.
 ///
 /// # Safety
 ///
-/// `exchange` is NULL or an exchange of ours that lives.
+/// `exchange` is NULL or a live exchange.
 unsafe fn say(
     exchange: *mut mcplink_exchange_t,
     setter: &str,
     change: impl FnOnce(&mcplink_exchange_t) -> Outcome<()>,
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the caller promises the same.
+        // SAFETY: the safety contract of this function.
         let exchange = unsafe { enter(exchange, "exchange") }?;
         exchange.attempt(setter, || change(&exchange))
     })
 }
 
-/// Describes an HTTP request that came in by the host's own web server, and where its response goes.
+/// Makes an exchange: an HTTP request that the host's own web server received, and the functions
+/// that send its response.
 ///
-/// method: in capitals, as it was sent.
-/// target: path and query, as they were sent.
-/// begin, write, end: take the response; they run one at a time, on threads of the library, or on the one that calls mcplink_http_serve, or where
-/// the pump of the server is dispatched.
-/// user, destroy: passed to them; ended when the exchange is freed.
-/// Returns: the exchange, the caller's to free when end was called, or when it has no more use for the response; NULL for a bad argument.
-/// Threads: any. Since 0.1.
+/// method: in capitals, as received.
+/// target: path and query, as received.
+/// begin, write, end: the functions that send the response. They run one at a time: on threads of
+/// the library, on the thread that calls mcplink_http_serve, or where the pump of the server is
+/// dispatched.
+/// user, destroy: passed to them; destroy runs when the exchange is freed.
+/// Returns: the exchange. The caller owns it and frees it with mcplink_exchange_free after end was
+/// called, or earlier to abandon the response. NULL for a bad argument. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_new(
@@ -142,7 +146,7 @@ pub unsafe extern "C" fn mcplink_exchange_new(
 ) -> *mut mcplink_exchange_t {
     let user = UserData::new(user, destroy);
     constructed("mcplink_exchange_new", "http", || {
-        // SAFETY: the header says that they are texts that end in NUL.
+        // SAFETY: the header requires texts that end in NUL.
         let (method, target) = unsafe { (name(method, "method")?, name(target, "target")?) };
         let begin = begin.ok_or_else(|| missing("begin"))?;
         let write = write.ok_or_else(|| missing("write"))?;
@@ -169,9 +173,10 @@ pub unsafe extern "C" fn mcplink_exchange_new(
 /// Adds a header field to the request.
 ///
 /// exchange: the exchange.
-/// field: its name, in any case.
-/// content, len: its value, without white space around it; MCPLINK_NUL measures it.
-/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already. Threads: any. Since 0.1.
+/// field: its name; case-insensitive.
+/// content, len: its value, without surrounding white space; MCPLINK_NUL measures it.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
+/// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_add_header(
@@ -180,7 +185,8 @@ pub unsafe extern "C" fn mcplink_exchange_add_header(
     content: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are an exchange of ours, text that ends in NUL, and bytes with their length.
+    // SAFETY: the header requires an exchange of this library, text that ends in NUL, and bytes
+    // with their length.
     unsafe {
         say(exchange, "mcplink_exchange_add_header", |exchange| {
             let field = name(field, "field")?.to_owned();
@@ -193,8 +199,10 @@ pub unsafe extern "C" fn mcplink_exchange_add_header(
 /// Sets the body of the request.
 ///
 /// exchange: the exchange.
-/// body, len: the whole body, without a transfer coding; MCPLINK_NUL measures it. How long it may be is for the host to see to before.
-/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already. Threads: any. Since 0.1.
+/// body, len: the whole body, without a transfer coding; MCPLINK_NUL measures it. The host limits
+/// its length.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
+/// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_set_body(
@@ -202,7 +210,7 @@ pub unsafe extern "C" fn mcplink_exchange_set_body(
     body: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are an exchange of ours and bytes with their length.
+    // SAFETY: the header requires an exchange of this library and bytes with their length.
     unsafe {
         say(exchange, "mcplink_exchange_set_body", |exchange| {
             let body = measured(body, len, "body")?.to_owned();
@@ -211,13 +219,15 @@ pub unsafe extern "C" fn mcplink_exchange_set_body(
     }
 }
 
-/// Says where the request came in, which decides under which names the server is reached, and where it came from.
+/// Sets the local and the remote address of the request. The local address decides which values of
+/// the field Host are accepted.
 ///
 /// exchange: the exchange.
-/// local: address and port, for example "127.0.0.1:8080". NULL is refused: without it a server that has no names of its own
-/// (mcplink_http_options_add_host) answers to all.
-/// remote: the same of the client; NULL when that is not known.
-/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already. Threads: any. Since 0.1.
+/// local: address and port, for example "127.0.0.1:8080". NULL is refused: without it a server
+/// without allowed hosts (mcplink_http_options_add_host) would accept all.
+/// remote: address and port of the client; NULL when they are unknown.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
+/// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_set_addresses(
@@ -231,7 +241,7 @@ pub unsafe extern "C" fn mcplink_exchange_set_addresses(
             Error::new(ErrorKind::Invalid, text)
         })
     }
-    // SAFETY: the header says that they are an exchange of ours and texts that end in NUL.
+    // SAFETY: the header requires an exchange of this library and texts that end in NUL.
     unsafe {
         say(exchange, "mcplink_exchange_set_addresses", |exchange| {
             let local = address(name(local, "local")?)?;
@@ -241,7 +251,8 @@ pub unsafe extern "C" fn mcplink_exchange_set_addresses(
     }
 }
 
-/// Says that the client has gone: who answers stops, and end is still called if the response had not ended.
+/// Reports that the client has gone: no more of the response is sent. end is still called if the
+/// response had not ended.
 ///
 /// exchange: the exchange.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
@@ -251,15 +262,15 @@ pub unsafe extern "C" fn mcplink_exchange_gone(
     exchange: *mut mcplink_exchange_t,
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the header says that it is an exchange of ours.
+        // SAFETY: the header requires an exchange of this library.
         unsafe { enter(exchange, "exchange") }?.channel.lose();
         Ok(mcplink_status::MCPLINK_OK)
     })
 }
 
-/// Begins a response that has not begun for as long as mcplink_http_options_set_keep_alive_ms says,
-/// as a stream of events, so that nobody on the way takes the connection for dead. Does nothing when
-/// the client takes no such stream, or the response has begun.
+/// Begins the response as an event stream, so that proxies do not drop the idle connection. Call it
+/// when the response has not begun for as long as mcplink_http_options_set_keep_alive_ms says. Does
+/// nothing when the client does not accept event streams, or the response has begun.
 ///
 /// exchange: the exchange.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any; begin and write may run on this one.
@@ -270,7 +281,7 @@ pub unsafe extern "C" fn mcplink_exchange_silent(
     exchange: *mut mcplink_exchange_t,
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the header says that it is an exchange of ours.
+        // SAFETY: the header requires an exchange of this library.
         unsafe { enter(exchange, "exchange") }?
             .channel
             .break_silence();
@@ -278,13 +289,15 @@ pub unsafe extern "C" fn mcplink_exchange_silent(
     })
 }
 
-/// Frees an exchange: none of its functions runs after this. A response that had not ended is given up, as after mcplink_exchange_gone. Called
-/// in one of its functions it returns at once, and none of the others begins behind that.
+/// Frees an exchange: none of its functions runs after this. A response that has not ended is
+/// aborted, as after mcplink_exchange_gone. Called inside one of its functions, it returns at once,
+/// and no other function of it starts.
 ///
-/// exchange: NULL is fine. Threads: any. Blocks: while one of its functions runs on another thread. Since 0.1.
+/// exchange: the exchange; may be NULL. Threads: any. Blocks: while one of its functions runs on
+/// another thread. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_free(exchange: *mut mcplink_exchange_t) {
-    // SAFETY: the header says that it is an exchange of ours, freed once.
+    // SAFETY: the header requires an exchange of this library, freed once.
     unsafe { free_handle(exchange) }
 }

@@ -1,11 +1,11 @@
-//! Status and header fields of a response, as the host sees them.
+//! The status and header fields of a response, as the host sees them.
 
 use crate::cffi::entry::get;
 use crate::cffi::text::{Text, mcplink_str_t, view_or_empty};
 use crate::transport::http::ResponseHead;
 
-/// Status and header fields of a response. The fields of length, connection and date are the host's business. It is borrowed until the
-/// function that got it returns.
+/// The status and header fields of a response. The host adds the fields for length, connection and
+/// date. It is borrowed until the function that receives it returns.
 pub struct mcplink_http_head_t {
     status: u16,
     headers: Vec<(Text, Text)>,
@@ -28,74 +28,77 @@ impl mcplink_http_head_t {
     }
 }
 
-/// The status of a response.
+/// Returns the status of a response.
 ///
 /// head: NULL for 0.
 /// Returns: for example 200. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_status(head: *const mcplink_http_head_t) -> i32 {
-    // SAFETY: the header says that it is a head of ours.
+    // SAFETY: the header requires a head of this library.
     unsafe { get(head) }.map_or(0, |head| head.status.into())
 }
 
-/// How many header fields a response has.
+/// Returns the number of header fields of a response.
 ///
 /// head: NULL for 0.
 /// Returns: the count. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_count(head: *const mcplink_http_head_t) -> usize {
-    // SAFETY: the header says that it is a head of ours.
+    // SAFETY: the header requires a head of this library.
     unsafe { get(head) }.map_or(0, |head| head.headers.len())
 }
 
-/// The name of a header field.
+/// Returns the name of a header field.
 ///
 /// head: NULL for "".
 /// index: from 0.
-/// Returns: valid as long as the head; empty when there is no such field. Threads: any. Since 0.1.
+/// Returns: valid as long as the head; empty when the index is out of range. Threads: any. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_name(
     head: *const mcplink_http_head_t,
     index: usize,
 ) -> mcplink_str_t {
-    // SAFETY: the header says that it is a head of ours.
+    // SAFETY: the header requires a head of this library.
     let field = unsafe { get(head) }.and_then(|head| head.headers.get(index));
     view_or_empty(field.map(|(name, _)| name))
 }
 
-/// The value of a header field.
+/// Returns the value of a header field.
 ///
 /// head: NULL for "".
 /// index: from 0.
-/// Returns: valid as long as the head; empty when there is no such field. Threads: any. Since 0.1.
+/// Returns: valid as long as the head; empty when the index is out of range. Threads: any. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_value(
     head: *const mcplink_http_head_t,
     index: usize,
 ) -> mcplink_str_t {
-    // SAFETY: the header says that it is a head of ours.
+    // SAFETY: the header requires a head of this library.
     let field = unsafe { get(head) }.and_then(|head| head.headers.get(index));
     view_or_empty(field.map(|(_, value)| value))
 }
 
-/// How often the host should write mcplink_http_head_quiet_text to a response in pieces that is quiet, so that nobody on the way takes the
-/// connection for dead.
+/// Returns the keep-alive interval of a streamed response. After so long without data the host
+/// should write mcplink_http_head_quiet_text, so that proxies do not drop the idle connection.
 ///
 /// head: NULL for 0.
 /// Returns: in milliseconds; 0 for never. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_quiet_ms(head: *const mcplink_http_head_t) -> u32 {
-    // SAFETY: the header says that it is a head of ours.
+    // SAFETY: the header requires a head of this library.
     let quiet = unsafe { get(head) }.and_then(|head| head.while_quiet.as_ref());
     quiet.map_or(0, |(interval, _)| *interval)
 }
 
-/// What to write then.
+/// Returns the keep-alive text that the host writes to an idle stream: see
+/// mcplink_http_head_quiet_ms.
 ///
 /// head: NULL for "".
 /// Returns: valid as long as the head; empty for nothing. Threads: any. Since 0.1.
@@ -104,7 +107,7 @@ pub unsafe extern "C" fn mcplink_http_head_quiet_ms(head: *const mcplink_http_he
 pub unsafe extern "C" fn mcplink_http_head_quiet_text(
     head: *const mcplink_http_head_t,
 ) -> mcplink_str_t {
-    // SAFETY: the header says that it is a head of ours.
+    // SAFETY: the header requires a head of this library.
     let quiet = unsafe { get(head) }.and_then(|head| head.while_quiet.as_ref());
     view_or_empty(quiet.map(|(_, text)| text))
 }

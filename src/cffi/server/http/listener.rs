@@ -1,4 +1,4 @@
-//! Servers that listen for HTTP clients by themselves.
+//! HTTP listeners of the library.
 
 use std::ffi::c_char;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::cffi::text::{self, Text, mcplink_str_t, view_or_empty};
 use crate::cffi::user::is_inside;
 use crate::server::http::HttpServer;
 
-/// A server that listens for HTTP clients.
+/// A listener: accepts HTTP clients for a server.
 pub struct mcplink_listener_t {
     gate: Gate,
     listener: Arc<HttpServer>,
     url: Text,
     serving: Arc<Serving>,
-    /// Among all that the server serves.
+    /// The number among all that the server serves.
     number: u64,
 }
 
@@ -29,7 +29,8 @@ impl Handled for mcplink_listener_t {
         &self.gate
     }
 
-    /// A handler runs for a call in hand, and those may finish.
+    /// A handler runs for a call in flight, for which closing waits. So a handler of the server
+    /// counts as inside.
     fn is_inside(&self) -> bool {
         self.serving.is_inside() || is_inside(self.gate.number())
     }
@@ -43,17 +44,20 @@ impl Handled for mcplink_listener_t {
 
 /// Listens for HTTP clients, on threads of the library.
 ///
-/// Whoever can reach the address can send requests: name a port only unless others are meant to, and find out who they are with
-/// mcplink_http_options_on_authenticate then.
+/// Any client that can reach the address can send requests. Use a port alone unless other machines
+/// need access. In that case authenticate them with mcplink_http_options_on_authenticate.
 ///
 /// server: the server.
-/// options: the settings, which are copied; NULL for the defaults, with which everybody is let in. Settings of which a setter was refused are
-/// refused, with its reason in err.
-/// bind: an address such as "192.0.2.1:8080", or a port of the loopback address such as "8080"; port 0 is one that the system chooses.
-/// listener: receives the listener, NULL after a failure. The caller's to free, before or after the server.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK; MCPLINK_E_IO when the address can't be had; MCPLINK_E_INVALID when the settings are none; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a
-/// build without HTTP. Threads: any. Blocks: no. Since 0.1.
+/// options: the options, which are copied. NULL for the defaults, which accept all clients without
+/// authentication. Options with a refused setter are refused, with the reason in err.
+/// bind: an address such as "192.0.2.1:8080", or a port of the loopback address such as "8080";
+/// with port 0 the system chooses one.
+/// listener: receives the listener, NULL on failure. The caller owns it and frees it with
+/// mcplink_listener_free, before or after the server.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK; MCPLINK_E_IO when the address is not available; MCPLINK_E_INVALID for
+/// invalid options; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a build
+/// without HTTP. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_listen_http(
@@ -63,7 +67,8 @@ pub unsafe extern "C" fn mcplink_server_listen_http(
     listener: *mut *mut mcplink_listener_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a server and options of ours, text that ends in NUL, and places that can be written to.
+    // SAFETY: the header requires a server and options of this library, text that ends in NUL,
+    // and places that can be written to.
     unsafe {
         giving(listener, err, || {
             let server = enter(server, "server")?;
@@ -87,18 +92,18 @@ pub unsafe extern "C" fn mcplink_server_listen_http(
     }
 }
 
-/// The port that a listener has, which the system has chosen if it was asked to.
+/// Returns the port of a listener, also if the system chose it.
 ///
 /// listener: NULL for 0.
 /// Returns: the port. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_port(listener: *const mcplink_listener_t) -> u16 {
-    // SAFETY: the header says that it is a listener of ours, which lives.
+    // SAFETY: the header requires a listener of this library, which is live.
     unsafe { get(listener) }.map_or(0, |listener| listener.listener.local_addr().port())
 }
 
-/// The address of the endpoint, for clients on the same machine.
+/// Returns the URL of the endpoint, for clients on this machine.
 ///
 /// listener: NULL for "".
 /// Returns: valid as long as the listener. Threads: any. Since 0.1.
@@ -107,11 +112,12 @@ pub unsafe extern "C" fn mcplink_listener_port(listener: *const mcplink_listener
 pub unsafe extern "C" fn mcplink_listener_url(
     listener: *const mcplink_listener_t,
 ) -> mcplink_str_t {
-    // SAFETY: the header says that it is a listener of ours, which lives; the text never changes.
+    // SAFETY: the header requires a listener of this library, which is live; the text never
+    // changes.
     view_or_empty(unsafe { get(listener) }.map(|listener| &listener.url))
 }
 
-/// How many sessions of clients of revisions before 2026-07-28 are open.
+/// Returns the number of open sessions, which clients of revisions before 2026-07-28 have.
 ///
 /// listener: NULL for 0.
 /// Returns: the count. Threads: any. Blocks: no. Since 0.1.
@@ -119,37 +125,39 @@ pub unsafe extern "C" fn mcplink_listener_url(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_sessions(listener: *const mcplink_listener_t) -> usize {
     value(0, || {
-        // SAFETY: the header says that it is a listener of ours.
+        // SAFETY: the header requires a listener of this library.
         let listener = unsafe { enter(listener, "listener") };
         listener.map_or(0, |listener| listener.listener.sessions())
     })
 }
 
-/// Closes a listener: nothing more is accepted, calls in hand may finish for as long as the server's drain time says, sessions end. A handler
-/// that calls it is in hand too, and is waited for: better have it free the listener, or stop the server.
+/// Closes a listener: it accepts nothing more, calls in flight may finish for the drain time of the
+/// server, and sessions end. If a handler calls it, its own call is in flight and is waited for:
+/// free the listener instead, or stop the server.
 ///
 /// listener: the listener.
-/// Returns: MCPLINK_OK, also when it is closed already. Threads: any. Blocks: for that time and a few seconds at most. Since 0.1.
+/// Returns: MCPLINK_OK, also when it is closed already. Threads: any. Blocks: for the drain time
+/// and a few seconds at most. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_close(
     listener: *mut mcplink_listener_t,
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the header says that it is a listener of ours.
+        // SAFETY: the header requires a listener of this library.
         let listener = unsafe { enter(listener, "listener") }?;
         listener.close();
         Ok(mcplink_status::MCPLINK_OK)
     })
 }
 
-/// Frees a listener, and closes it before. Called in a callback of the server it returns at once, and the rest happens beside it: a handler that
-/// does so can still answer.
+/// Closes a listener and frees it. Called in a callback of the server, it returns at once, and
+/// another thread does the rest: a handler that calls it can still answer.
 ///
-/// listener: NULL is fine. Threads: any. Blocks: as mcplink_listener_close. Since 0.1.
+/// listener: the listener; may be NULL. Threads: any. Blocks: as mcplink_listener_close. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_free(listener: *mut mcplink_listener_t) {
-    // SAFETY: the header says that it is a listener of ours, freed once.
+    // SAFETY: the header requires a listener of this library, freed once.
     unsafe { free_handle(listener) }
 }

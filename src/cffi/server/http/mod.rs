@@ -1,4 +1,4 @@
-//! Servers over HTTP: settings, listeners, and the endpoint in a web server of the host.
+//! HTTP servers: options, listeners, and an endpoint to mount in a web server of the host.
 
 mod channel;
 mod exchange;

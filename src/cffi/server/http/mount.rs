@@ -1,4 +1,4 @@
-//! The endpoint of a server in a web server of the host.
+//! The HTTP endpoint of a server, mounted in a web server of the host.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use crate::error::{Error, ErrorKind};
 use crate::server::http::HttpService;
 use crate::transport::http::Service;
 
-/// The endpoint of a server, to be mounted in a web server of the host.
+/// The HTTP endpoint of a server, to be mounted in a web server of the host.
 pub struct mcplink_http_t {
     gate: Gate,
     service: HttpService,
     stage: Arc<Stage>,
     serving: Arc<Serving>,
-    /// Among all that the server serves.
+    /// The number among all that the server serves.
     number: u64,
 }
 
@@ -38,15 +38,18 @@ impl Handled for mcplink_http_t {
     }
 }
 
-/// Makes an endpoint that the host mounts in its own web server, which hands it each request with mcplink_http_serve.
+/// Makes an endpoint that the host mounts in its own web server. The host passes each request to
+/// mcplink_http_serve.
 ///
 /// server: the server.
-/// options: the settings, which are copied; NULL for the defaults, with which everybody is let in. Settings of which a setter was refused are
-/// refused, with its reason in err. Bounds of connections are the host's business.
-/// http: receives the endpoint, NULL after a failure. The caller's to free, before or after the server.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the settings are none; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any. Blocks: no.
-/// Since 0.1.
+/// options: the options, which are copied. NULL for the defaults, which accept all clients without
+/// authentication. Options with a refused setter are refused, with the reason in err. The host
+/// itself limits connections.
+/// http: receives the endpoint, NULL on failure. The caller owns it and frees it with
+/// mcplink_http_free, before or after the server.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for invalid options; MCPLINK_E_CLOSED when the server was
+/// stopped; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_http(
@@ -55,7 +58,8 @@ pub unsafe extern "C" fn mcplink_server_http(
     http: *mut *mut mcplink_http_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a server and options of ours and places that can be written to.
+    // SAFETY: the header requires a server and options of this library and places that can be
+    // written to.
     unsafe {
         giving(http, err, || {
             let server = enter(server, "server")?;
@@ -77,14 +81,17 @@ pub unsafe extern "C" fn mcplink_server_http(
     }
 }
 
-/// Answers an HTTP request. The response comes by the functions of the exchange, during this call or later.
+/// Serves an HTTP request. The functions of the exchange send the response, during this call or
+/// later.
 ///
 /// http: the endpoint.
-/// exchange: the request and where its response goes. It serves once, and stays the caller's.
-/// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK when the response is there or will come, whatever it says; MCPLINK_E_STATE when the exchange has served before or lacks
-/// a request; what a function was refused with that says something of the request; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any, several at once. Blocks: without a pump as long as the handler
-/// that answers, which runs on this thread. Since 0.1.
+/// exchange: the request, and the functions for its response. It serves once, and remains the
+/// caller's.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK when a response was or will be sent, whatever its status; MCPLINK_E_STATE
+/// when the exchange was served before; the status of a refused setter of the exchange;
+/// MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any, several at once. Blocks: without a
+/// pump as long as the handler, which runs on this thread. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_serve(
@@ -92,7 +99,8 @@ pub unsafe extern "C" fn mcplink_http_serve(
     exchange: *mut mcplink_exchange_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are an endpoint and an exchange of ours and a place that can be written to.
+    // SAFETY: the header requires an endpoint and an exchange of this library and a place that
+    // can be written to.
     unsafe {
         ffi(err, || {
             let (http, exchange) = (enter(http, "http")?, enter(exchange, "exchange")?);
@@ -110,27 +118,28 @@ pub unsafe extern "C" fn mcplink_http_serve(
     }
 }
 
-/// Ends an endpoint: its sessions, streams and requests.
+/// Closes an endpoint: ends its sessions, streams and requests.
 ///
 /// http: the endpoint.
-/// Returns: MCPLINK_OK, also when it has ended already. Threads: any. Blocks: a few seconds at most. Since 0.1.
+/// Returns: MCPLINK_OK, also when it is closed already. Threads: any. Blocks: a few seconds at
+/// most. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_close(http: *mut mcplink_http_t) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the header says that it is an endpoint of ours.
+        // SAFETY: the header requires an endpoint of this library.
         let http = unsafe { enter(http, "http") }?;
         http.close();
         Ok(mcplink_status::MCPLINK_OK)
     })
 }
 
-/// Frees an endpoint, and ends it before.
+/// Closes an endpoint and frees it.
 ///
-/// http: NULL is fine. Threads: any. Blocks: as mcplink_http_close. Since 0.1.
+/// http: the endpoint; may be NULL. Threads: any. Blocks: as mcplink_http_close. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_free(http: *mut mcplink_http_t) {
-    // SAFETY: the header says that it is an endpoint of ours, freed once.
+    // SAFETY: the header requires an endpoint of this library, freed once.
     unsafe { free_handle(http) }
 }

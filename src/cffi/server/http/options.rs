@@ -1,4 +1,4 @@
-//! How a server is served over HTTP.
+//! HTTP options of a server.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::server::http::HttpOptions;
 use crate::transport::http::{HttpLimits, Network};
 
-/// How a server is served over HTTP. The defaults suit a server for clients on the same machine. One thread at a time uses it; what serves
-/// copies it.
+/// HTTP options of a server. The defaults suit a server for clients on this machine. One thread at
+/// a time uses them; listeners and endpoints copy them.
 pub struct mcplink_http_options_t {
     path: Option<String>,
     hosts: Vec<String>,
@@ -38,10 +38,10 @@ pub struct mcplink_http_options_t {
     refusal: Refusal,
 }
 
-/// Who is let in.
+/// The authentication of clients.
 #[derive(Default)]
 enum Access {
-    /// Everybody.
+    /// All clients are accepted.
     #[default]
     Open,
     Host(Arc<Hook<AuthenticateFn>>),
@@ -81,11 +81,12 @@ impl Settings for mcplink_http_options_t {
 }
 
 impl mcplink_http_options_t {
-    /// The settings for a server.
+    /// Builds the options for a server.
     ///
     /// # Errors
     ///
-    /// When a setter was refused, of the settings or of the server, or the description of a server that takes tokens is none.
+    /// When a setter of the options or of the server was refused, or the resource server is
+    /// invalid.
     pub(super) fn for_server(&self, server: &mcplink_server_t) -> Outcome<HttpOptions> {
         self.refusal.check()?;
         let mut options = HttpOptions::new()
@@ -133,7 +134,7 @@ impl mcplink_http_options_t {
         })
     }
 
-    /// Has tokens checked.
+    /// Sets the check of access tokens.
     pub(super) fn set_tokens(&mut self, tokens: mcplink_resource_server_t) -> Outcome<()> {
         if matches!(self.access, Access::Host(_)) {
             return Err(both("mcplink_http_options_on_authenticate"));
@@ -142,7 +143,7 @@ impl mcplink_http_options_t {
         Ok(())
     }
 
-    /// Has nobody show tokens any more.
+    /// Removes the check of access tokens.
     pub(super) fn clear_tokens(&mut self) {
         if matches!(self.access, Access::Tokens(_)) {
             self.access = Access::Open;
@@ -150,7 +151,7 @@ impl mcplink_http_options_t {
     }
 }
 
-/// One check does not take the place of the other, so that none goes without a word.
+/// The error for a second kind of check. One check does not replace another silently.
 fn both(other: &str) -> Failure {
     let text = format!(
         "the settings have {other} already: take that away first (mcplink_http_options_clear_...)"
@@ -158,28 +159,30 @@ fn both(other: &str) -> Failure {
     Error::new(ErrorKind::Invalid, text).into()
 }
 
-/// Makes settings with their defaults.
+/// Makes HTTP options with the defaults.
 ///
-/// Returns: the settings, the caller's to free. Threads: any. Since 0.1.
+/// Returns: the options. The caller owns them and frees them with mcplink_http_options_free.
+/// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_http_options_new() -> *mut mcplink_http_options_t {
     value(std::ptr::null_mut(), || Box::into_raw(Box::default()))
 }
 
-/// Frees settings. What serves with them keeps its own.
+/// Frees options. Listeners and endpoints made with them keep a copy.
 ///
-/// options: NULL is fine. Since 0.1.
+/// options: the options; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_free(options: *mut mcplink_http_options_t) {
-    // SAFETY: the header says that they are options of ours, freed once.
+    // SAFETY: the header requires options of this library, freed once.
     unsafe { free(options) }
 }
 
-/// Sets the path of the endpoint: "/mcp" without this. Others are answered with status 404.
+/// Sets the path of the endpoint. Default: "/mcp". Requests for other paths are answered with
+/// status 404.
 ///
-/// options: the settings.
+/// options: the options.
 /// path: begins with "/".
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -188,7 +191,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_path(
     options: *mut mcplink_http_options_t,
     path: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    // SAFETY: the header requires options of this library and text that ends in NUL.
     unsafe {
         set(options, "mcplink_http_options_set_path", |options| {
             let path = name(path, "path")?;
@@ -202,9 +205,11 @@ pub unsafe extern "C" fn mcplink_http_options_set_path(
     }
 }
 
-/// Adds a name under which the server is reached, compared with the field Host without its port. Behind a proxy, name what the proxy sends. Without any, a server on a loopback address is reached as localhost, 127.0.0.1 and [::1], others under all names.
+/// Adds an allowed host: a name that is accepted in the field Host, compared without the port. This
+/// prevents DNS rebinding. Behind a proxy, add the name that the proxy sends. Default: on a
+/// loopback address localhost, 127.0.0.1 and [::1], on other addresses all names.
 ///
-/// options: the settings.
+/// options: the options.
 /// host: for example "mcp.example.com".
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -213,7 +218,7 @@ pub unsafe extern "C" fn mcplink_http_options_add_host(
     options: *mut mcplink_http_options_t,
     host: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    // SAFETY: the header requires options of this library and text that ends in NUL.
     unsafe {
         set(options, "mcplink_http_options_add_host", |options| {
             let host = filled(host, "host")?;
@@ -223,11 +228,13 @@ pub unsafe extern "C" fn mcplink_http_options_add_host(
     }
 }
 
-/// Adds a web site whose pages may call the server. Without any, pages of the server's own host may, if that is one of those that were added
-/// with mcplink_http_options_add_host, an address or this machine: any other name its owner could have lead here.
+/// Adds an allowed origin: a web site whose pages may call the server. By default only pages of the
+/// server's own host may. That host must be an allowed host (mcplink_http_options_add_host), an IP
+/// address or this machine. The owner of any other name could make it resolve to the server (DNS
+/// rebinding).
 ///
-/// options: the settings.
-/// origin: scheme, host, and port where it is not the usual one, for example "https://example.com".
+/// options: the options.
+/// origin: scheme, host, and port unless it is the default one, for example "https://example.com".
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -235,7 +242,7 @@ pub unsafe extern "C" fn mcplink_http_options_add_origin(
     options: *mut mcplink_http_options_t,
     origin: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    // SAFETY: the header requires options of this library and text that ends in NUL.
     unsafe {
         set(options, "mcplink_http_options_add_origin", |options| {
             let origin = filled(origin, "origin")?;
@@ -245,21 +252,22 @@ pub unsafe extern "C" fn mcplink_http_options_add_origin(
     }
 }
 
-/// Adds a proxy, or a network of proxies, that is believed when it tells for which client a request
-/// is, in the field Forwarded (RFC 7239) or X-Forwarded-For. Without any, all requests that come
-/// through a proxy share what one client may have. The client is the last address that is not one
-/// of these proxies. Where the field can't be understood, the client is the proxy.
+/// Adds a trusted proxy, or a network of proxies. Its field Forwarded (RFC 7239) or X-Forwarded-For
+/// is used to find the address of the client: the last address that is not a trusted proxy. If the
+/// field is invalid, the proxy counts as the client. Without trusted proxies all requests through a
+/// proxy share the limits of one client.
 ///
-/// options: the settings. network: an address such as "192.0.2.1", or a network such as
-/// "10.0.0.0/8". Returns: MCPLINK_OK, or MCPLINK_E_INVALID: then nothing is added. Threads: one at
-/// a time. Since 0.1.
+/// options: the options.
+/// network: an address such as "192.0.2.1", or a network such as "10.0.0.0/8".
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID: then nothing is added. Threads: one at a time. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_add_trusted_proxy(
     options: *mut mcplink_http_options_t,
     network: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    // SAFETY: the header requires options of this library and text that ends in NUL.
     unsafe {
         set(
             options,
@@ -273,10 +281,12 @@ pub unsafe extern "C" fn mcplink_http_options_add_trusted_proxy(
     }
 }
 
-/// Says whether clients of revisions before 2026-07-28 get sessions. Without them any replica can answer any request; but such clients can't be asked anything, nor be told of changes.
+/// Sets whether clients of revisions before 2026-07-28 get sessions. Without sessions any replica
+/// can answer any request, but such clients get no input requests and no change notifications.
+/// Default: true.
 ///
-/// options: the settings.
-/// sessions: whether so; true without this.
+/// options: the options.
+/// sessions: true for sessions.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -284,7 +294,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_sessions(
     options: *mut mcplink_http_options_t,
     sessions: bool,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_http_options_set_sessions", |options| {
             options.sessions = sessions;
@@ -293,9 +303,10 @@ pub unsafe extern "C" fn mcplink_http_options_set_sessions(
     }
 }
 
-/// Sets after how long without a request a session ends that has no open stream: 30 minutes without this.
+/// Sets the idle timeout of sessions: a session without an open stream ends after so long without a
+/// request. Default: 30 minutes.
 ///
-/// options: the settings.
+/// options: the options.
 /// idle_ms: in milliseconds.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -304,7 +315,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_session_idle_ms(
     options: *mut mcplink_http_options_t,
     idle_ms: u32,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -317,11 +328,11 @@ pub unsafe extern "C" fn mcplink_http_options_set_session_idle_ms(
     }
 }
 
-/// Serves clients of 2024-11-05 too, on the two paths that its HTTP transport has.
+/// Serves also clients of revision 2024-11-05, on the two paths of its HTTP+SSE transport.
 ///
-/// options: the settings.
-/// stream: the path of the stream.
-/// post: the path of what the client posts.
+/// options: the options.
+/// stream: the path of the SSE stream.
+/// post: the path to which the client posts messages.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -330,7 +341,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_old_paths(
     stream: *const c_char,
     post: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours and texts that end in NUL.
+    // SAFETY: the header requires options of this library and texts that end in NUL.
     unsafe {
         set(options, "mcplink_http_options_set_old_paths", |options| {
             let (stream, post) = (name(stream, "stream")?, name(post, "post")?);
@@ -340,12 +351,12 @@ pub unsafe extern "C" fn mcplink_http_options_set_old_paths(
     }
 }
 
-/// Sets how much of each stream of a session is kept for a client that comes back for it: 256 events and 1 MiB without this. See also
-/// MCPLINK_HTTP_LIMIT_KEPT_BYTES.
+/// Limits how many events of each stream of a session are stored for a client that reconnects.
+/// Default: 256 events and 1 MiB. See also MCPLINK_HTTP_LIMIT_KEPT_BYTES.
 ///
-/// options: the settings.
-/// events: how many events.
-/// bytes: how many bytes of them.
+/// options: the options.
+/// events: the number of events.
+/// bytes: the number of their bytes.
 /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -354,7 +365,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_kept_events(
     events: usize,
     bytes: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_http_options_set_kept_events", |options| {
             options.kept_events = Some((events, bytes));
@@ -363,11 +374,11 @@ pub unsafe extern "C" fn mcplink_http_options_set_kept_events(
     }
 }
 
-/// Sets how often something is written on a quiet stream, and after how long a response on which
-/// nothing was said begins as a stream, if the client accepts one: so that nobody on the way takes
-/// the connection for dead. 15 seconds without this.
+/// Sets the keep-alive interval of event streams, so that proxies do not drop idle connections. A
+/// comment is written to a stream after so long without data. A response that has not begun after
+/// so long begins as a stream, if the client accepts one. Default: 15 s.
 ///
-/// options: the settings.
+/// options: the options.
 /// interval_ms: in milliseconds, at least 1.
 /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -376,7 +387,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_keep_alive_ms(
     options: *mut mcplink_http_options_t,
     interval_ms: u32,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
@@ -389,58 +400,68 @@ pub unsafe extern "C" fn mcplink_http_options_set_keep_alive_ms(
     }
 }
 
-/// An upper bound of a server over HTTP.
+/// A limit of a server over HTTP. Each constant says its default, and what happens when the limit
+/// is reached.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_http_limit {
-    /// How many sessions there may be: 10000. When all are taken, an idle session of the client
-    /// that has most sessions ends to make room. When all are in use, the next client is refused
-    /// with status 503.
+    /// Sessions. Default: 10000. At the limit, an idle session of the client with the most sessions
+    /// ends to make room. If no session is idle, the next client is refused with status 503.
     MCPLINK_HTTP_LIMIT_SESSIONS = 1,
-    /// How many requests of clients of revisions since 2026-07-28 may be in hand: 1024. The next one is answered with a "busy" error.
+    /// Requests in flight of clients of revisions since 2026-07-28. Default: 1024. The next one is
+    /// answered with a "busy" error.
     MCPLINK_HTTP_LIMIT_REQUESTS = 2,
-    /// How many streams of change notifications such clients may have: 10000. The next one is refused.
+    /// Streams of change notifications of clients of revisions since 2026-07-28. Default: 10000.
+    /// The next one is refused.
     MCPLINK_HTTP_LIMIT_STREAMS = 3,
-    /// How many connections may be open: 24000, and never more than seven eighths of the
-    /// descriptors that the process may have. When all are taken, a connection without a request in
-    /// hand is closed to make room, of the client that has most. When all have a request in hand or
-    /// an open stream, the next one is answered with status 503.
+    /// Open connections. Default: 24000, and never more than seven eighths of the process's
+    /// descriptor limit. At the limit, an idle connection of the client with the most connections
+    /// is closed to make room. If none is idle, the next connection is answered with status 503.
     MCPLINK_HTTP_LIMIT_CONNECTIONS = 4,
-    /// How many requests may be served at once, each on a thread of its own: 64. The next ones
-    /// wait, but for pings, cancellations and other requests that need no handler. The client that
-    /// has fewest threads is the next to get one.
+    /// Requests served at once, each on its own thread. Default: 64. Further requests wait, except
+    /// pings, cancellations and others that need no handler. The client with the fewest threads
+    /// gets the next one.
     MCPLINK_HTTP_LIMIT_WORKERS = 5,
-    /// How many requests may wait for a thread: 256. Beyond that the last request of the client
-    /// that has most of them waiting is answered with status 503.
+    /// Requests that wait for a thread. Default: 256. Above the limit, the last request of the
+    /// client with the most waiting requests is answered with status 503.
     MCPLINK_HTTP_LIMIT_WAITING = 6,
-    /// Longest request line with its header fields, in bytes: 32 KiB.
+    /// Longest request line with its header fields, in bytes. Default: 32 KiB. A longer one is
+    /// answered with status 431 or 414.
     MCPLINK_HTTP_LIMIT_HEAD_BYTES = 7,
-    /// How many header fields a request may have: 128, at most 256.
+    /// Header fields of a request. Default: 128; 256 at most. More are answered with status 431.
     MCPLINK_HTTP_LIMIT_FIELDS = 8,
-    /// How many bytes of a stream may wait for a client that does not read: 256 KiB.
+    /// Bytes of a stream that may wait for a client that does not read. Default: 256 KiB.
     MCPLINK_HTTP_LIMIT_STREAM_BYTES = 9,
-    /// How long a head may take, in milliseconds: 10000. A slower one is answered with status 408.
+    /// Longest time to receive a request head, in milliseconds. Default: 10000. A slower one is
+    /// answered with status 408.
     MCPLINK_HTTP_LIMIT_HEAD_MS = 10,
-    /// How long a body may come slower than it has to, or not at all, in milliseconds: 10000. Then it is answered with status 408.
+    /// Longest time that a request body may be slower than MCPLINK_HTTP_LIMIT_BODY_RATE, in
+    /// milliseconds. Default: 10000. After that it is answered with status 408.
     MCPLINK_HTTP_LIMIT_BODY_MS = 11,
-    /// How fast a body has to come, in bytes a second: 1024.
+    /// Lowest rate of a request body, in bytes per second. Default: 1024. See
+    /// MCPLINK_HTTP_LIMIT_BODY_MS.
     MCPLINK_HTTP_LIMIT_BODY_RATE = 12,
-    /// How long a client may read nothing of what waits for it, in milliseconds: 30000. Then its connection is broken off.
+    /// Longest time that a client may read nothing of the data that waits for it, in milliseconds.
+    /// Default: 30000. After that its connection is aborted.
     MCPLINK_HTTP_LIMIT_WRITE_MS = 13,
-    /// How long a connection may stay without a request, in milliseconds: 75000.
+    /// Longest time that a connection may be idle, in milliseconds. Default: 75000. After that it
+    /// is closed.
     MCPLINK_HTTP_LIMIT_IDLE_MS = 14,
-    /// How many bytes the events kept of all streams of all sessions may take: 256 MiB. Then the oldest of a stream that has most are dropped.
+    /// Bytes of all stored events of all sessions. Default: 256 MiB. Above the limit, the oldest
+    /// events of the stream with the most are dropped.
     MCPLINK_HTTP_LIMIT_KEPT_BYTES = 15,
-    /// How many bytes may wait for all clients that do not read: 256 MiB. Then connections are broken off for which most waits for longest.
+    /// Bytes that may wait for all clients that do not read. Default: 256 MiB. Above the limit, the
+    /// connections with the most waiting data, which have not read for the longest time, are
+    /// aborted.
     MCPLINK_HTTP_LIMIT_UNSENT_BYTES = 16,
-    /// How long a new connection may take until its first byte, in milliseconds: 10000. Then it is
-    /// closed.
+    /// Longest time until the first byte of a new connection, in milliseconds. Default: 10000.
+    /// After that it is closed.
     MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS = 17,
-    /// The most that one client may hold of connections, threads and sessions while others want
-    /// some, in percent: 50. Alone it may hold all.
+    /// The share of connections, threads and sessions that one client may hold while others want
+    /// some, in percent. Default: 50. A single client may hold all.
     MCPLINK_HTTP_LIMIT_PART_PERCENT = 18,
-    /// How many connections and threads there are beyond their limits for clients that hold few, in
-    /// percent of these limits: 12. 0 for none.
+    /// Additional connections and threads for clients that hold few, in percent of the limits.
+    /// Default: 12. 0 for none.
     MCPLINK_HTTP_LIMIT_RESERVE_PERCENT = 19,
 }
 
@@ -502,11 +523,11 @@ impl mcplink_http_options_t {
     }
 }
 
-/// Sets an upper bound. How long a body may be is said by MCPLINK_LIMIT_MESSAGE_BYTES of the server.
+/// Sets a limit. The length of a body is limited by MCPLINK_LIMIT_MESSAGE_BYTES of the server.
 ///
-/// options: the settings.
+/// options: the options.
 /// which: one of enum mcplink_http_limit.
-/// bound: the most there may be.
+/// bound: the limit.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -515,7 +536,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_limit(
     which: i32,
     bound: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_http_options_set_limit", |options| {
             options.set_limit(which, bound)?;
@@ -524,14 +545,16 @@ pub unsafe extern "C" fn mcplink_http_options_set_limit(
     }
 }
 
-/// Has a function find out who sends each request, before anything else is done for it. Everybody is let in without this and without
-/// mcplink_http_options_set_resource_server; settings that have that already refuse this.
+/// Sets a function that authenticates each request, before anything else is done with it. Without
+/// one all clients are accepted, unless mcplink_http_options_set_resource_server is used. Options
+/// with a resource server refuse this function.
 ///
-/// options: the settings.
-/// callback: see mcplink_authenticate_fn. Called on the thread that read the request, several at once, or where the pump of the server is
-/// dispatched. NULL is refused: see mcplink_http_options_clear_authenticate.
-/// user, destroy: passed to callback; ended when another function is set, when it is refused or cleared, or when the settings and all that serves
-/// with them have ended.
+/// options: the options.
+/// callback: see mcplink_authenticate_fn. It runs on the thread that read the request, several at
+/// once, or where the pump of the server is dispatched. NULL is refused: see
+/// mcplink_http_options_clear_authenticate.
+/// user, destroy: passed to callback; destroy runs when the function is replaced, refused or
+/// cleared, or when the options and all listeners and endpoints made with them are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -542,7 +565,7 @@ pub unsafe extern "C" fn mcplink_http_options_on_authenticate(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(options, "mcplink_http_options_on_authenticate", |options| {
             let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
@@ -555,16 +578,18 @@ pub unsafe extern "C" fn mcplink_http_options_on_authenticate(
     }
 }
 
-/// Takes the function of mcplink_http_options_on_authenticate away. Without another check everybody is let in.
+/// Removes the function of mcplink_http_options_on_authenticate. Without another check all clients
+/// are accepted.
 ///
-/// options: the settings.
-/// Returns: MCPLINK_OK, also when there is none, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+/// options: the options.
+/// Returns: MCPLINK_OK, also without such a function, or MCPLINK_E_INVALID. Threads: one at a time.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_clear_authenticate(
     options: *mut mcplink_http_options_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,

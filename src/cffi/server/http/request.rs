@@ -1,4 +1,4 @@
-//! HTTP requests as the host sees them when it says who sends them.
+//! HTTP requests, as the host sees them to authenticate them.
 
 use std::ffi::{c_char, c_void};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -21,40 +21,45 @@ use crate::transport::http::HttpRequest;
 use super::super::mcplink_server_t;
 use super::super::serving::Serving;
 
-/// An HTTP request, as far as it can say who sends it. It is borrowed until the callback that got it returns.
+/// An HTTP request that has to be authenticated. It is borrowed until the callback that receives it
+/// returns.
 pub struct mcplink_http_request_t {
     method: Text,
     target: Text,
     headers: Vec<(Text, Text)>,
     remote: Option<Text>,
     token: Option<Text>,
-    /// Whether all that is asked is what the token is good for, which is checked besides.
+    /// True if the callback verifies a token. The token's audience and expiry are checked by the
+    /// library as well.
     is_of_token: bool,
     verdict: Option<Result<String, Denied>>,
-    /// Of who is let in.
+    /// The granted scopes.
     scopes: Option<String>,
     expires_at: Option<SystemTime>,
     audience: Vec<String>,
     /// The thumbprint of the key that the token is bound to.
     key: Option<String>,
-    /// What takes what there is to say of it.
+    /// The log hook of the server.
     log: Option<Arc<log::Hook>>,
     refusal: Refusal,
 }
 
-/// Finds out who sends a request: ends with mcplink_http_request_admit or one of the functions that refuse, of which the last one counts; without
-/// any the request is refused with status 403. So it is when one of these functions fails and mcplink_http_request_admit is called all the same,
-/// before or after: nobody is let in under a condition that could not be taken down. The log says which one.
+/// Authenticates a request. The callback calls mcplink_http_request_admit or one of the functions
+/// that refuse; the last call counts. Without such a call the request is refused with status 403.
+///
+/// It fails closed: if one of these functions fails, the request is refused with status 403
+/// although mcplink_http_request_admit is called, before or after. So a restriction that could not
+/// be stored never lets a request in. The log names the function.
 pub type mcplink_authenticate_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, request: *mut mcplink_http_request_t)>;
 
 pub(super) type AuthenticateFn =
     unsafe extern "C-unwind" fn(user: *mut c_void, request: *mut mcplink_http_request_t);
 
-/// How often one who waits for the host looks whether the server is still there.
+/// How often a thread that waits for the host checks whether the server still serves.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What asks the host who sends a request.
+/// The authentication check of the host.
 pub(super) struct Check {
     hook: Arc<Hook<AuthenticateFn>>,
     owner: u64,
@@ -74,13 +79,13 @@ impl Check {
         }
     }
 
-    /// Asks who sends a request.
+    /// Authenticates a request.
     pub(super) fn ask(&self, request: &HttpRequest<'_>) -> Result<Principal, Denied> {
         let judged = self.judge(mcplink_http_request_t::of(request))?;
         judged.principal(Denied::forbidden)
     }
 
-    /// Asks what a token is good for.
+    /// Verifies a token.
     pub(super) fn verify(&self, token: &str) -> Result<Grant, Denied> {
         let judged = self.judge(mcplink_http_request_t::of_token(token))?;
         let (audience, key) = (judged.audience.clone(), judged.key.clone());
@@ -92,7 +97,7 @@ impl Check {
         })
     }
 
-    /// Asks, here or where the host dispatches.
+    /// Runs the host's callback: on this thread, or where the host dispatches.
     fn judge(&self, mut request: mcplink_http_request_t) -> Result<mcplink_http_request_t, Denied> {
         let (hook, owner) = (Arc::clone(&self.hook), self.owner);
         request.log.clone_from(&self.log);
@@ -101,7 +106,7 @@ impl Check {
         }
         let (sender, verdict) = mpsc::sync_channel(1);
         self.stage.post(Kind::Question, move || {
-            // It fails when the one who asked has given up.
+            // It fails if the waiting thread has given up.
             _ = sender.send(request.judged(&hook, owner));
         });
         loop {
@@ -151,7 +156,7 @@ impl mcplink_http_request_t {
         }
     }
 
-    /// Of which nothing but the token is known.
+    /// Makes a request of which only the token is known.
     fn of_token(token: &str) -> Self {
         Self {
             token: Some(token.into()),
@@ -160,7 +165,7 @@ impl mcplink_http_request_t {
         }
     }
 
-    /// What is said of a token holds where somebody looks at it.
+    /// Fails unless the callback verifies a token: only then are audience and key checked.
     fn need_token(&self) -> Result<(), Error> {
         if self.is_of_token {
             return Ok(());
@@ -171,15 +176,18 @@ impl mcplink_http_request_t {
 
     fn judged(mut self, hook: &Hook<AuthenticateFn>, owner: u64) -> Self {
         let this = &raw mut self;
-        // SAFETY: the header says what it is given: what it was registered with, and a request that lives.
+        // SAFETY: the header requires valid arguments: what it was registered with, and a request
+        // that lives.
         _ = call_back(owner, || unsafe { (hook.callback)(hook.user.ptr(), this) });
         self
     }
 
-    /// Who is let in, if the host said so; else `unknown` says why not.
+    /// Returns the principal if the host admitted the request; otherwise the refusal, by default
+    /// that of `unknown`.
     fn principal(self, unknown: fn() -> Denied) -> Result<Principal, Denied> {
         let name = self.verdict.unwrap_or_else(|| Err(unknown()))?;
-        // It was let in under a condition that was refused, of which the log knows.
+        // The request was admitted, but a restriction was refused, which is logged. So it fails
+        // closed.
         self.refusal.check().map_err(|_| Denied::forbidden())?;
         let mut principal = Principal::new(name);
         if let Some(scopes) = self.scopes {
@@ -192,7 +200,8 @@ impl mcplink_http_request_t {
     }
 }
 
-/// The token of a request, if there is one: in the one field where it may be.
+/// Returns the bearer token of a request. `None` unless there is exactly one field Authorization
+/// with a token.
 fn bearer_of<'a>(request: &HttpRequest<'a>) -> Option<&'a str> {
     let mut fields = request.values("Authorization");
     let (field, None) = (fields.next()?, fields.next()) else {
@@ -203,7 +212,7 @@ fn bearer_of<'a>(request: &HttpRequest<'a>) -> Option<&'a str> {
     Some(token.trim_ascii()).filter(|token| is_bearer && !token.is_empty())
 }
 
-/// The method of an HTTP request.
+/// Returns the method of an HTTP request.
 ///
 /// request: NULL for "".
 /// Returns: valid as long as the request. Threads: one at a time. Since 0.1.
@@ -212,11 +221,11 @@ fn bearer_of<'a>(request: &HttpRequest<'a>) -> Option<&'a str> {
 pub unsafe extern "C" fn mcplink_http_request_method(
     request: *const mcplink_http_request_t,
 ) -> mcplink_str_t {
-    // SAFETY: the header says that it is a request of ours.
+    // SAFETY: the header requires a request of this library.
     view_or_empty(unsafe { get(request) }.map(|request| &request.method))
 }
 
-/// The target of an HTTP request: path and query, as they were sent.
+/// Returns the target of an HTTP request: path and query, as received.
 ///
 /// request: NULL for "".
 /// Returns: valid as long as the request. Threads: one at a time. Since 0.1.
@@ -225,23 +234,23 @@ pub unsafe extern "C" fn mcplink_http_request_method(
 pub unsafe extern "C" fn mcplink_http_request_target(
     request: *const mcplink_http_request_t,
 ) -> mcplink_str_t {
-    // SAFETY: the header says that it is a request of ours.
+    // SAFETY: the header requires a request of this library.
     view_or_empty(unsafe { get(request) }.map(|request| &request.target))
 }
 
-/// The value of a header field of an HTTP request.
+/// Returns the value of a header field of an HTTP request.
 ///
-/// request: NULL for none.
-/// field: the name of the field, in any case.
-/// Returns: the first value, valid as long as the request; empty when there is no such field. Bytes that are no UTF-8 are shown as U+FFFD. Threads:
-/// one at a time. Since 0.1.
+/// request: NULL for empty text.
+/// field: the name of the field; case-insensitive.
+/// Returns: the first value, valid as long as the request; empty when there is no such field. Bytes
+/// that are not UTF-8 are replaced by U+FFFD. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_header(
     request: *const mcplink_http_request_t,
     field: *const c_char,
 ) -> mcplink_str_t {
-    // SAFETY: the header says that they are a request of ours and text that ends in NUL.
+    // SAFETY: the header requires a request of this library and text that ends in NUL.
     let (request, field) = unsafe { (get(request), text::name(field, "field")) };
     let (Some(request), Ok(field)) = (request, field) else {
         return mcplink_str_t::EMPTY;
@@ -251,36 +260,39 @@ pub unsafe extern "C" fn mcplink_http_request_header(
     view_or_empty(found.map(|(_, value)| value))
 }
 
-/// Where an HTTP request came from, as address and port.
+/// Returns address and port of the sender of an HTTP request.
 ///
-/// request: NULL for none.
-/// Returns: valid as long as the request; empty when that is not known. Threads: one at a time. Since 0.1.
+/// request: NULL for empty text.
+/// Returns: valid as long as the request; empty when they are unknown. Threads: one at a time.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_remote(
     request: *const mcplink_http_request_t,
 ) -> mcplink_str_t {
-    // SAFETY: the header says that it is a request of ours.
+    // SAFETY: the header requires a request of this library.
     view_or_empty(unsafe { get(request) }.and_then(|request| request.remote.as_ref()))
 }
 
-/// The access token of an HTTP request: what follows Bearer in its field Authorization.
+/// Returns the access token of an HTTP request: the text after Bearer in its field Authorization.
 ///
-/// request: NULL for none.
-/// Returns: valid as long as the request; empty when there is none. Never hand it on, nor log it. Threads: one at a time. Since 0.1.
+/// request: NULL for empty text.
+/// Returns: valid as long as the request; empty without a token. Never pass it on, nor log it.
+/// Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_token(
     request: *const mcplink_http_request_t,
 ) -> mcplink_str_t {
-    // SAFETY: the header says that it is a request of ours.
+    // SAFETY: the header requires a request of this library.
     view_or_empty(unsafe { get(request) }.and_then(|request| request.token.as_ref()))
 }
 
-/// Lets a request in.
+/// Admits a request.
 ///
 /// request: the request.
-/// principal: who sends it, for mcplink_request_principal; not empty. Sessions and what calls keep between their rounds are good for whom they were made.
+/// principal: the authenticated sender, for mcplink_request_principal; not empty. Sessions, and the
+/// state of calls between rounds, are bound to the principal that made them.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -288,7 +300,7 @@ pub unsafe extern "C" fn mcplink_http_request_admit(
     request: *mut mcplink_http_request_t,
     principal: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a request of ours and text that ends in NUL.
+    // SAFETY: the header requires a request of this library and text that ends in NUL.
     unsafe {
         set(request, "mcplink_http_request_admit", |request| {
             let principal = text::filled(principal, "principal")?;
@@ -298,11 +310,12 @@ pub unsafe extern "C" fn mcplink_http_request_admit(
     }
 }
 
-/// Says what was granted to the one who is let in: for mcplink_server_require_scopes, mcplink_responder_need_scopes and
-/// mcplink_request_has_scope. Without this nothing is known of scopes, and what needs one can't be used.
+/// Sets the granted scopes of the principal, for mcplink_server_require_scopes,
+/// mcplink_responder_need_scopes and mcplink_request_has_scope. Default: unknown, so that requests
+/// that need a scope are refused.
 ///
 /// request: the request.
-/// scopes: their names, a blank between two; "" for none. NULL when nothing is known.
+/// scopes: their names, separated by spaces; "" for none. NULL for unknown.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -310,7 +323,7 @@ pub unsafe extern "C" fn mcplink_http_request_set_scopes(
     request: *mut mcplink_http_request_t,
     scopes: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a request of ours and text that ends in NUL.
+    // SAFETY: the header requires a request of this library and text that ends in NUL.
     unsafe {
         set(request, "mcplink_http_request_set_scopes", |request| {
             request.scopes = text::optional(scopes, "scopes")?.map(str::to_owned);
@@ -319,18 +332,19 @@ pub unsafe extern "C" fn mcplink_http_request_set_scopes(
     }
 }
 
-/// Says until when what was found out is good: streams that stay open tell nothing after it. For ever without this.
+/// Sets when the authentication expires. Open streams send nothing after it. Default: never.
 ///
 /// request: the request.
 /// seconds: since 1970-01-01 UTC.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a negative number. Threads: that of the callback. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a negative number. Threads: that of the callback.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_set_expiry(
     request: *mut mcplink_http_request_t,
     seconds: i64,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that it is a request of ours.
+    // SAFETY: the header requires a request of this library.
     unsafe {
         set(request, "mcplink_http_request_set_expiry", |request| {
             let since = u64::try_from(seconds).ok().map(Duration::from_secs);
@@ -345,19 +359,21 @@ pub unsafe extern "C" fn mcplink_http_request_set_expiry(
     }
 }
 
-/// Says for which server a token was issued, as often as there are several: see mcplink_resource_server_set_verifier. A token that was issued for
-/// others only is refused. A host that makes sure of it in another way names the server's own address.
+/// Adds an audience of the token: see mcplink_resource_server_set_verifier. A token without this
+/// server in its audience is refused. A host that checks the audience in another way adds the
+/// server's own URL.
 ///
 /// request: the request.
-/// audience: as the token has it (aud).
-/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a function of mcplink_http_options_on_authenticate. Threads: that of the callback. Since 0.1.
+/// audience: as in the token (aud).
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a function of
+/// mcplink_http_options_on_authenticate. Threads: that of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_add_audience(
     request: *mut mcplink_http_request_t,
     audience: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a request of ours and text that ends in NUL.
+    // SAFETY: the header requires a request of this library and text that ends in NUL.
     unsafe {
         set(request, "mcplink_http_request_add_audience", |request| {
             let audience = text::filled(audience, "audience")?;
@@ -368,19 +384,23 @@ pub unsafe extern "C" fn mcplink_http_request_add_audience(
     }
 }
 
-/// Says that a token is bound to a key of the client (DPoP, RFC 9449): see mcplink_resource_server_set_verifier. It is good only with a proof of that
-/// key, for a server of mcplink_resource_server_set_dpop, and refused by others. Who leaves this out lets whoever stole such a token use it.
+/// Declares that a token is bound to a key of the client (DPoP, RFC 9449): see
+/// mcplink_resource_server_set_verifier. It is then valid only with a proof of that key, on a
+/// server with mcplink_resource_server_set_dpop; other servers refuse it. Without this call a
+/// stolen bound token would be accepted.
 ///
 /// request: the request.
-/// thumbprint: of the key, as the token or the authorization server gives it (cnf.jkt; RFC 7638).
-/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a function of mcplink_http_options_on_authenticate. Threads: that of the callback. Since 0.1.
+/// thumbprint: of the key, as the token or the authorization server contains it (cnf.jkt; RFC
+/// 7638).
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a function of
+/// mcplink_http_options_on_authenticate. Threads: that of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_bind_key(
     request: *mut mcplink_http_request_t,
     thumbprint: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a request of ours and text that ends in NUL.
+    // SAFETY: the header requires a request of this library and text that ends in NUL.
     unsafe {
         set(request, "mcplink_http_request_bind_key", |request| {
             let thumbprint = text::filled(thumbprint, "thumbprint")?;
@@ -391,10 +411,11 @@ pub unsafe extern "C" fn mcplink_http_request_bind_key(
     }
 }
 
-/// Refuses a request whose access token is not good, with status 401, on which clients come by another one.
+/// Refuses an invalid access token with status 401, so that the client obtains a new one.
 ///
 /// request: the request.
-/// why: for the client and the log, so that it never quotes the token: "it was revoked".
+/// why: the reason, for the client and the log, for example "it was revoked". It must not quote the
+/// token.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -402,7 +423,7 @@ pub unsafe extern "C" fn mcplink_http_request_refuse_token(
     request: *mut mcplink_http_request_t,
     why: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a request of ours and text that ends in NUL.
+    // SAFETY: the header requires a request of this library and text that ends in NUL.
     unsafe {
         set(request, "mcplink_http_request_refuse_token", |request| {
             let why = text::name(why, "why")?;
@@ -412,10 +433,11 @@ pub unsafe extern "C" fn mcplink_http_request_refuse_token(
     }
 }
 
-/// Refuses a request whose sender needs more scopes, with status 403, on which clients have their users grant more.
+/// Refuses a request that needs more scopes with status 403, so that the client lets its user grant
+/// them.
 ///
 /// request: the request.
-/// scopes: all that it needs, a blank between two.
+/// scopes: all required scopes, separated by spaces.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -423,7 +445,7 @@ pub unsafe extern "C" fn mcplink_http_request_need_scopes(
     request: *mut mcplink_http_request_t,
     scopes: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a request of ours and text that ends in NUL.
+    // SAFETY: the header requires a request of this library and text that ends in NUL.
     unsafe {
         set(request, "mcplink_http_request_need_scopes", |request| {
             let scopes = text::filled(scopes, "scopes")?;
@@ -433,10 +455,11 @@ pub unsafe extern "C" fn mcplink_http_request_need_scopes(
     }
 }
 
-/// Puts a request off, with status 503, as whether it may be served can't be found out at the moment: no client throws a good token away for it.
+/// Answers with status 503: authorization cannot be checked right now. Unlike 401 it does not make
+/// the client discard its token.
 ///
 /// request: the request.
-/// why: for the host's log.
+/// why: the reason, for the host's log.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -444,7 +467,7 @@ pub unsafe extern "C" fn mcplink_http_request_put_off(
     request: *mut mcplink_http_request_t,
     why: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a request of ours and text that ends in NUL.
+    // SAFETY: the header requires a request of this library and text that ends in NUL.
     unsafe {
         set(request, "mcplink_http_request_put_off", |request| {
             let why = text::name(why, "why")?;
@@ -454,10 +477,11 @@ pub unsafe extern "C" fn mcplink_http_request_put_off(
     }
 }
 
-/// Refuses a request of nobody known, with status 401.
+/// Refuses an unauthenticated request with status 401 and a challenge.
 ///
 /// request: the request.
-/// challenge: what the sender has to show, for the field WWW-Authenticate (RFC 9110), for example "Bearer".
+/// challenge: the required credentials, for the field WWW-Authenticate (RFC 9110), for example
+/// "Bearer".
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -465,7 +489,7 @@ pub unsafe extern "C" fn mcplink_http_request_challenge(
     request: *mut mcplink_http_request_t,
     challenge: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a request of ours and text that ends in NUL.
+    // SAFETY: the header requires a request of this library and text that ends in NUL.
     unsafe {
         set(request, "mcplink_http_request_challenge", |request| {
             let challenge = text::name(challenge, "challenge")?;

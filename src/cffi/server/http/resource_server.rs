@@ -1,4 +1,4 @@
-//! Servers that take access tokens: whose, for what, and where clients get them.
+//! Resource servers (OAuth): servers that require access tokens.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -18,21 +18,23 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::server::StateKey;
 use crate::server::http::ResourceServer;
 
-/// A server over HTTP to which clients authorize themselves with access tokens of an authorization server (OAuth). One thread at a time uses it;
-/// the settings that it is given to copy it.
+/// A resource server (OAuth): a server over HTTP that requires access tokens of an authorization
+/// server. One thread at a time uses the description; HTTP options copy it.
 ///
-/// Each request is served only with a token in its field Authorization that is good, was issued for this server and has not expired. Others are
-/// answered with status 401 and a challenge that says where tokens are to be had; what lacks a scope with 403 and the scopes that are needed. The
-/// metadata that this refers to is served to everybody.
+/// Each request needs a token in its field Authorization that is valid, was issued for this server
+/// and has not expired. Other requests are answered with status 401 and a challenge that says where
+/// to obtain tokens. A request that lacks a scope is answered with 403 and the required scopes. The
+/// metadata to which the challenge refers is served without a token.
 #[derive(Clone)]
 pub struct mcplink_resource_server_t {
     resource: String,
-    /// The first one's keys sign tokens, unless there is another check.
+    /// The authorization servers. Tokens are signed with the keys of the first one, unless there is
+    /// another check.
     issuers: Vec<String>,
     check: Checked,
-    /// To the issuer's keys.
+    /// The proxy for fetching the issuer's keys.
     proxy: Option<String>,
-    /// PEM text: whom to trust on the way there.
+    /// PEM text: the trusted certificate authorities for fetching them.
     roots: Option<Vec<u8>>,
     required: String,
     supported: String,
@@ -46,7 +48,7 @@ pub struct mcplink_resource_server_t {
     refusal: Refusal,
 }
 
-/// What the nonces of proofs are made with, and for how long they are good.
+/// The keys and the lifetime of nonces for DPoP proofs.
 #[derive(Clone)]
 #[cfg_attr(not(feature = "jwt"), allow(dead_code, reason = "no proofs"))]
 struct Nonces {
@@ -54,16 +56,16 @@ struct Nonces {
     life: Duration,
 }
 
-/// How tokens are checked.
+/// How tokens are verified.
 #[derive(Clone)]
 enum Checked {
-    /// By the keys that the issuer's metadata names.
+    /// With the keys that the issuer's metadata names.
     Discovered,
-    /// By the keys at an address.
+    /// With the keys at this URL.
     At(String),
-    /// By these keys.
+    /// With these keys.
     With(String),
-    /// By the host.
+    /// By a function of the host.
     Host(Arc<Hook<AuthenticateFn>>),
 }
 
@@ -78,7 +80,7 @@ impl Settings for mcplink_resource_server_t {
 }
 
 impl mcplink_resource_server_t {
-    /// A check of another kind than there is: neither takes the place of the other, so that none goes without a word.
+    /// Fails if another kind of check is set. One check does not replace another silently.
     fn need_check(&self, fits: impl FnOnce(&Checked) -> bool) -> Result<()> {
         if fits(&self.check) {
             return Ok(());
@@ -95,7 +97,7 @@ impl mcplink_resource_server_t {
         Err(Error::new(ErrorKind::Invalid, text))
     }
 
-    /// What a Rust program would have made, for a server.
+    /// Builds the resource server with the Rust API.
     pub(super) fn for_server(&self, server: &mcplink_server_t) -> Result<ResourceServer> {
         let Self {
             resource,
@@ -158,7 +160,7 @@ struct Way<'a> {
     roots: Option<&'a [u8]>,
 }
 
-/// Where the keys of an issuer are.
+/// Where the keys of an issuer come from.
 #[cfg_attr(not(feature = "jwt"), allow(dead_code, reason = "nobody looks there"))]
 enum Keys<'a> {
     Discovered(&'a str),
@@ -166,7 +168,7 @@ enum Keys<'a> {
     With(&'a str, &'a str),
 }
 
-/// For tokens that are JWTs.
+/// Makes a resource server for JWTs.
 #[cfg(feature = "jwt")]
 fn signed(
     resource: &str,
@@ -201,7 +203,7 @@ fn signed(_: &str, _: &[String], _: &Way<'_>, _: Keys<'_>) -> Result<ResourceSer
     Err(Error::new(ErrorKind::Unsupported, text))
 }
 
-/// Takes tokens that are bound to keys, if that is wanted.
+/// Enables bound tokens (DPoP), if they are wanted.
 #[cfg(feature = "jwt")]
 fn bound(
     server: ResourceServer,
@@ -230,13 +232,16 @@ fn bound(server: ResourceServer, dpop: mcplink_dpop, _: Option<&Nonces>) -> Resu
     Err(Error::new(ErrorKind::Unsupported, text))
 }
 
-/// Describes a server that takes access tokens. Without more they are JWTs that its authorization server has signed, checked by the keys that the
-/// issuer's metadata names: signature, issuer, times; the principal is sub, scopes are those of scope or scp.
+/// Makes the description of a resource server. By default its tokens are JWTs, signed by the
+/// authorization server with the keys that its metadata names. Signature, issuer and times are
+/// verified. The principal is sub; the scopes are those of scope or scp.
 ///
-/// resource: the address that clients use, for example "https://files.example/mcp", not the one that the process listens at.
-/// issuer: the authorization server, by its issuer identifier, for example "https://login.example".
-/// Returns: the description, the caller's to free; NULL for a bad argument and in a build without HTTP. What is wrong with the addresses is found
-/// out when something serves with it. Threads: any. Since 0.1.
+/// resource: the URL that clients use, for example "https://files.example/mcp", not the address at
+/// which the process listens.
+/// issuer: the issuer identifier of the authorization server, for example "https://login.example".
+/// Returns: the description. The caller owns it and frees it with mcplink_resource_server_free.
+/// NULL for a bad argument, and in a build without HTTP. Invalid URLs are reported when a listener
+/// or endpoint is made with it. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_new(
@@ -244,7 +249,7 @@ pub unsafe extern "C" fn mcplink_resource_server_new(
     issuer: *const c_char,
 ) -> *mut mcplink_resource_server_t {
     constructed("mcplink_resource_server_new", "http", || {
-        // SAFETY: the header says that they are texts that end in NUL.
+        // SAFETY: the header requires texts that end in NUL.
         let (resource, issuer) =
             unsafe { (filled(resource, "resource")?, filled(issuer, "issuer")?) };
         Ok(Box::into_raw(Box::new(mcplink_resource_server_t {
@@ -267,8 +272,8 @@ pub unsafe extern "C" fn mcplink_resource_server_new(
     })
 }
 
-/// Names another authorization server that clients may get tokens from. Its tokens are good only for a function that checks them: see
-/// mcplink_resource_server_set_verifier.
+/// Adds another authorization server. Its tokens are accepted only by a function that
+/// verifies them: see mcplink_resource_server_set_verifier.
 ///
 /// server: the description.
 /// issuer: its issuer identifier.
@@ -279,7 +284,7 @@ pub unsafe extern "C" fn mcplink_resource_server_add_issuer(
     server: *mut mcplink_resource_server_t,
     issuer: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a description of ours and text that ends in NUL.
+    // SAFETY: the header requires a description of this library and text that ends in NUL.
     unsafe {
         set(server, "mcplink_resource_server_add_issuer", |server| {
             server.issuers.push(filled(issuer, "issuer")?.to_owned());
@@ -288,18 +293,20 @@ pub unsafe extern "C" fn mcplink_resource_server_add_issuer(
     }
 }
 
-/// Says where the issuer's keys are, for one whose metadata does not say so.
+/// Sets the URL of the issuer's keys, for an issuer whose metadata does not contain it.
 ///
 /// server: the description.
-/// url: of its key set (RFC 7517): https, except on this machine. NULL is refused: see mcplink_resource_server_use_default_keys.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when there are keys or a function that checks tokens already. Blocks: no. Since 0.1.
+/// url: the URL of its key set (RFC 7517): https, except on this machine. NULL is refused: see
+/// mcplink_resource_server_use_default_keys.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when keys or a verifier are set already. Blocks:
+/// no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_keys_url(
     server: *mut mcplink_resource_server_t,
     url: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a description of ours and text that ends in NUL.
+    // SAFETY: the header requires a description of this library and text that ends in NUL.
     unsafe {
         set(server, "mcplink_resource_server_set_keys_url", |server| {
             let url = filled(url, "url")?;
@@ -310,11 +317,13 @@ pub unsafe extern "C" fn mcplink_resource_server_set_keys_url(
     }
 }
 
-/// Gives the issuer's keys, which are not fetched then.
+/// Sets the issuer's keys, which are then not fetched.
 ///
 /// server: the description.
-/// json, len: the key set (RFC 7517), {"keys":[...]}; MCPLINK_NUL measures it. It has the place of the address of keys.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when there is a function that checks tokens already. Blocks: no. Since 0.1.
+/// json, len: the key set (RFC 7517), {"keys":[...]}; MCPLINK_NUL measures it. It replaces a URL of
+/// keys.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when a verifier is set already. Blocks: no.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_keys(
@@ -322,7 +331,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_keys(
     json: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a description of ours and text with its length.
+    // SAFETY: the header requires a description of this library and text with its length.
     unsafe {
         set(server, "mcplink_resource_server_set_keys", |server| {
             let keys = json_payload(json, len, "json")?;
@@ -333,10 +342,12 @@ pub unsafe extern "C" fn mcplink_resource_server_set_keys(
     }
 }
 
-/// Fetches the issuer's metadata and keys through a proxy. Defaults to none, whatever the environment says.
+/// Fetches the issuer's metadata and keys through a proxy. Default: no proxy, regardless of the
+/// environment.
 ///
 /// server: the description.
-/// url: as for mcplink_client_options_set_proxy, "environment" too. NULL is refused: see mcplink_resource_server_clear_proxy.
+/// url: as for mcplink_client_options_set_proxy, also "environment". NULL is refused: see
+/// mcplink_resource_server_clear_proxy.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -344,7 +355,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_proxy(
     server: *mut mcplink_resource_server_t,
     url: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a description of ours and text that ends in NUL.
+    // SAFETY: the header requires a description of this library and text that ends in NUL.
     unsafe {
         set(server, "mcplink_resource_server_set_proxy", |server| {
             server.proxy = Some(filled(url, "url")?.to_owned());
@@ -353,7 +364,8 @@ pub unsafe extern "C" fn mcplink_resource_server_set_proxy(
     }
 }
 
-/// Fetches the issuer's metadata and keys without a proxy, as without mcplink_resource_server_set_proxy.
+/// Fetches the issuer's metadata and keys without a proxy: clears
+/// mcplink_resource_server_set_proxy.
 ///
 /// server: the description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -362,7 +374,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_proxy(
 pub unsafe extern "C" fn mcplink_resource_server_clear_proxy(
     server: *mut mcplink_resource_server_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that it is a description of ours.
+    // SAFETY: the header requires a description of this library.
     unsafe {
         set(server, "mcplink_resource_server_clear_proxy", |server| {
             server.proxy = None;
@@ -371,14 +383,16 @@ pub unsafe extern "C" fn mcplink_resource_server_clear_proxy(
     }
 }
 
-/// Trusts the servers over HTTPS whose certificates these authorities issued, and no others, where the issuer's metadata and keys are fetched.
-/// Mozilla's list without this.
+/// Sets the certificate authorities that are trusted when the issuer's metadata and keys are
+/// fetched over HTTPS. No others are trusted. Default: Mozilla's list.
 ///
 /// server: the description.
-/// pem, len: PEM text with all of them, one or more; other things in it are skipped. MCPLINK_NUL measures it. It is copied, and has the place of
-/// what was set before. NULL and text without anything are refused: see mcplink_resource_server_use_default_roots. That there is no certificate in it, or one that can't be read, is found out when something serves
-/// with it, with MCPLINK_E_INVALID; in a build that does not check tokens by itself (feature jwt) that fails with MCPLINK_E_UNSUPPORTED. It is not
-/// looked at where a function of the host's checks tokens.
+/// pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.
+/// MCPLINK_NUL measures it. It replaces an earlier one. NULL and blank text are refused: see
+/// mcplink_resource_server_use_default_roots. Text without a valid certificate is reported when a
+/// listener or endpoint is made with it, with MCPLINK_E_INVALID. In a build without signed tokens
+/// (feature jwt) that fails with MCPLINK_E_UNSUPPORTED. It is not used with
+/// mcplink_resource_server_set_verifier.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -387,7 +401,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_root_certificates(
     pem: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a description of ours and text with its length.
+    // SAFETY: the header requires a description of this library and text with its length.
     unsafe {
         set(
             server,
@@ -400,7 +414,8 @@ pub unsafe extern "C" fn mcplink_resource_server_set_root_certificates(
     }
 }
 
-/// Trusts Mozilla's list of authorities, as without mcplink_resource_server_set_root_certificates.
+/// Trusts Mozilla's list of certificate authorities: clears
+/// mcplink_resource_server_set_root_certificates.
 ///
 /// server: the description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -409,7 +424,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_root_certificates(
 pub unsafe extern "C" fn mcplink_resource_server_use_default_roots(
     server: *mut mcplink_resource_server_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that it is a description of ours.
+    // SAFETY: the header requires a description of this library.
     unsafe {
         set(
             server,
@@ -422,14 +437,18 @@ pub unsafe extern "C" fn mcplink_resource_server_use_default_roots(
     }
 }
 
-/// Has a function of the host's check tokens, of any kind.
+/// Sets a function of the host that verifies tokens of any kind.
 ///
 /// server: the description.
-/// callback: called for each token, which is all that is known of the request (mcplink_http_request_token); ends with mcplink_http_request_admit
-/// and mcplink_http_request_add_audience, or refuses. For whom the token was issued and whether it has expired is checked besides. Runs where
-/// mcplink_http_options_on_authenticate says; never hand the token on. NULL is refused: see mcplink_resource_server_use_default_keys.
-/// user, destroy: passed to callback; ended when another function is set, when it is refused or taken away, or when all that has the description, and serves with it, has ended.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when there are keys already. Blocks: no. Since 0.1.
+/// callback: called for each token. It sees only the token of the request
+/// (mcplink_http_request_token), and must not pass it on. It calls mcplink_http_request_admit and
+/// mcplink_http_request_add_audience, or refuses. Audience and expiry are then checked by the
+/// library. For threads see mcplink_http_options_on_authenticate. NULL is refused: see
+/// mcplink_resource_server_use_default_keys.
+/// user, destroy: passed to callback; destroy runs when the function is replaced, refused or
+/// cleared, or when all objects that use the description are freed.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when keys are set already. Blocks: no. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_verifier(
@@ -439,7 +458,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_verifier(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    // SAFETY: the header says that it is a description of ours.
+    // SAFETY: the header requires a description of this library.
     unsafe {
         set(server, "mcplink_resource_server_set_verifier", |server| {
             let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
@@ -450,8 +469,9 @@ pub unsafe extern "C" fn mcplink_resource_server_set_verifier(
     }
 }
 
-/// Has tokens checked by the keys that the issuer's metadata names, as without mcplink_resource_server_set_keys,
-/// mcplink_resource_server_set_keys_url and mcplink_resource_server_set_verifier: what they were given is taken away.
+/// Verifies tokens with the keys that the issuer's metadata names. Clears what
+/// mcplink_resource_server_set_keys, mcplink_resource_server_set_keys_url and
+/// mcplink_resource_server_set_verifier set.
 ///
 /// server: the description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -460,7 +480,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_verifier(
 pub unsafe extern "C" fn mcplink_resource_server_use_default_keys(
     server: *mut mcplink_resource_server_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that it is a description of ours.
+    // SAFETY: the header requires a description of this library.
     unsafe {
         set(
             server,
@@ -473,11 +493,12 @@ pub unsafe extern "C" fn mcplink_resource_server_use_default_keys(
     }
 }
 
-/// Says which scopes every request needs; what one operation needs besides says mcplink_server_require_scopes. Clients are told with the first
-/// challenge. None without this.
+/// Sets the scopes that every request needs. Scopes of single entries are set with
+/// mcplink_server_require_scopes. The first challenge names them to the client. Default: none.
 ///
 /// server: the description.
-/// scopes: their names, a blank between two. NULL and text without a name are refused: see mcplink_resource_server_clear_required_scopes.
+/// scopes: their names, separated by spaces. NULL and blank text are refused: see
+/// mcplink_resource_server_clear_required_scopes.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -485,7 +506,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_required_scopes(
     server: *mut mcplink_resource_server_t,
     scopes: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a description of ours and text that ends in NUL.
+    // SAFETY: the header requires a description of this library and text that ends in NUL.
     unsafe {
         set(
             server,
@@ -498,7 +519,8 @@ pub unsafe extern "C" fn mcplink_resource_server_set_required_scopes(
     }
 }
 
-/// Has requests need no scopes but those of single operations, as without mcplink_resource_server_set_required_scopes.
+/// Requires no scopes except those of single entries: clears
+/// mcplink_resource_server_set_required_scopes.
 ///
 /// server: the description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -507,7 +529,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_required_scopes(
 pub unsafe extern "C" fn mcplink_resource_server_clear_required_scopes(
     server: *mut mcplink_resource_server_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that it is a description of ours.
+    // SAFETY: the header requires a description of this library.
     unsafe {
         set(
             server,
@@ -520,11 +542,11 @@ pub unsafe extern "C" fn mcplink_resource_server_clear_required_scopes(
     }
 }
 
-/// Says which scopes there are, as the metadata shows them: those that a client needs for the usual, since some ask for all of them at once.
-/// Without this, those that every request needs.
+/// Sets the supported scopes that the metadata lists. List those for ordinary use, because some
+/// clients request all of them at once. Default: the scopes that every request needs.
 ///
 /// server: the description.
-/// scopes: their names, a blank between two.
+/// scopes: their names, separated by spaces.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -532,7 +554,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_scopes_supported(
     server: *mut mcplink_resource_server_t,
     scopes: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a description of ours and text that ends in NUL.
+    // SAFETY: the header requires a description of this library and text that ends in NUL.
     unsafe {
         set(
             server,
@@ -545,11 +567,11 @@ pub unsafe extern "C" fn mcplink_resource_server_set_scopes_supported(
     }
 }
 
-/// Says that whoever was granted a broad scope has narrower ones too, and what they imply.
+/// Declares that a broad scope implies narrower ones, and transitively the scopes they imply.
 ///
 /// server: the description.
 /// broad: the scope.
-/// narrow: the others, a blank between two.
+/// narrow: the implied scopes, separated by spaces.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -558,7 +580,7 @@ pub unsafe extern "C" fn mcplink_resource_server_add_implied(
     broad: *const c_char,
     narrow: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a description of ours and texts that end in NUL.
+    // SAFETY: the header requires a description of this library and texts that end in NUL.
     unsafe {
         set(server, "mcplink_resource_server_add_implied", |server| {
             let (broad, narrow) = (filled(broad, "broad")?, filled(narrow, "narrow")?);
@@ -568,7 +590,8 @@ pub unsafe extern "C" fn mcplink_resource_server_add_implied(
     }
 }
 
-/// Adds another name of this server in the audience of tokens, for authorization servers that don't write its address there.
+/// Adds an accepted audience: another name of this server in the audience of tokens, for
+/// authorization servers that don't use its URL there.
 ///
 /// server: the description.
 /// audience: the name.
@@ -579,7 +602,7 @@ pub unsafe extern "C" fn mcplink_resource_server_add_audience(
     server: *mut mcplink_resource_server_t,
     audience: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a description of ours and text that ends in NUL.
+    // SAFETY: the header requires a description of this library and text that ends in NUL.
     unsafe {
         set(server, "mcplink_resource_server_add_audience", |server| {
             let audience = filled(audience, "audience")?;
@@ -589,7 +612,7 @@ pub unsafe extern "C" fn mcplink_resource_server_add_audience(
     }
 }
 
-/// Says what the server is called where people are asked to grant something, and where developers read about it.
+/// Sets the name of the server for consent pages, and the URL of its documentation for developers.
 ///
 /// server: the description.
 /// title: NULL for none.
@@ -602,7 +625,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_info(
     title: *const c_char,
     documentation: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a description of ours and texts that end in NUL.
+    // SAFETY: the header requires a description of this library and texts that end in NUL.
     unsafe {
         set(server, "mcplink_resource_server_set_info", |server| {
             let title = optional(title, "title")?;
@@ -614,8 +637,9 @@ pub unsafe extern "C" fn mcplink_resource_server_set_info(
     }
 }
 
-/// Says where clients find the metadata, if a proxy brings only some paths here: it is served there too. Without this it is at the place that
-/// follows from the server's address: https://host/.well-known/oauth-protected-resource/mcp for https://host/mcp.
+/// Sets the URL of the metadata, for a server behind a proxy that forwards only some paths. The
+/// metadata is then served there too. Default: the well-known location of the server's URL:
+/// https://host/.well-known/oauth-protected-resource/mcp for https://host/mcp.
 ///
 /// server: the description.
 /// url: NULL for the default.
@@ -626,7 +650,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_metadata_url(
     server: *mut mcplink_resource_server_t,
     url: *const c_char,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a description of ours and text that ends in NUL.
+    // SAFETY: the header requires a description of this library and text that ends in NUL.
     unsafe {
         set(
             server,
@@ -639,21 +663,22 @@ pub unsafe extern "C" fn mcplink_resource_server_set_metadata_url(
     }
 }
 
-/// Says whether tokens are taken that are bound to a key of the client (DPoP, RFC 9449), so that whoever steals one can't use it. They come with a
-/// proof of the key, which is checked: signature, method and address of the request, token, time within five minutes; each is taken once. Clients
-/// learn of it from the metadata and from challenges.
+/// Sets whether tokens that are bound to a key of the client are accepted (DPoP, RFC 9449), so that
+/// a stolen token can't be used. Such a token comes with a proof of the key. Its signature, method,
+/// URL, token, and time (within five minutes) are verified, and each proof is accepted once.
+/// Metadata and challenges announce it to clients.
 ///
 /// server: the description.
-/// dpop: one of enum mcplink_dpop; MCPLINK_DPOP_NEVER without this.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. In a build without signed tokens, serving with it fails with MCPLINK_E_UNSUPPORTED. Blocks: no.
-/// Since 0.1.
+/// dpop: one of enum mcplink_dpop. Default: MCPLINK_DPOP_NEVER.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. In a build without signed tokens, making a listener
+/// or endpoint with it fails with MCPLINK_E_UNSUPPORTED. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_dpop(
     server: *mut mcplink_resource_server_t,
     dpop: i32,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that it is a description of ours.
+    // SAFETY: the header requires a description of this library.
     unsafe {
         set(server, "mcplink_resource_server_set_dpop", |server| {
             server.dpop = mcplink_dpop::of(dpop)?;
@@ -662,13 +687,13 @@ pub unsafe extern "C" fn mcplink_resource_server_set_dpop(
     }
 }
 
-/// Wants a nonce of this server in each proof of a key, so that none can be made in advance. A client that has none is given one with the refusal
-/// and tries again. Without this no nonce is wanted.
+/// Requires a nonce of this server in each DPoP proof, so that proofs can't be made in advance. A
+/// client without a nonce gets one with the refusal, and retries. Default: no nonce is required.
 ///
 /// server: the description.
-/// keys, len: keys of 32 secret random bytes each, one behind the other. Nonces are sealed with the first one, and good if sealed with any:
-/// replicas share their keys. They are copied.
-/// lifetime_ms: for how long a nonce is good, in milliseconds; at least a second.
+/// keys, len: one or more keys of 32 secret random bytes each, concatenated and copied. The first
+/// key encrypts nonces; nonces of any key are accepted. Replicas share their keys.
+/// lifetime_ms: how long a nonce is valid, in milliseconds; at least 1000.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -678,7 +703,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_nonces(
     len: usize,
     lifetime_ms: u32,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are a description of ours and bytes with their length.
+    // SAFETY: the header requires a description of this library and bytes with their length.
     unsafe {
         set(server, "mcplink_resource_server_set_nonces", |server| {
             let (keys, rest) = bytes(keys.cast(), len, "keys")?.as_chunks::<32>();
@@ -695,33 +720,37 @@ pub unsafe extern "C" fn mcplink_resource_server_set_nonces(
     }
 }
 
-/// Frees a description. Settings that it was given to keep theirs.
+/// Frees a description. HTTP options that use it keep a copy.
 ///
-/// server: NULL is fine. Since 0.1.
+/// server: the description; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_free(server: *mut mcplink_resource_server_t) {
-    // SAFETY: the header says that it is a description of ours, freed once.
+    // SAFETY: the header requires a description of this library, freed once.
     unsafe { free(server) }
 }
 
-/// Serves only requests that carry an access token for this server, and tells clients where tokens are to be had. A function of
-/// mcplink_http_options_on_authenticate is for anything else than tokens: settings that have one refuse this.
+/// Requires an access token for this server with each request, and tells clients where to obtain
+/// one. Options with a function of mcplink_http_options_on_authenticate, which is for other
+/// credentials, refuse this.
 ///
-/// Handlers learn who asks from mcplink_request_principal, and what that one may do from mcplink_request_has_scope.
+/// Handlers read the principal with mcplink_request_principal, and check its scopes with
+/// mcplink_request_has_scope.
 ///
-/// options: the settings.
-/// server: copied; it stays the caller's. NULL, and one of which a setter was refused, are refused: see
-/// mcplink_http_options_clear_resource_server. What else is wrong with it is found out when something serves with the settings, which fails with
-/// MCPLINK_E_UNSUPPORTED where tokens are JWTs in a build without them.
-/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or what the setter was refused with. Threads: one at a time. Since 0.1.
+/// options: the options.
+/// server: the description, which is copied and remains the caller's. NULL, and a description with
+/// a refused setter, are refused: see mcplink_http_options_clear_resource_server. Other faults are
+/// reported when a listener or endpoint is made with the options. That fails with
+/// MCPLINK_E_UNSUPPORTED for JWTs in a build without them.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused.
+/// Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_resource_server(
     options: *mut mcplink_http_options_t,
     server: *const mcplink_resource_server_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options and a description of ours.
+    // SAFETY: the header requires options and a description of this library.
     unsafe {
         set(
             options,
@@ -731,16 +760,17 @@ pub unsafe extern "C" fn mcplink_http_options_set_resource_server(
     }
 }
 
-/// Takes what mcplink_http_options_set_resource_server was given away. Without another check everybody is let in.
+/// Removes the resource server of mcplink_http_options_set_resource_server. Without another check
+/// all clients are accepted.
 ///
-/// options: the settings.
-/// Returns: MCPLINK_OK, also when there is none, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+/// options: the options.
+/// Returns: MCPLINK_OK, also without one, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_clear_resource_server(
     options: *mut mcplink_http_options_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
+    // SAFETY: the header requires options of this library.
     unsafe {
         set(
             options,
