@@ -1,7 +1,8 @@
-//! Memory that clients have a server hold for longer than a thread works on it, counted over all connections.
+//! The memory budget of a server: memory that clients occupy while no thread works on it, for all
+//! connections together.
 //!
-//! How many calls, tasks and subscriptions one client may have is bounded by their number. What each of them keeps may be as long as a
-//! message, and there may be many clients: so it is counted in bytes too.
+//! The number of calls, tasks and subscriptions of one client is limited. But each may be as long
+//! as a message, and there may be many clients. So their bytes are limited too.
 
 use std::sync::Arc;
 
@@ -10,17 +11,19 @@ use crate::jsonrpc::Request;
 use crate::shares::{Admission, Client, Shares};
 use crate::sync::Mutex;
 
-/// So much may be held in any case, whatever the limits are.
+/// The minimum budget in bytes, whatever the limits are.
 pub(super) const LEAST: usize = 16 << 20;
 
-/// What a call takes beside its request while it waits.
+/// The memory of a pending call besides its request, in bytes.
 pub(super) const EACH_CALL: usize = 4 << 10;
 
-/// A request with a longer text, or with a longer `_meta`, counts from the moment that it is taken in hand; others when they have to wait.
+/// A request with a longer text, or with a longer `_meta`, counts from its arrival. Others count
+/// while they wait.
 pub(super) const LARGE: usize = 64 << 10;
 const LARGE_META: usize = 4 << 10;
 
-/// What is kept of a `_meta` may take so much more than its text, up to so much and some times the text of the message.
+/// The estimated memory of a parsed `_meta`: this factor times its text, up to a maximum that
+/// depends on the text of the message.
 const META_TIMES: usize = 100;
 const MOST_OF_META: usize = 64 << 20;
 const META_TIMES_TEXT: usize = 4;
@@ -32,7 +35,7 @@ const META_TIMES_TEXT: usize = 4;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Room(Arc<Mutex<Option<Shares<()>>>>);
 
-/// What a client holds, until it is dropped.
+/// A reservation in the memory budget. It is released when it is dropped.
 #[derive(Debug)]
 pub(super) struct Hold {
     room: Room,
@@ -66,7 +69,7 @@ impl Hold {
         taken
     }
 
-    /// Gives so much of it back.
+    /// Releases a part of the reservation, in bytes.
     pub(super) fn shrink(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
@@ -83,7 +86,8 @@ impl Drop for Hold {
 }
 
 impl Inner {
-    /// How much calls may hold together, and the results of tasks once more: as much as there may be in messages that are worked on.
+    /// Returns the budget for pending calls, in bytes. The results of tasks have another one of
+    /// this size. It is the maximum memory of messages in active requests.
     pub(super) fn max_held(&self) -> usize {
         let limits = &self.limits;
         let worked_on = limits.max_workers.saturating_mul(limits.max_message_bytes);
@@ -91,13 +95,13 @@ impl Inner {
     }
 }
 
-/// Whether a request counts as soon as it is taken in hand.
+/// Returns whether a request counts from its arrival.
 pub(super) fn is_large(request: &Request) -> bool {
     let len = request.text_len();
     len > LARGE || (len > LARGE_META && meta_len(request) > LARGE_META)
 }
 
-/// About what a request takes in memory while it is kept.
+/// Returns the estimated memory of a pending request, in bytes.
 pub(super) fn weight_of(request: &Request) -> usize {
     let len = request.text_len();
     let most_of_meta = MOST_OF_META.saturating_add(len.saturating_mul(META_TIMES_TEXT));

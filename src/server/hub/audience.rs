@@ -1,4 +1,4 @@
-//! Those who can be told on one connection, and how much room they take.
+//! The subscribers of one connection, and their weight in its subscription limit.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
@@ -11,11 +11,11 @@ use crate::schema::ServerCapabilities;
 use crate::server::held::Hold;
 use crate::sync::Mutex;
 
-/// Who can be told on one connection.
+/// The subscribers of one connection.
 #[derive(Default)]
 pub(in crate::server) struct Audience {
     pub(super) state: Mutex<State>,
-    /// Those for whom something waits that is written by the connection's own threads.
+    /// Subscribers with pending notifications that the connection's own threads write.
     due: Mutex<Queue>,
 }
 
@@ -23,16 +23,16 @@ type Queue = Option<Box<VecDeque<Arc<Subscriber>>>>;
 
 #[derive(Default)]
 pub(super) struct State {
-    /// Under which the hub has it, from the first subscriber until the connection ends.
+    /// The number under which the connection is registered, from its first subscriber to its end.
     pub(super) number: Option<u64>,
-    /// What the answer to `initialize` declared.
+    /// The lists whose changes `initialize` declared.
     pub(super) declared: Lists,
-    /// The legacy client is initialized.
+    /// The legacy client has sent `notifications/initialized`.
     pub(super) is_initialized: bool,
     pub(super) legacy: Option<Arc<Subscriber>>,
-    /// What it counts for among those of all clients.
+    /// Its reservation in the memory budget of all legacy clients.
     pub(super) legacy_hold: Option<Hold>,
-    /// The streams of `subscriptions/listen` that are not over.
+    /// The open streams of `subscriptions/listen`.
     pub(super) streams: BTreeMap<u64, Arc<Subscriber>>,
     /// What all of them count against the limit.
     pub(super) weight: usize,
@@ -40,7 +40,7 @@ pub(super) struct State {
     pub(super) gone: bool,
 }
 
-/// The lists whose changes are told.
+/// The lists with change notifications.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Lists {
     pub(super) tools: bool,
@@ -101,7 +101,7 @@ impl Drop for Reserved {
 }
 
 impl Audience {
-    /// What the answer to `initialize` declared, and may be told therefore.
+    /// Records the lists whose changes the answer to `initialize` declared.
     pub(in crate::server) fn declare(&self, capabilities: &ServerCapabilities) {
         let tools = capabilities.tools.as_ref().map(|it| it.list_changed);
         let prompts = capabilities.prompts.as_ref().map(|it| it.list_changed);
@@ -114,7 +114,7 @@ impl Audience {
         };
     }
 
-    /// Ends every stream in order, behind what was published before.
+    /// Ends every stream with its result, after the changes that were published before.
     pub(super) fn end_streams(&self, hub: &Hub) {
         hub.fanout.catch_up();
         let streams = std::mem::take(&mut self.state.lock().streams);
@@ -123,20 +123,20 @@ impl Audience {
 
     pub(super) fn end_all(&self, subscribers: impl Iterator<Item = Arc<Subscriber>>, hub: &Hub) {
         for subscriber in subscribers {
-            // A client that has read the end finds room for the next one.
+            // Released first, so that a client that has read the end can open another stream.
             let weight = hub.take_out(&subscriber);
             self.state.lock().weight -= weight;
             subscriber.end(&hub.fanout);
         }
     }
 
-    /// Nothing is written any more.
+    /// Drops the pending notifications, since nothing is written any more.
     pub(super) fn forget_due(&self) {
         let due = self.due.lock().take();
         drop(due);
     }
 
-    /// Has a subscriber written to by threads of the connection.
+    /// Schedules a subscriber's notifications on the threads of the connection.
     pub(super) fn have_pulled(
         self: &Arc<Self>,
         subscriber: Arc<Subscriber>,
@@ -155,7 +155,7 @@ impl Audience {
     }
 }
 
-/// Queues on a connection what waits for its subscribers.
+/// Queues the pending notifications of a connection's subscribers.
 struct Pulled {
     audience: Weak<Audience>,
     fanout: Arc<Fanout>,
