@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::fallible;
+
 /// A result whose error is an [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -33,7 +35,7 @@ struct Inner {
     not_found: bool,
     os_code: Option<i32>,
     stderr_tail: Option<String>,
-    result: Option<Arc<str>>,
+    result: Option<Arc<String>>,
     http: Option<Box<HttpAnswer>>,
     oauth_code: Option<Box<str>>,
 }
@@ -71,7 +73,7 @@ pub enum ErrorKind {
     /// The operating system refused an operation; [`Error::os_code`] is its error number. Or no
     /// trusted TLS connection could be made; then nothing was sent.
     Io,
-    /// A size or count limit was hit. The text names the setting to raise.
+    /// A size or count limit was hit: the text names the setting to raise. Or the system has no memory for what a peer sent: the text names that.
     Limit,
     /// The peer answered with an error: see [`Error::rpc`].
     Peer,
@@ -142,8 +144,9 @@ impl Error {
         self
     }
 
-    pub(crate) fn with_result(mut self, result: String) -> Self {
-        self.0.result = Some(result.into());
+    /// Puts a copy of the result in, if there is memory for it.
+    pub(crate) fn with_result(mut self, result: &str) -> Self {
+        self.0.result = fallible::copy_text(result).ok().map(Arc::new);
         self
     }
 
@@ -274,7 +277,7 @@ impl Error {
     /// specification says, or it does not fit the schema that the peer advertised. In the second
     /// case it can be read as [`CallToolResult`](crate::schema::CallToolResult).
     pub fn result(&self) -> Option<&str> {
-        self.0.result.as_deref()
+        self.0.result.as_ref().map(|result| result.as_str())
     }
 
     /// Returns the HTTP status of the server's response, if it was not a success.
@@ -363,6 +366,13 @@ impl RpcError {
         let Some(data) = &self.data else { return false };
         let read = serde_json::from_str::<Data<'_>>(data.get());
         data.get().starts_with('{') && read.is_ok_and(|data| data.busy.get() == "true")
+    }
+
+    /// The system has no memory for a message. Its sender may try again.
+    pub(crate) fn no_memory(message: impl Into<String>) -> Self {
+        let mut error = Self::internal(message);
+        error.data = RawValue::from_string(r#"{"busy":true,"noMemory":true}"#.to_owned()).ok();
+        error
     }
 
     /// Adds `data`.

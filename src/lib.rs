@@ -207,6 +207,7 @@ pub mod auth;
 mod cffi;
 pub mod client;
 mod error;
+mod fallible;
 pub mod jsonrpc;
 pub mod protocol;
 pub mod schema;

@@ -1,7 +1,7 @@
 //! HTTP requests for metadata and tokens: limited in size, time and reachable addresses. Only
 //! requests for documents follow redirects, and only within one origin.
 
-use std::io::Read as _;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use super::guard::{Guard, Reach};
 use super::url::Url;
 use crate::auth::lock;
 use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
+use crate::fallible;
 use crate::transport::http::proxies::Proxies;
 use crate::transport::http::{Waiting, foreign_encoding, location, tls};
 
@@ -240,9 +241,9 @@ impl Fetcher {
         let (head, body) = self.agent.run(request)?.into_parts();
         // Allocated in full, because a growing buffer would leave copies of secrets that are not
         // wiped.
-        let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_BODY + 1));
-        let mut reader = body.into_reader().take(MAX_BODY as u64 + 1);
-        reader.read_to_end(&mut bytes)?;
+        let room = fallible::with_capacity(MAX_BODY + 1).map_err(io::Error::from)?;
+        let mut bytes = Zeroizing::new(room);
+        fallible::read_to_end(&mut body.into_reader(), &mut bytes, MAX_BODY + 1)?;
         Ok(Answer {
             status: head.status.as_u16(),
             fields: head.headers,
@@ -264,6 +265,9 @@ impl Fetcher {
                 let text =
                     format!("{what} did not come from '{shown}' within {span} (step_timeout)");
                 Error::new(ErrorKind::Timeout, text)
+            }
+            ureq::Error::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => {
+                fallible::no_memory(format_args!("{what} of '{shown}'"))
             }
             ureq::Error::Io(error) => {
                 let untrusted = tls::untrusted(&error, "OAuthBuilder::root_certificates");

@@ -43,6 +43,11 @@ pub enum mcplink_limit {
     MCPLINK_LIMIT_CACHED_RESPONSES = 12,
     /// Bytes in the cache of a client. Default: 16 MiB.
     MCPLINK_LIMIT_CACHED_BYTES = 13,
+    /// How much of what the clients of a server share one of them may hold while others want some, in percent: 50. Alone it may hold all but
+    /// the reserve. For connections, threads and sessions see MCPLINK_HTTP_LIMIT_PART_PERCENT.
+    MCPLINK_LIMIT_PART_PERCENT = 14,
+    /// How much of it is kept free for clients that hold little, in percent: 12. 0 for none.
+    MCPLINK_LIMIT_RESERVE_PERCENT = 15,
 }
 
 /// Sets the limit with this number.
@@ -82,6 +87,11 @@ pub(super) fn set(limits: &mut Limits, limit: i32, value: usize) -> Result<()> {
         (
             Limit::MCPLINK_LIMIT_CACHED_BYTES,
             &mut limits.max_cached_bytes,
+        ),
+        (Limit::MCPLINK_LIMIT_PART_PERCENT, &mut limits.part_percent),
+        (
+            Limit::MCPLINK_LIMIT_RESERVE_PERCENT,
+            &mut limits.reserve_percent,
         ),
     ];
     let mut places = places.into_iter();

@@ -477,7 +477,7 @@ pub unsafe extern "C" fn mcplink_result_content_kind(
 /// index: of the content block, from 0.
 /// len: receives the number of bytes, 0 for none; may be NULL.
 /// Returns: the bytes, followed by a 0, valid as long as the result. NULL when the block has no
-/// bytes or invalid base64. Threads: any. Since 0.1.
+/// bytes or they can't be decoded. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_content_bytes(

@@ -41,7 +41,7 @@ pub enum mcplink_status {
     MCPLINK_E_AUTH = -11,
     /// The peer, its protocol revision or this build does not support it.
     MCPLINK_E_UNSUPPORTED = -12,
-    /// A size or count limit was reached.
+    /// A size or count limit was reached, or the system has no memory for data of a peer.
     MCPLINK_E_LIMIT = -13,
     /// Too many requests are in flight. Nothing was sent.
     MCPLINK_E_BUSY = -14,

@@ -143,7 +143,7 @@ impl Place {
 /// The result of a lookup.
 pub(super) enum Looked {
     /// The cached result, as JSON text.
-    Found(Arc<str>),
+    Found(Arc<String>),
     /// The request has to be sent.
     Missing(Fetch),
 }
@@ -341,7 +341,7 @@ impl Fetch {
 /// A response that may be from the cache.
 pub(super) enum Fetched {
     /// From the cache.
-    Kept(Arc<str>),
+    Kept(Arc<String>),
     /// New, and may be cached.
     New(RawResult, Option<Fetch>),
 }
@@ -364,7 +364,7 @@ impl Fetched {
     /// Caches a new response, if it is allowed, and returns the text.
     pub(super) fn into_raw(self) -> RawResult {
         match self {
-            Self::Kept(text) => RawResult::alone(&*text),
+            Self::Kept(text) => RawResult::alone(text.as_str()),
             Self::New(result, fetch) => {
                 if let Some(fetch) = fetch {
                     fetch.keep(&result);

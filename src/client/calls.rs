@@ -244,7 +244,7 @@ impl Client {
             return read;
         };
         if let Err(error) = outputs::check(schema, result, promised.deadline()) {
-            let error = error.with_result(text.to_owned());
+            let error = error.with_result(text);
             let (name, server) = (Excerpt(name), self.server_name());
             return Err(error.context(format_args!(
                 "the structured content of tool '{name}' of '{server}' does not fit its output schema"
@@ -740,7 +740,7 @@ impl Client {
                 self.server_name()
             );
             let error = Error::new(ErrorKind::Protocol, what).sent(true);
-            error.with_result(text.to_owned())
+            error.with_result(text)
         })?;
         if !misfits.is_empty() {
             let peer = &link.generation().peer;

@@ -675,7 +675,7 @@ fn read_initialized(peer: &Peer, answer: &RawResult) -> Result<InitializeResult>
     misfits::read(peer, method::INITIALIZE, answer).map_err(|error| {
         let text = format!("the answer to initialize can't be read: {error}");
         let error = Error::new(ErrorKind::Protocol, text).sent(true);
-        error.with_result(answer.as_str().to_owned())
+        error.with_result(answer.as_str())
     })
 }
 

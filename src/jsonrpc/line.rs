@@ -3,11 +3,13 @@
 //! Spec: Transports, stdio (every revision): a message is a line of UTF-8 without raw newlines. A
 //! carriage return before the newline, blank lines and a byte-order mark are tolerated.
 
+use std::collections::TryReserveError;
 use std::ops::Range;
 
 use super::find::{find, find_either};
 use super::id::RequestId;
 use super::skim::Skim;
+use crate::fallible;
 
 /// The initial size of a buffer, and its size after a large message.
 const INITIAL_BYTES: usize = 16 * 1024;
@@ -37,10 +39,12 @@ pub struct LineBuffer {
     dropping: Option<Dropping>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Dropping {
     skim: Skim,
     bytes: usize,
+    /// Set when the allocator had no memory for the line.
+    no_memory: bool,
 }
 
 /// A line.
@@ -49,11 +53,12 @@ struct Dropping {
 pub enum Line {
     /// A message, without its newline.
     Message(Vec<u8>),
-    /// A line longer than the limit, which was not kept.
+    /// A line that was not kept: it is longer than the limit, or than memory allows.
     TooLong(TooLong),
 }
 
-/// A line that exceeded the limit: the parts of its message that are known.
+/// A message that was dropped, because it exceeded the limit or there was no memory for it: its
+/// known parts.
 #[derive(Clone, Debug)]
 pub struct TooLong {
     /// The length of the line, in bytes.
@@ -62,6 +67,21 @@ pub struct TooLong {
     pub id: Option<RequestId>,
     /// Whether the message looked like a response.
     pub is_response: bool,
+    /// Whether the message was within the limit, but the system had no memory for it.
+    pub no_memory: bool,
+}
+
+impl TooLong {
+    /// Reads what can be known of a message that exceeds the limit. Needs no memory that grows with the message.
+    pub(crate) fn of(text: &[u8]) -> Self {
+        let skim = Skim::of(text);
+        Self {
+            bytes: text.len(),
+            id: skim.id(),
+            is_response: skim.looks_like_response(),
+            no_memory: false,
+        }
+    }
 }
 
 impl LineBuffer {
@@ -81,7 +101,13 @@ impl LineBuffer {
 
     /// Returns free space to read into; it is never empty. Afterwards [`filled`](Self::filled)
     /// takes the number of bytes read.
-    pub fn room(&mut self) -> &mut [u8] {
+    ///
+    /// A line for which there is no memory is dropped like one that exceeds the limit.
+    ///
+    /// # Errors
+    ///
+    /// When there is no memory for a free space, or none beside a whole line that was not taken.
+    pub fn room(&mut self) -> Result<&mut [u8], TryReserveError> {
         if self.start == self.end {
             (self.start, self.end, self.scanned) = (0, 0, 0);
         }
@@ -93,11 +119,25 @@ impl LineBuffer {
                 self.line_end = self.line_end.map(|at| at - self.start);
                 self.start = 0;
             } else {
-                let len = (self.buffer.len() * 2).max(INITIAL_BYTES);
-                self.buffer.resize(len, 0);
+                self.grow()?;
             }
         }
-        &mut self.buffer[self.end..]
+        Ok(&mut self.buffer[self.end..])
+    }
+
+    /// Makes room in a full buffer: in more memory, or in that of the line that has not ended.
+    #[cold]
+    fn grow(&mut self) -> Result<(), TryReserveError> {
+        let len = (self.buffer.len() * 2).max(INITIAL_BYTES);
+        let grown = fallible::lengthen(&mut self.buffer, len);
+        if grown.is_err() {
+            if self.start == self.end || self.has_line() {
+                return grown;
+            }
+            self.drop_for_memory(self.end);
+            (self.start, self.end, self.scanned) = (0, 0, 0);
+        }
+        Ok(())
     }
 
     /// Marks the first `bytes` of the free space as input.
@@ -160,6 +200,7 @@ impl LineBuffer {
                     bytes: dropped.bytes,
                     id: dropped.skim.id(),
                     is_response: dropped.skim.looks_like_response(),
+                    no_memory: dropped.no_memory && dropped.bytes <= self.max_bytes,
                 }));
             }
             let content = self.content(line_end);
@@ -172,7 +213,10 @@ impl LineBuffer {
                 (self.start, self.scanned) = (next, next);
                 continue;
             }
-            return Some(Line::Message(self.take(content, next)));
+            match self.take(content, next) {
+                Ok(message) => return Some(Line::Message(message)),
+                Err(_) => self.drop_for_memory(line_end),
+            }
         }
     }
 
@@ -183,7 +227,11 @@ impl LineBuffer {
 
     /// Takes the text after the last newline, when the stream has ended.
     pub fn take_rest(&mut self) -> Option<Vec<u8>> {
-        let rest = trim(&self.buffer[self.start..self.end]).to_vec();
+        let content = self.content(self.end);
+        // Nothing more is read, so the buffer itself can leave.
+        let mut rest = std::mem::take(&mut self.buffer);
+        rest.truncate(content.end);
+        rest.drain(..content.start);
         (self.start, self.end, self.scanned) = (0, 0, 0);
         self.line_end = None;
         (self.dropping.take().is_none() && !rest.is_empty() && rest.len() <= self.max_bytes)
@@ -199,14 +247,16 @@ impl LineBuffer {
     }
 
     fn drop_until(&mut self, line_end: usize) {
-        let dropping = self.dropping.get_or_insert_with(|| Dropping {
-            skim: Skim::default(),
-            bytes: 0,
-        });
+        let dropping = self.dropping.get_or_insert_default();
         let piece = &self.buffer[self.start..line_end];
         dropping.skim.push(piece);
         dropping.bytes += piece.len();
         self.start = line_end;
+    }
+
+    fn drop_for_memory(&mut self, line_end: usize) {
+        self.drop_until(line_end);
+        self.dropping.get_or_insert_default().no_memory = true;
     }
 
     /// Returns the range of the text of the line that ends at `line_end`, without white space and
@@ -218,7 +268,7 @@ impl LineBuffer {
     }
 
     /// Takes the line with this content; the next one begins at `next`.
-    fn take(&mut self, content: Range<usize>, next: usize) -> Vec<u8> {
+    fn take(&mut self, content: Range<usize>, next: usize) -> Result<Vec<u8>, TryReserveError> {
         let rest = next..self.end;
         if content.len() < TAKE_BYTES || rest.len() > content.len() || self.start > 0 {
             let content = &self.buffer[content];
@@ -227,19 +277,20 @@ impl LineBuffer {
                 message.extend_from_slice(content);
                 message
             } else {
-                content.to_vec()
+                fallible::copy(content)?
             };
             (self.start, self.scanned) = (next, next);
-            return message;
+            return Ok(message);
         }
         // The line leaves with its buffer; what follows it moves to a new one.
-        let mut fresh = vec![0; INITIAL_BYTES.max(rest.len())];
+        let mut fresh = Vec::new();
+        fallible::lengthen(&mut fresh, INITIAL_BYTES.max(rest.len()))?;
         fresh[..rest.len()].copy_from_slice(&self.buffer[rest.clone()]);
         let mut message = std::mem::replace(&mut self.buffer, fresh);
         (self.start, self.scanned, self.end) = (0, 0, rest.len());
         message.truncate(content.end);
         message.drain(..content.start);
-        message
+        Ok(message)
     }
 }
 
@@ -287,7 +338,7 @@ mod tests {
 
     fn push(buffer: &mut LineBuffer, mut bytes: &[u8]) {
         while !bytes.is_empty() {
-            let room = buffer.room();
+            let room = buffer.room().expect("memory");
             let count = room.len().min(bytes.len());
             room[..count].copy_from_slice(&bytes[..count]);
             buffer.filled(count);

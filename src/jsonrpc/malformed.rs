@@ -47,6 +47,30 @@ impl Malformed {
         }
     }
 
+    /// A message of a batch that the system has no memory for.
+    pub(super) fn no_memory(text: &str) -> Self {
+        let message = format!(
+            "the system has no memory for a message of {} bytes",
+            text.len()
+        );
+        let skim = Skim::of(text.as_bytes());
+        Self {
+            error: RpcError::no_memory(message),
+            id: skim.id(),
+            form: match (skim.looks_like_notification(), skim.looks_like_response()) {
+                (true, _) => Form::Notification,
+                (_, true) => Form::Response,
+                _ => Form::Request,
+            },
+            excerpt: None,
+        }
+    }
+
+    /// Whether it was not read for want of memory. There is no other internal error.
+    pub(crate) fn is_no_memory(&self) -> bool {
+        self.error.code == ErrorCode::INTERNAL_ERROR
+    }
+
     pub(super) fn from_serde(text: &str, error: &serde_json::Error) -> Self {
         // serde's category "data" means that the text is JSON, but not an object whose members are
         // unique.

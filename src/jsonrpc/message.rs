@@ -12,6 +12,7 @@ use super::lenient::{Reading, is_empty_array};
 use super::malformed::{Form, Malformed, not_json};
 use super::members::{Members, Places};
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
+use crate::fallible;
 
 /// The most messages of a batch. A member may be as short as two bytes, but the member, its error
 /// and its answer take a hundred times that.
@@ -154,7 +155,11 @@ impl Parsed {
             Ok(BatchMembers(members)) => Self::Batch(
                 members
                     .into_iter()
-                    .map(|member| Message::read_with(member.get().to_owned(), reading))
+                    .map(|member| {
+                        let text = member.get();
+                        let copy = fallible::copy_text(text);
+                        Message::read_with(copy.map_err(|_| Malformed::no_memory(text))?, reading)
+                    })
                     .collect(),
             ),
             Err(error) => Self::Single(Err(Malformed::unreadable(

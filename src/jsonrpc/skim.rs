@@ -144,6 +144,11 @@ impl Skim {
     pub(crate) fn looks_like_response(&self) -> bool {
         self.has_outcome && !self.has_method
     }
+
+    /// Whether it looks like a notification: a `method` without an `id`.
+    pub(crate) fn looks_like_notification(&self) -> bool {
+        self.has_method && self.id.is_none()
+    }
 }
 
 #[cfg(test)]

@@ -622,6 +622,11 @@ fn judge(core: &Core, method: &str, outcome: Outcome) -> Result<RawResult> {
         Outcome::Response(response) => response
             .into_result()
             .map_err(|rpc| Error::peer(core.peer(), method, rpc)),
+        Outcome::Malformed(malformed) if malformed.is_no_memory() => {
+            let (peer, why) = (core.peer(), malformed.error.message);
+            let text = format!("the answer of '{peer}' to {method} was dropped: {why}");
+            Err(Error::new(ErrorKind::Limit, text).sent(true))
+        }
         Outcome::Malformed(malformed) => {
             let (peer, why) = (core.peer(), malformed.error.message);
             let text = format!("'{peer}' answered {method} with a message that is invalid: {why}");

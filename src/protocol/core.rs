@@ -320,8 +320,10 @@ impl Core {
     /// The shares of the clients in the active requests.
     fn shares(&self) -> &Mutex<Shares<()>> {
         self.shares.get_or_init(|| {
-            let max = self.settings.limits.max_requests;
-            Box::new(Mutex::new(Shares::new(max, max / 2, max / 8)))
+            let limits = &self.settings.limits;
+            let max = limits.max_requests;
+            let shares = Shares::new(max, limits.part_of(max), limits.reserve_of(max));
+            Box::new(Mutex::new(shares))
         })
     }
 

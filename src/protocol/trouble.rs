@@ -11,8 +11,8 @@ pub enum ServerEventKind {
     /// error where possible.
     Malformed,
     /// A message exceeded
-    /// [`Limits::max_message_bytes`](crate::transport::Limits::max_message_bytes) and was refused.
-    /// Over HTTP the listener refuses and counts it instead:
+    /// [`Limits::max_message_bytes`](crate::transport::Limits::max_message_bytes), or the system
+    /// had no memory for it. It was refused. Over HTTP the listener refuses and counts it instead:
     /// [`HttpStats::refused`](crate::transport::http::HttpStats::refused).
     TooLong,
     /// A request was refused because of a limit: too many active requests

@@ -1,15 +1,19 @@
 //! Binary data in JSON: base64 text, kept as received and decoded on demand.
 
+use std::collections::TryReserveError;
+
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::general_purpose::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::{DecodeError, decoded_len_estimate};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use super::misfit;
 use super::object::Form;
 use crate::error::{Error, ErrorKind, Result};
+use crate::fallible;
 
 /// Encodes with padding; decodes with or without it, since some peers omit it.
 const ENGINE: GeneralPurpose = GeneralPurpose::new(
@@ -22,24 +26,57 @@ pub(super) fn encode(bytes: &[u8]) -> String {
 }
 
 pub(super) fn decode(what: &str, text: &str) -> Result<Vec<u8>> {
-    decode_text(text)
-        .map_err(|error| Error::new(ErrorKind::Invalid, format!("{what} is not base64: {error}")))
+    decode_text(text).map_err(|error| match error {
+        Undecoded::Invalid(error) => {
+            let text = format!("{what} is not base64: {error}");
+            Error::new(ErrorKind::Invalid, text)
+        }
+        Undecoded::NoMemory => fallible::no_memory(format_args!(
+            "{what}, which is base64 of {} characters",
+            text.len()
+        )),
+    })
+}
+
+/// Why base64 was not decoded.
+#[derive(Debug)]
+pub(crate) enum Undecoded {
+    Invalid(DecodeError),
+    NoMemory,
+}
+
+impl From<TryReserveError> for Undecoded {
+    fn from(_: TryReserveError) -> Self {
+        Self::NoMemory
+    }
+}
+
+impl From<DecodeError> for Undecoded {
+    fn from(error: DecodeError) -> Self {
+        Self::Invalid(error)
+    }
 }
 
 /// Decodes base64 (RFC 4648, section 4). Also accepts line breaks, as in MIME, and the alphabet for
 /// URLs and file names (section 5).
-pub(crate) fn decode_text(text: &str) -> std::result::Result<Vec<u8>, base64::DecodeError> {
-    ENGINE.decode(text).or_else(|error| {
-        let plain = text.bytes().filter(|byte| !byte.is_ascii_whitespace());
-        let plain: Vec<u8> = plain
-            .map(|byte| match byte {
-                b'-' => b'+',
-                b'_' => b'/',
-                other => other,
-            })
-            .collect();
-        ENGINE.decode(plain).map_err(|_| error)
-    })
+pub(crate) fn decode_text(text: &str) -> std::result::Result<Vec<u8>, Undecoded> {
+    // One byte more: C wants a zero behind it.
+    let mut bytes = fallible::with_capacity(decoded_len_estimate(text.len()) + 1)?;
+    let Err(error) = ENGINE.decode_vec(text, &mut bytes) else {
+        return Ok(bytes);
+    };
+    let mut plain = fallible::with_capacity(text.len())?;
+    let kept = text.bytes().filter(|byte| !byte.is_ascii_whitespace());
+    plain.extend(kept.map(|byte| match byte {
+        b'-' => b'+',
+        b'_' => b'/',
+        other => other,
+    }));
+    bytes.clear();
+    match ENGINE.decode_vec(plain, &mut bytes) {
+        Ok(()) => Ok(bytes),
+        Err(_) => Err(error.into()),
+    }
 }
 
 /// A base64 text. It is validated only in strict reading.

@@ -678,6 +678,9 @@ impl ServerBuilder {
         let mut inner = self.inner;
         let hub = Hub::new(&inner.limits, &inner.threads, inner.log.clone());
         inner.hub = Arc::new(hub);
+        if let Some(tasks) = &inner.tasks {
+            tasks.share_by(&inner.limits);
+        }
         for (tool, handler) in self.tools {
             inner.add_tool(tool, handler)?;
         }

@@ -76,7 +76,8 @@ impl Context {
         if is_large(&request) {
             let max = link.server.max_held();
             let client = link.client_of(&responder);
-            hold = link.server.held.take(client, weight_of(&request), max);
+            let (held, limits) = (&link.server.held, &link.server.limits);
+            hold = held.take(client, weight_of(&request), max, limits);
             if hold.is_none() {
                 // This fails when the client no longer waits. Then nothing is left to do.
                 _ = responder.refuse(&no_room(max));
@@ -107,16 +108,18 @@ impl Context {
         }
         let (server, weight) = (self.server(), weight_of(self.request()));
         let max = server.max_held();
-        let hold = server.held.take(self.client(), EACH_CALL + weight, max);
+        let bytes = EACH_CALL + weight;
+        let hold = server.held.take(self.client(), bytes, max, &server.limits);
         self.0.hold = Some(hold.ok_or_else(|| no_room(max))?);
         Ok(())
     }
 
     /// Adds to the reservation of a call that is [held](Self::hold).
     pub(super) fn hold_more(&mut self, bytes: usize) -> Result<(), RpcError> {
-        let max = self.server().max_held();
-        let hold = self.0.hold.as_mut();
-        if hold.is_none_or(|hold| hold.grow(bytes, max)) {
+        let Call { link, hold, .. } = &mut *self.0;
+        let (max, limits) = (link.server.max_held(), &link.server.limits);
+        let hold = hold.as_mut();
+        if hold.is_none_or(|hold| hold.grow(bytes, max, limits)) {
             return Ok(());
         }
         Err(no_room(max))

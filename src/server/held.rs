@@ -10,6 +10,7 @@ use super::Inner;
 use crate::jsonrpc::Request;
 use crate::shares::{Admission, Client, Shares};
 use crate::sync::Mutex;
+use crate::transport::Limits;
 
 /// The minimum budget in bytes, whatever the limits are.
 pub(super) const LEAST: usize = 16 << 20;
@@ -30,8 +31,8 @@ const META_TIMES_TEXT: usize = 4;
 
 /// Counts what is held, and by which client.
 ///
-/// Nothing that is held gives way. An eighth of the room is for clients that hold little, so one
-/// client alone can't keep all others from waiting.
+/// Nothing that is held gives way. A reserve ([`Limits::reserve_percent`]) is for clients that hold
+/// little, so one client alone can't keep all others from waiting.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Room(Arc<Mutex<Option<Shares<()>>>>);
 
@@ -46,21 +47,28 @@ pub(super) struct Hold {
 impl Room {
     /// Takes so much for a client, unless that would be more than it may have of `max` beside what
     /// is taken already. The first request is always granted.
-    pub(super) fn take(&self, client: Client, bytes: usize, max: usize) -> Option<Hold> {
+    pub(super) fn take(
+        &self,
+        client: Client,
+        bytes: usize,
+        max: usize,
+        limits: &Limits,
+    ) -> Option<Hold> {
         let mut hold = Hold {
             room: self.clone(),
             client,
             bytes: 0,
         };
-        hold.grow(bytes, max).then_some(hold)
+        hold.grow(bytes, max, limits).then_some(hold)
     }
 }
 
 impl Hold {
-    /// Takes so much more. `max` is the same for all that is taken of a room.
-    pub(super) fn grow(&mut self, bytes: usize, max: usize) -> bool {
+    /// Takes so much more. `max` and `limits` are the same for all that is taken of a room.
+    pub(super) fn grow(&mut self, bytes: usize, max: usize, limits: &Limits) -> bool {
         let mut room = self.room.0.lock();
-        let shares = room.get_or_insert_with(|| Shares::new(max, max / 2, max / 8));
+        let shares = room
+            .get_or_insert_with(|| Shares::new(max, limits.part_of(max), limits.reserve_of(max)));
         let taken = shares.total() == 0 || shares.admit(&self.client, bytes) == Admission::Granted;
         if taken {
             shares.take(&self.client, bytes);
@@ -125,28 +133,45 @@ mod tests {
 
     #[test]
     fn what_is_dropped_is_given_back() {
-        let room = Room::default();
-        let mut first = room.take(client(1), 50, 100).expect("room");
-        assert!(room.take(client(1), 39, 100).is_none(), "the reserve");
-        assert!(room.take(client(2), 51, 100).is_none());
-        let second = room.take(client(2), 50, 100).expect("room");
-        assert!(!first.grow(1, 100));
+        let (room, limits) = (Room::default(), Limits::default());
+        let mut first = room.take(client(1), 50, 100, &limits).expect("room");
+        assert!(
+            room.take(client(1), 39, 100, &limits).is_none(),
+            "the reserve"
+        );
+        assert!(room.take(client(2), 51, 100, &limits).is_none());
+        let second = room.take(client(2), 50, 100, &limits).expect("room");
+        assert!(!first.grow(1, 100, &limits));
         drop(second);
-        assert!(first.grow(37, 100));
+        assert!(first.grow(37, 100, &limits));
         first.shrink(86);
-        assert!(room.take(client(2), usize::MAX, 100).is_none());
+        assert!(room.take(client(2), usize::MAX, 100, &limits).is_none());
         drop(first);
-        assert!(room.take(client(2), 1000, 100).is_some(), "the first one");
+        assert!(
+            room.take(client(2), 1000, 100, &limits).is_some(),
+            "the first one"
+        );
     }
 
     #[test]
     fn one_client_leaves_room_for_others() {
-        let room = Room::default();
+        let (room, limits) = (Room::default(), Limits::default());
         let mut holds = Vec::new();
-        while let Some(hold) = room.take(client(1), 1, 100) {
+        while let Some(hold) = room.take(client(1), 1, 100, &limits) {
             holds.push(hold);
         }
         assert_eq!(holds.len(), 88);
-        assert!(room.take(client(2), 10, 100).is_some());
+        assert!(room.take(client(2), 10, 100, &limits).is_some());
+    }
+
+    #[test]
+    fn the_part_and_the_reserve_are_settings() {
+        let mut limits = Limits::default();
+        (limits.part_percent, limits.reserve_percent) = (10, 40);
+        let room = Room::default();
+        let mut first = room.take(client(1), 60, 100, &limits).expect("room");
+        assert!(!first.grow(1, 100, &limits), "the reserve");
+        assert!(room.take(client(2), 11, 100, &limits).is_none(), "its part");
+        assert!(room.take(client(2), 10, 100, &limits).is_some());
     }
 }

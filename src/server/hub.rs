@@ -65,6 +65,7 @@ use crate::schema::{
     SubscribeRequestParams, SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
     SubscriptionsListenRequestParams, SubscriptionsListenResult, method,
 };
+use crate::shares::Client;
 use crate::sync::Mutex;
 use crate::transport::{Limits, Threads};
 
@@ -273,13 +274,13 @@ impl Hub {
         }
     }
 
-    /// Takes a subscriber out of its topics, and gives what it counted.
-    fn take_out(&self, subscriber: &Subscriber) -> usize {
-        let (topics, weight) = subscriber.take_topics();
+    /// Takes a subscriber out of its topics, and gives what it counted, and for which of many clients.
+    fn take_out(&self, subscriber: &Subscriber) -> (Option<Client>, usize) {
+        let (topics, client, weight) = subscriber.take_topics();
         for topic in topics {
             self.fanout.topics.leave(&topic, subscriber);
         }
-        weight
+        (client, weight)
     }
 }
 
@@ -300,10 +301,15 @@ struct Opening {
     revision: ProtocolVersion,
 }
 
-fn too_many(max: usize) -> RpcError {
-    let text = format!(
-        "there are {max} subscriptions already (max_subscriptions; of modern HTTP clients together max_streams)"
-    );
+fn too_many(client: Option<&Client>, limits: &Limits) -> RpcError {
+    let max = limits.max_subscriptions;
+    let text = match client {
+        None => format!("there are {max} subscriptions already (max_subscriptions)"),
+        Some(_) => format!(
+            "busy: this client has as many subscriptions as it may have beside those of others (all \
+             clients together: {max}, max_streams); end some, or try again later"
+        ),
+    };
     RpcError::new(ErrorCode::INTERNAL_ERROR, text)
 }
 
@@ -434,8 +440,7 @@ impl Link {
     fn forget_stream(&self, number: u64) {
         let stream = self.audience.state.lock().streams.remove(&number);
         if let Some(stream) = stream {
-            let weight = self.server.hub.take_out(&stream);
-            self.audience.state.lock().weight -= weight;
+            self.audience.take_out(&stream, &self.server.hub);
             stream.drop_way();
         }
     }
@@ -454,8 +459,8 @@ impl Link {
 
     fn listen_at_last(&self, request: &Request, responder: Responder) {
         let opened = self.open_stream(request, &responder, Asked::Before);
-        let max = responder.core().limits().max_subscriptions;
-        match opened.and_then(|opening| opening.ok_or_else(|| too_many(max))) {
+        let refusal = || too_many(responder.client(), responder.core().limits());
+        match opened.and_then(|opening| opening.ok_or_else(refusal)) {
             Ok(opening) => self.start_stream(responder, opening),
             Err(error) => send::<()>(Err(error), responder),
         }
@@ -495,8 +500,9 @@ impl Link {
         }
         let mut wanted = Wanted::of(&granted);
         // Guards are asked about no more than there is room for.
-        let max = responder.core().limits().max_subscriptions;
-        let Some(mut reserved) = Reserved::take(&self.audience, wanted.weight(), max) else {
+        let (client, limits) = (responder.client(), responder.core().limits());
+        let reserved = Reserved::take(&self.audience, client, wanted.weight(), limits);
+        let Some(mut reserved) = reserved else {
             return Ok(None);
         };
         if let Some(uris) = &mut granted.resource_subscriptions
@@ -617,23 +623,26 @@ impl Link {
         }
         // The weight does not depend on the spelling.
         let uri = &*normalized(&params.uri);
-        let max = responder.core().limits().max_subscriptions;
+        // A legacy client that can be asked has a connection of its own.
+        let limits = responder.core().limits();
         let mut state = self.audience.state.lock();
         if state.gone {
-            return Err(too_many(max));
+            return Err(too_many(None, limits));
         }
-        let client = self.legacy_subscriber(&mut state, &responder.peer());
-        if self.subscribed(&client, uri).is_some() {
+        let subscriber = self.legacy_subscriber(&mut state, &responder.peer());
+        if self.subscribed(&subscriber, uri).is_some() {
             return Ok(EmptyResult::default());
         }
-        if !state.reserve(weight_of(uri), max) {
-            return Err(too_many(max));
+        if !state.reserve(None, weight_of(uri), limits) {
+            return Err(too_many(None, limits));
         }
-        if let Err(error) = self.hold_subscription(&mut state, uri) {
-            state.weight -= weight_of(uri);
+        let client = self.client_of(responder);
+        if let Err(error) = self.hold_subscription(&mut state, client, uri) {
+            state.give_back(None, weight_of(uri));
             return Err(error);
         }
-        self.server.hub.fanout.topics.join_uri(&params.uri, &client);
+        let topics = &self.server.hub.fanout.topics;
+        topics.join_uri(&params.uri, &subscriber);
         Ok(EmptyResult::default())
     }
 
@@ -656,7 +665,7 @@ impl Link {
             client.remove_topic(&topic);
             self.server.hub.fanout.topics.leave(&topic, &client);
             let uri = normalized(&params.uri);
-            state.weight -= weight_of(&uri);
+            state.give_back(None, weight_of(&uri));
             if let Some(hold) = &mut state.legacy_hold {
                 hold.shrink(EACH_RESOURCE + uri.len());
             }
@@ -665,15 +674,20 @@ impl Link {
     }
 
     /// Counts a resource among those that all legacy clients have subscribed to.
-    fn hold_subscription(&self, state: &mut State, uri: &str) -> Result<(), RpcError> {
+    fn hold_subscription(
+        &self,
+        state: &mut State,
+        client: Client,
+        uri: &str,
+    ) -> Result<(), RpcError> {
         let server = &self.server;
         let full = FULL_CLIENTS.saturating_mul(server.limits.max_subscriptions);
         let max = full.saturating_mul(1024).max(LEAST);
         let bytes = EACH_RESOURCE + uri.len();
         let has_room = match &mut state.legacy_hold {
-            Some(hold) => hold.grow(bytes, max),
+            Some(hold) => hold.grow(bytes, max, &server.limits),
             none => {
-                *none = server.subscribed.take(self.client(), bytes, max);
+                *none = server.subscribed.take(client, bytes, max, &server.limits);
                 none.is_some()
             }
         };

@@ -75,9 +75,10 @@ impl Cursor {
         let Some(text) = text.filter(|text| !text.is_empty()) else {
             return Ok(None);
         };
-        let bytes = URL_SAFE_NO_PAD.decode(text).unwrap_or_default();
-        match <[u8; 10]>::try_from(bytes) {
-            Ok([FORM, of, number @ ..]) if of == list as u8 => {
+        let mut bytes = [0; 10];
+        let len = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes);
+        match len.map(|len| (len, bytes)) {
+            Ok((10, [FORM, of, number @ ..])) if of == list as u8 => {
                 Ok(Some(Self::after(list, u64::from_be_bytes(number))))
             }
             _ => Err(Self::invalid()),

@@ -34,7 +34,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::framing::{Input, LineReceiver, LineSender, Output, Piece, closed_here, failure};
+use super::framing::{self, Input, LineReceiver, LineSender, Output, Piece, closed_here, failure};
 use super::sys::process::{Process, Signal};
 use super::sys::read::{Read, ReadEnd};
 use super::sys::write::WriteEnd;
@@ -511,9 +511,12 @@ impl Input for ChildOutput {
         true
     }
 
-    fn farewell(&mut self, failure: Option<io::Error>) -> Error {
+    fn farewell(&mut self, mut failure: Option<io::Error>) -> Error {
         if self.shared.closing.load(Ordering::SeqCst) {
             return closed_here(&self.shared.peer);
+        }
+        if let Some(error) = failure.take_if(|error| error.kind() == io::ErrorKind::OutOfMemory) {
+            return framing::failure(&self.shared.peer, "receiving from", error);
         }
         let obituary = self.shared.obituary("output", FAREWELL);
         match failure {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use super::clock::about_now;
 use super::{Limits, Received, Receiver, Sender, SessionMessage};
 use crate::error::{Error, ErrorKind, Result};
+use crate::fallible::no_memory;
 use crate::jsonrpc::{Line, LineBuffer, append_line, end_line};
 
 /// Queued messages are joined into one write up to this size, in bytes. A longer one is written
@@ -99,7 +100,11 @@ impl<I: Input> Receiver for LineReceiver<I> {
                     patience
                 }
             };
-            let finished = match self.input.read(self.lines.room(), left) {
+            let read = match self.lines.room() {
+                Ok(room) => self.input.read(room, left),
+                Err(error) => Err(error.into()),
+            };
+            let finished = match read {
                 Ok(Piece::Bytes(count)) => {
                     self.lines.filled(count);
                     None
@@ -166,9 +171,9 @@ impl<O: Output> LineSender<O> {
     }
 
     /// Takes the next message, and more messages as long as they fit into one joined write.
-    fn take_next(&mut self, queue: &mut VecDeque<SessionMessage>) -> bool {
+    fn take_next(&mut self, queue: &mut VecDeque<SessionMessage>) -> Result<bool> {
         let Some(first) = queue.pop_front() else {
-            return false;
+            return Ok(false);
         };
         self.current = first.text;
         let mut bytes = self.current.len() + 1;
@@ -181,14 +186,26 @@ impl<O: Output> LineSender<O> {
             fits
         });
         let with_it = with_it.count();
-        if with_it > 0 {
-            self.current.reserve_exact(bytes - self.current.len());
+        let alone = self.current.len() + 1;
+        let is_joined = with_it > 0 && self.has_room_for(bytes);
+        if !is_joined && !self.has_room_for(alone) {
+            let (peer, bytes) = (self.output.peer(), self.current.len());
+            self.current = Vec::new();
+            return Err(no_memory(format_args!(
+                "a message of {bytes} bytes to '{peer}'"
+            )));
         }
         end_line(&mut self.current);
-        for next in queue.drain(..with_it) {
+        for next in queue.drain(..if is_joined { with_it } else { 0 }) {
             append_line(&mut self.current, &next.text);
         }
-        true
+        Ok(true)
+    }
+
+    /// Makes room for a current message of so many bytes.
+    fn has_room_for(&mut self, bytes: usize) -> bool {
+        let more = bytes - self.current.len();
+        self.current.try_reserve_exact(more).is_ok()
     }
 }
 
@@ -198,7 +215,7 @@ impl<O: Output> Sender for LineSender<O> {
             if !self.current.is_empty() {
                 self.send_current(deadline)?;
             }
-            if !self.take_next(queue) {
+            if !self.take_next(queue)? {
                 return Ok(());
             }
         }
@@ -218,6 +235,7 @@ pub(super) fn failure(peer: &str, doing: &str, error: io::Error) -> Error {
             let text = format!("{doing} '{peer}': it has gone ({error})");
             Error::new(ErrorKind::Closed, text).with_source(error)
         }
+        Io::OutOfMemory => no_memory(format_args!("{doing} '{peer}'")).with_source(error),
         _ => Error::io(format_args!("{doing} '{peer}'"), error),
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::{Control, Halves, Limits, Received, Receiver, Sender, SessionMessage, Transport, lock};
 use crate::error::{Error, ErrorKind, Result};
-use crate::jsonrpc::{Line, LineBuffer, TooLong};
+use crate::jsonrpc::TooLong;
 
 /// Makes two transports, each the peer of the other.
 ///
@@ -194,7 +194,7 @@ impl Receiver for MemoryReceiver {
     fn receive(&mut self, patience: Option<Duration>) -> Result<Received> {
         Ok(match self.ends.incoming.pop(patience)? {
             Some(message) if message.text.len() > self.max_message_bytes => {
-                Received::TooLong(too_long(&message.text, self.max_message_bytes))
+                Received::TooLong(TooLong::of(&message.text))
             }
             Some(message) => Received::Message(message),
             None => Received::Nothing,
@@ -207,28 +207,6 @@ impl Receiver for MemoryReceiver {
 
     fn is_patient(&self) -> bool {
         true
-    }
-}
-
-/// Finds the id of a message that is too long, by the code that byte streams use.
-fn too_long(text: &[u8], max_bytes: usize) -> TooLong {
-    let mut lines = LineBuffer::new(max_bytes);
-    for mut piece in [text, b"\n"] {
-        while !piece.is_empty() {
-            let room = lines.room();
-            let count = room.len().min(piece.len());
-            room[..count].copy_from_slice(&piece[..count]);
-            lines.filled(count);
-            piece = &piece[count..];
-            if let Some(Line::TooLong(long)) = lines.next_line() {
-                return long;
-            }
-        }
-    }
-    TooLong {
-        bytes: text.len(),
-        id: None,
-        is_response: false,
     }
 }
 

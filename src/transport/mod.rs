@@ -94,7 +94,7 @@ impl SessionMessage {
 pub enum Received {
     /// A message.
     Message(SessionMessage),
-    /// A message that exceeded [`Limits::max_message_bytes`] and was dropped.
+    /// A message that was dropped: it exceeded [`Limits::max_message_bytes`], or the system had no memory for it.
     TooLong(TooLong),
     /// No message arrived in time.
     Nothing,
@@ -270,7 +270,9 @@ pub trait Control: Send + Sync + fmt::Debug {
 pub struct Limits {
     /// The longest accepted message, in bytes. Defaults to 16 MiB. A longer one is dropped: a
     /// request is answered with an error, a response fails its call with
-    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit), and the connection stays open.
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit), and the connection stays open. A message for
+    /// which the system has no memory is dropped in the same way. Without memory to read anything
+    /// at all, the connection ends with an error of that kind.
     ///
     /// `_meta` and members that a message's type doesn't name are kept as JSON trees. These trees
     /// may take 64 MiB and four times the length of the message. Beyond that the message can't be
@@ -332,6 +334,17 @@ pub struct Limits {
     /// How many bytes the cached responses and their requests may have. Defaults to 16 MiB; 0
     /// disables the cache.
     pub max_cached_bytes: usize,
+    /// The share that one client of a server may hold while others want some, in percent. Defaults
+    /// to 50. A single client may hold everything but the reserve.
+    ///
+    /// It applies to requests in flight, subscriptions, tasks, and the memory of calls, task results
+    /// and subscriptions. Idle entries of other clients give way to a client only up to its share.
+    /// [`HttpLimits::part_percent`](crate::transport::http::HttpLimits::part_percent) is the
+    /// setting for connections, threads and sessions.
+    pub part_percent: usize,
+    /// The part of each of these tables that is reserved for clients that hold little, in percent.
+    /// Defaults to 12. One client may hold at most half of the reserve.
+    pub reserve_percent: usize,
     /// Not a limit: the settings of the threads that an opened transport starts.
     pub(crate) threads: Threads,
 }
@@ -352,7 +365,27 @@ impl Default for Limits {
             max_call_events: 1024,
             max_cached_responses: 1024,
             max_cached_bytes: 16 << 20,
+            part_percent: 50,
+            reserve_percent: 12,
             threads: Threads::default(),
         }
     }
+}
+
+impl Limits {
+    /// The part of a bound that one client may hold while others want some.
+    pub(crate) fn part_of(&self, bound: usize) -> usize {
+        percent_of(self.part_percent, bound, 0)
+    }
+
+    /// What is kept free of a bound for clients that hold little.
+    pub(crate) fn reserve_of(&self, bound: usize) -> usize {
+        percent_of(self.reserve_percent, bound, 50)
+    }
+}
+
+/// So many percent; so many hundredths, and more, are rounded up.
+fn percent_of(percent: usize, bound: usize, rounding: u128) -> usize {
+    let hundredths = bound as u128 * percent as u128 + rounding;
+    usize::try_from(hundredths / 100).unwrap_or(usize::MAX)
 }

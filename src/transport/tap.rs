@@ -32,10 +32,10 @@ pub struct Tapped<'a> {
     pub number: u64,
     /// When it was received, or passed to the transport for sending.
     pub at: Instant,
-    /// The message, unchanged; empty when it was too long to be kept. A correct peer sends UTF-8
-    /// JSON.
+    /// The message, unchanged; empty when it was dropped. A correct peer sends UTF-8 JSON.
     pub text: &'a [u8],
-    /// The known facts about an incoming message that exceeded [`Limits::max_message_bytes`].
+    /// The known facts about an incoming message that was dropped: it exceeded
+    /// [`Limits::max_message_bytes`], or there was no memory for it.
     pub too_long: Option<&'a TooLong>,
 }
 

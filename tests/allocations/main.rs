@@ -1,34 +1,34 @@
-//! Memory whose size a peer decides is asked for in a way that may fail: the request is refused
-//! then, and the process lives on.
+//! Memory whose size a peer decides is asked for in a way that may fail: what needs it is refused,
+//! and the process lives on.
 //!
-//! A binary of its own, since its allocator fails when it is told to.
+//! A binary of its own, since its allocator fails when it is told to. Each test fails one large
+//! allocation after the other, until all that it does passes without one that fails. An allocation
+//! that may not fail ends the process, and so all tests.
 #![allow(
     clippy::unwrap_used,
     reason = "a test that can't go on is a test that fails"
 )]
-#![cfg(feature = "http-server")]
+#![cfg(all(feature = "http-server", feature = "auth"))]
+
+mod authorization;
+mod http_client;
+mod listener;
+mod streams;
+mod web;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use mcplink::transport::http::{
-    HttpLimits, HttpListener, HttpRequest, HttpStats, ResponseHead, ResponseWriter, Service,
-};
-
-/// What is smaller is not what a peer decides.
-const LARGE: usize = 12 << 10;
 const LONG: Duration = Duration::from_secs(30);
 
-const LITTLE: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-
-/// Fails the allocation of large memory that it is told to fail, on all threads but the test's own.
+/// Fails the allocation of large memory that it is told to fail, on all threads but the tests' own.
 struct Failing;
 
+/// What is smaller is not what a peer decides.
+static LARGE: AtomicUsize = AtomicUsize::new(usize::MAX);
 static COUNTDOWN: AtomicUsize = AtomicUsize::new(usize::MAX);
 static HAS_FAILED: AtomicBool = AtomicBool::new(false);
 
@@ -38,7 +38,7 @@ thread_local! {
 
 impl Failing {
     fn fails(&self, size: usize) -> bool {
-        if size < LARGE || IS_TEST.try_with(Cell::get).unwrap_or(true) {
+        if size < LARGE.load(Ordering::SeqCst) || IS_TEST.try_with(Cell::get).unwrap_or(true) {
             return false;
         }
         let count = |left: usize| left.checked_sub(1).filter(|_| left < usize::MAX);
@@ -78,91 +78,64 @@ unsafe impl GlobalAlloc for Failing {
 #[global_allocator]
 static ALLOCATOR: Failing = Failing;
 
-/// Answers with more than a socket takes at once.
-#[derive(Debug)]
-struct Much(&'static [u8], mpsc::Sender<usize>);
+/// One test at a time: all of them share the allocator.
+struct Alone(#[expect(dead_code, reason = "held until the test is over")] MutexGuard<'static, ()>);
 
-impl Service for Much {
-    fn serve(&self, request: HttpRequest<'_>, mut response: Box<dyn ResponseWriter>) {
-        self.1.send(request.body.len()).unwrap();
-        let body = match request.target {
-            "/much" => self.0,
-            _ => b"little",
-        };
-        // The client may have been given up.
-        _ = response.respond(&ResponseHead::new(200), body);
+impl Alone {
+    /// From now on this thread is a test's own, and so many bytes are large.
+    fn begin(large: usize) -> Self {
+        static ONE: Mutex<()> = Mutex::new(());
+        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        IS_TEST.set(true);
+        LARGE.store(large, Ordering::SeqCst);
+        Self(one)
     }
-}
 
-fn ask(listener: &HttpListener, request: &[u8]) -> Vec<u8> {
-    let before = listener.stats().accepted;
-    let mut stream = TcpStream::connect(listener.local_addr()).unwrap();
-    stream.set_read_timeout(Some(LONG)).unwrap();
-    // A server that refuses may not read on.
-    _ = stream.write_all(request);
-    if request.starts_with(b"GET /much") {
-        // It does not read until something waits for it, or its connection is broken off.
-        let deadline = Instant::now() + LONG;
-        let has_ended = |stats: &HttpStats| stats.accepted > before && stats.connections == 0;
-        let mut stats = listener.stats();
-        while stats.unsent == 0 && !has_ended(&stats) {
-            assert!(Instant::now() < deadline, "{stats:?}");
-            stats = listener.stats();
-            std::thread::yield_now();
-        }
-    }
-    let (mut answer, mut piece) = (Vec::new(), [0; 4096]);
-    while let Ok(count @ 1..) = stream.read(&mut piece) {
-        answer.extend_from_slice(&piece[..count]);
-    }
-    answer
-}
-
-/// Whichever allocation fails, the request is served, refused, or its connection closed; and the
-/// next one is served.
-#[test]
-fn a_listener_without_memory_refuses_or_closes() {
-    IS_TEST.set(true);
-    let much: &'static [u8] = vec![b'x'; 8 << 20].leak();
-    let (tell, _told) = mpsc::channel();
-    let service = Arc::new(Much(much, tell));
-    let listener = HttpListener::bind("127.0.0.1:0", service, HttpLimits::default()).unwrap();
-    // What the listener needs for itself is there from now on.
-    let served = ask(&listener, LITTLE);
-    assert!(served.starts_with(b"HTTP/1.1 200 "));
-    let body = "x".repeat(1 << 20);
-    let head =
-        |rest: &str| format!("POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{rest}\r\n");
-    let chunks: String = body.as_bytes()[..200 << 10]
-        .chunks(5000)
-        .map(|chunk| format!("{:x}\r\n{}\r\n", chunk.len(), "x".repeat(chunk.len())))
-        .collect();
-    let requests = [
-        head(&format!("Content-Length: {}\r\n", body.len())) + &body,
-        head("Transfer-Encoding: chunked\r\n") + &chunks + "0\r\n\r\n",
-        head(&format!("A: {}\r\n", "a".repeat(30_000))),
-        "GET /much HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".to_owned(),
-    ];
-    for request in &requests {
+    /// Runs a scenario again and again: each time another allocation fails, until none does. `prepare` runs with
+    /// all allocations, `run` with the one that fails, and `check` with all again.
+    fn fail_each<P, R>(
+        &self,
+        what: &str,
+        mut prepare: impl FnMut() -> P,
+        mut run: impl FnMut(&mut P) -> R,
+        mut check: impl FnMut(P, R, bool),
+    ) {
         let mut failed = 0;
         for nth in 1..200 {
+            let mut prepared = prepare();
             HAS_FAILED.store(false, Ordering::SeqCst);
             COUNTDOWN.store(nth, Ordering::SeqCst);
-            let answer = ask(&listener, request.as_bytes());
+            let outcome = run(&mut prepared);
             COUNTDOWN.store(usize::MAX, Ordering::SeqCst);
-            let status = answer.get(9..12).unwrap_or_default();
-            assert!(
-                [&b"200"[..], b"503", b""].contains(&status),
-                "{}",
-                answer[..answer.len().min(200)].escape_ascii()
-            );
-            if !HAS_FAILED.load(Ordering::SeqCst) {
+            let has_failed = HAS_FAILED.load(Ordering::SeqCst);
+            check(prepared, outcome, has_failed);
+            if !has_failed {
                 break;
             }
             failed += 1;
-            let served = ask(&listener, LITTLE);
-            assert!(served.starts_with(b"HTTP/1.1 200 "));
         }
-        assert!(failed > 0 && failed < 190, "{failed} of {}", &request[..20]);
+        assert!(failed > 0 && failed < 190, "{failed} of {what}");
     }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        COUNTDOWN.store(usize::MAX, Ordering::SeqCst);
+        LARGE.store(usize::MAX, Ordering::SeqCst);
+    }
+}
+
+/// Starts a thread of the test's own.
+fn start_own<T: Send + 'static>(
+    run: impl FnOnce() -> T + Send + 'static,
+) -> std::thread::JoinHandle<T> {
+    std::thread::spawn(|| {
+        IS_TEST.set(true);
+        run()
+    })
+}
+
+/// Runs something on a thread whose allocations fail, as those of a host do.
+fn as_host<T: Send>(run: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| scope.spawn(run).join().unwrap())
 }

@@ -9,9 +9,10 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mcplink::schema::{ProtocolVersion, Tool};
+use mcplink::schema::{ProtocolVersion, Resource, Tool};
 use mcplink::server::http::{Denied, HttpOptions, HttpServer};
 use mcplink::server::{Context, Principal, Server};
+use mcplink::transport::Limits;
 use mcplink::transport::http::{HttpLimits, HttpListener, ResponseHead};
 use serde_json::{Value, json};
 
@@ -22,7 +23,8 @@ fn from(last: u8, listener: &HttpListener) -> Client {
     Client::from(last, listener.local_addr())
 }
 
-/// Waits until no worker stays with a connection any more.
+/// Waits until no worker has a connection any more: what has come of requests was read, and no
+/// worker opens a descriptor.
 fn wait_for_rest(listener: &HttpListener) {
     wait_until("workers have left", || listener.stats().workers == 0);
 }
@@ -37,16 +39,15 @@ fn connections_without_a_byte_give_way_first_then_the_longest_idle() {
     used.iter_mut().for_each(Client::expect_service);
     used[0].expect_service();
     let mut silent: Vec<_> = (0..2).map(|_| from(1, &listener)).collect();
-    wait_for_rest(&listener);
+    // The system may pass on connections in another order than that in which they were made.
+    wait_until("all are open", || listener.stats().connections == 8);
     let mut others: Vec<_> = (0..2).map(|_| from(2, &listener)).collect();
     others.iter_mut().for_each(Client::expect_service);
     silent.iter_mut().for_each(Client::expect_end);
-    wait_for_rest(&listener);
     others.extend([from(2, &listener), from(2, &listener)]);
     others.iter_mut().for_each(Client::expect_service);
     assert_eq!(listener.stats().displaced_connections, 4);
     // Both have half of them now, and displace their own only.
-    wait_for_rest(&listener);
     others.push(from(2, &listener));
     others[4].expect_service();
     wait_until("one made room", || {
@@ -61,6 +62,25 @@ fn connections_without_a_byte_give_way_first_then_the_longest_idle() {
     });
     assert_eq!(served.count(), 4);
     assert_eq!(listener.stats().refused, 0);
+}
+
+/// A connection that its worker stays with after a response is idle, and gives way at once.
+#[test]
+fn connections_that_workers_stay_with_give_way() {
+    for _ in 0..20 {
+        let (listener, _gate, _kept) = listen_to_all(limits(|limits| {
+            limits.max_connections = 4;
+            limits.reserve_percent = 0;
+        }));
+        let mut greedy: Vec<_> = (0..4).map(|_| from(1, &listener)).collect();
+        greedy.iter_mut().for_each(Client::expect_service);
+        let mut others = [2, 3].map(|last| from(last, &listener));
+        others.iter_mut().for_each(Client::expect_service);
+        let stats = listener.stats();
+        assert_eq!((stats.displaced_connections, stats.refused), (2, 0));
+        wait_until("no more than allowed", || listener.stats().connections == 4);
+        others.iter_mut().for_each(Client::expect_service);
+    }
 }
 
 /// Heads and bodies that do not come give way as well, and are told why.
@@ -343,6 +363,16 @@ fn options(change: impl FnOnce(&mut HttpLimits)) -> HttpOptions {
     HttpOptions::new().limits(limits(change))
 }
 
+/// Has principals told by the names in their requests.
+fn by_name(options: HttpOptions) -> HttpOptions {
+    options.authenticate(|request| {
+        let name = request
+            .value("Authorization")
+            .ok_or_else(Denied::forbidden)?;
+        Ok(Principal::new(String::from_utf8_lossy(name)))
+    })
+}
+
 /// A client that writes its requests itself, on one connection.
 struct Raw {
     client: Client,
@@ -384,6 +414,37 @@ impl Raw {
             self.fields += &format!("Mcp-Session-Id: {id}\r\nMCP-Protocol-Version: {version}\r\n");
         }
         response.status
+    }
+
+    /// Opens a connection and sends a request of a client without a session.
+    fn modern(last: u8, server: &HttpServer, method: &str, params: Value) -> Self {
+        let (message, fields) = crate::web::modern(1, method, params, json!({}));
+        let field = |(name, value): (&str, String)| format!("{name}: {value}\r\n");
+        let fields: String = fields.into_iter().map(field).collect();
+        let mut client = Self::from(last, server, &fields);
+        client.post(method, &message["params"]);
+        client
+    }
+
+    /// Opens a connection and subscribes to changes of the list of tools. `None` when that is
+    /// refused for the number of subscriptions.
+    fn subscribe(last: u8, server: &HttpServer) -> Option<Self> {
+        let params = json!({"notifications": {"toolsListChanged": true}});
+        let mut client = Self::modern(last, server, "subscriptions/listen", params);
+        let head = client.client.head();
+        let length = |line: &String| line.strip_prefix("Content-Length: ")?.parse().ok();
+        if let Some(length) = head.fields.iter().find_map(length) {
+            let body = client.client.exactly(length);
+            assert!(body.contains("max_streams"), "{head:?} {body}");
+            return None;
+        }
+        client.hear("notifications/subscriptions/acknowledged");
+        Some(client)
+    }
+
+    /// Reads its stream until it tells of this.
+    fn hear(&mut self, method: &str) {
+        while !self.client.line().contains(method) {}
     }
 
     fn begin_call(&mut self, tool: &str) {
@@ -457,16 +518,8 @@ fn abandoned_calls_of_one_session_delay_no_other() {
 fn slow_calls_of_one_principal_delay_no_other() {
     let gate = Gate::default();
     let server = server(&gate);
-    let options = options(|limits| limits.max_workers = 2).authenticate(|request| {
-        let name = request
-            .value("Authorization")
-            .ok_or_else(Denied::forbidden)?;
-        match name {
-            b"wrong" => Err(Denied::forbidden()),
-            name => Ok(Principal::new(String::from_utf8_lossy(name))),
-        }
-    });
-    let http = server.listen_http("0", options).unwrap();
+    let options = options(|limits| limits.max_workers = 2);
+    let http = server.listen_http("0", by_name(options)).unwrap();
     let [mut ada, mut bob] = ["ada", "bob"].map(|name| {
         let mut client = Raw::from(1, &http, &format!("Authorization: {name}\r\n"));
         assert_eq!(client.initialize(), 200);
@@ -576,11 +629,7 @@ fn a_half_closed_connection_gets_the_answer_of_its_call() {
     assert_eq!(legacy.initialize(), 200);
     legacy.begin_call("slow");
     let params = json!({"name": "slow", "arguments": {}});
-    let (message, fields) = crate::web::modern(1, "tools/call", params, json!({}));
-    let field = |(name, value): (&str, String)| format!("{name}: {value}\r\n");
-    let fields: String = fields.into_iter().map(field).collect();
-    let mut modern = Raw::from(1, &http, &fields);
-    modern.post("tools/call", &message["params"]);
+    let mut modern = Raw::modern(1, &http, "tools/call", params);
     for client in [&mut legacy, &mut modern] {
         client.client.end_own_side();
     }
@@ -589,4 +638,103 @@ fn a_half_closed_connection_gets_the_answer_of_its_call() {
     assert_eq!(modern.answer(), "done");
     legacy.client.expect_end();
     modern.client.expect_end();
+}
+
+/// Promise 11, subscriptions: one client opens streams as fast as it can and keeps them; others
+/// open theirs, and hear of changes.
+// M-SUB-S-05
+#[test]
+fn a_client_that_subscribes_without_end_shuts_nobody_out() {
+    let gate = Gate::default();
+    let server = server(&gate);
+    let http = server
+        .listen_http("0", HttpOptions::new().max_streams(16))
+        .unwrap();
+    let (over, refused) = (AtomicBool::new(false), AtomicU64::new(0));
+    thread::scope(|scope| {
+        let greedy = scope.spawn(|| {
+            let mut open = Vec::new();
+            while !over.load(Ordering::SeqCst) {
+                match Raw::subscribe(1, &http) {
+                    Some(stream) => open.push(stream),
+                    None => _ = refused.fetch_add(1, Ordering::SeqCst),
+                }
+            }
+            open
+        });
+        wait_until("it may open no more", || refused.load(Ordering::SeqCst) > 0);
+        let ordinary = [2, 3].map(|last| Raw::subscribe(last, &http));
+        let [mut second, mut third] = ordinary.map(|stream| stream.expect("a place"));
+        for _ in 0..20 {
+            let params = json!({"name": "echo", "arguments": {}});
+            let mut call = Raw::modern(2, &http, "tools/call", params);
+            assert_eq!(call.answer(), "echo");
+        }
+        server
+            .add_tool(Tool::new("new"), |_: Value, _: &Context| "new")
+            .unwrap();
+        second.hear("notifications/tools/list_changed");
+        third.hear("notifications/tools/list_changed");
+        over.store(true, Ordering::SeqCst);
+        let mut open = greedy.join().unwrap();
+        assert_eq!(open.len(), 14, "all but the reserve");
+        open[0].hear("notifications/tools/list_changed");
+    });
+    // They have been given back: another one gets as many.
+    let mut open = Vec::new();
+    wait_until("it has all but the reserve", || {
+        open.extend(Raw::subscribe(4, &http));
+        open.len() == 14
+    });
+    assert!(Raw::subscribe(4, &http).is_none());
+}
+
+#[test]
+fn the_part_and_the_reserve_of_subscriptions_are_settings() {
+    let mut limits = Limits::default();
+    (limits.part_percent, limits.reserve_percent) = (20, 40);
+    let server = Server::builder("s", "1")
+        .tool_with(Tool::new("echo"), |_: Value, _: &Context| "echo")
+        .limits(limits)
+        .build()
+        .unwrap();
+    let http = server
+        .listen_http("0", HttpOptions::new().max_streams(10))
+        .unwrap();
+    let open = |last| -> Vec<_> { (0..10).map_while(|_| Raw::subscribe(last, &http)).collect() };
+    let (first, second, third) = (open(1), open(2), open(3));
+    assert_eq!((first.len(), second.len(), third.len()), (6, 2, 1));
+}
+
+/// Promise 11, memory: one principal subscribes to resources in many sessions, and another one can
+/// subscribe as well.
+#[test]
+fn resources_that_one_principal_subscribes_to_leave_room_for_others() {
+    let mut limits = Limits::default();
+    limits.max_subscriptions = 64;
+    let server = Server::builder("s", "1")
+        .limits(limits)
+        .resource(Resource::new("test://a", "a"), |_, _| "a")
+        .build()
+        .unwrap();
+    let http = server
+        .listen_http("0", by_name(HttpOptions::new()))
+        .unwrap();
+    let uri = format!("test://{}", "x".repeat(63 << 10));
+    // Each in a session of its own, which stays when its connection ends.
+    let subscribe = |name: &str| {
+        let mut client = Raw::from(1, &http, &format!("Authorization: {name}\r\n"));
+        assert_eq!(client.initialize(), 200);
+        client.post("resources/subscribe", &json!({ "uri": uri }));
+        let response = client.client.receive();
+        let message: Value = serde_json::from_str(&response.body).unwrap();
+        if let Some(error) = message["error"]["message"].as_str() {
+            assert!(error.contains("times max_subscriptions"), "{error}");
+        }
+        message.get("result").is_some()
+    };
+    let count = (0..300).take_while(|_| subscribe("ada")).count();
+    assert!((200..260).contains(&count), "{count}");
+    assert!(subscribe("bob"));
+    assert!(!subscribe("ada"));
 }

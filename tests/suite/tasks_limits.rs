@@ -58,6 +58,21 @@ fn is_busy(error: &Value, max: usize) -> bool {
     text.contains("max_tasks") && error["data"] == json!({"busy": true, "maxTasks": max})
 }
 
+/// Starts tasks that wait until one is refused; 16 are kept. Returns how many were started.
+fn start_all(client: &mut Player) -> usize {
+    let mut started = 0;
+    loop {
+        let call = json!({"name": "wait", "arguments": {}, "task": {}});
+        let answer = client.answer("tools/call", call);
+        if let Some(refusal) = answer.get("error") {
+            assert!(is_busy(refusal, 16), "{refusal}");
+            return started;
+        }
+        started += 1;
+        assert!(started <= 16, "there is no end of them");
+    }
+}
+
 // L-TASK-B-25
 #[test]
 fn tasks_that_are_over_give_way_to_new_ones() {
@@ -123,22 +138,24 @@ fn working_tasks_of_one_client_leave_places_to_others() {
         for revision in [LEGACY, MODERN] {
             let (server, _heard) = server(options(16));
             let mut greedy = client(&server, revision, "greedy");
-            let mut started = 0;
-            let refusal = loop {
-                let call = json!({"name": "wait", "arguments": {}, "task": {}});
-                let answer = greedy.answer("tools/call", call);
-                if answer.get("error").is_some() {
-                    break answer["error"].clone();
-                }
-                started += 1;
-                assert!(started <= 16, "there is no end of them");
-            };
-            assert!(is_busy(&refusal, 16), "{refusal}");
-            assert_eq!(started, 14, "all but the reserve");
+            assert_eq!(start_all(&mut greedy), 14, "all but the reserve");
             let mut other = client(&server, revision, "other");
             let id = other.start("must");
             other.until(&id, "completed");
         }
+    });
+}
+
+#[test]
+fn the_part_and_the_reserve_are_settings() {
+    within(LONG, || {
+        let mut limits = Limits::default();
+        (limits.part_percent, limits.reserve_percent) = (20, 50);
+        let (server, _heard) = described(options(16));
+        let server = server.limits(limits).build().unwrap();
+        let [mut first, mut second] = ["first", "second"].map(|who| client(&server, MODERN, who));
+        assert_eq!(start_all(&mut first), 8, "all but the reserve");
+        assert_eq!(start_all(&mut second), 3, "its part");
     });
 }
 

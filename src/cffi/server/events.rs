@@ -32,8 +32,8 @@ pub enum mcplink_server_event {
     /// A malformed message was refused: {"session":1,"peer":"...","message":"..."}. The session is
     /// omitted for a malformed HTTP request.
     MCPLINK_SERVER_MALFORMED = 3,
-    /// A message longer than MCPLINK_LIMIT_MESSAGE_BYTES was refused. Params as above. Not used
-    /// over HTTP.
+    /// A message was longer than MCPLINK_LIMIT_MESSAGE_BYTES, or the system had no memory for it. It
+    /// was refused. Params as above. Not used over HTTP.
     MCPLINK_SERVER_TOO_LONG = 4,
     /// A request was refused because too many are in flight, or a session because too many are
     /// open. Params as above, with "method":"tools/call" for a request.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::subscriptions::is_part_exactly;
+use crate::fallible;
 use crate::schema::url::normalized;
 use crate::schema::{CacheHint, method};
 use crate::transport::Limits;
@@ -61,7 +62,7 @@ pub(super) struct Key {
 
 struct Entry {
     topic: Topic,
-    text: Arc<str>,
+    text: Arc<String>,
     until: Instant,
     /// The position in the order of use.
     used: u64,
@@ -119,7 +120,7 @@ impl Store {
         realm: &Arc<str>,
         request: &str,
         now: Instant,
-    ) -> Option<Arc<str>> {
+    ) -> Option<Arc<String>> {
         let mut key = Key {
             server: Arc::clone(server),
             realm: Some(Arc::clone(realm)),
@@ -170,12 +171,16 @@ impl Store {
         if until <= now || weight > self.max_bytes {
             return;
         }
+        // What there is no memory for is not kept.
+        let Ok(text) = fallible::copy_text(response) else {
+            return;
+        };
         if hint.is_public() {
             key = everybody;
         }
         let used = self.next();
         self.order.insert(used, key.clone());
-        let text = response.into();
+        let text = Arc::new(text);
         self.entries.insert(
             key,
             Entry {
@@ -264,12 +269,12 @@ mod tests {
             self.fetch(request, Topic::Tools, &private(ttl), "{}");
         }
 
-        fn find(&mut self, realm: &str, request: &str) -> Option<Arc<str>> {
+        fn find(&mut self, realm: &str, request: &str) -> Option<String> {
             let found = self
                 .store
                 .find(&"server".into(), &realm.into(), request, self.now);
             assert_eq!(self.store.order.len(), self.store.entries.len());
-            found
+            found.map(|text| text.to_string())
         }
 
         fn has(&mut self, request: &str) -> bool {

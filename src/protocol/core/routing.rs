@@ -496,23 +496,29 @@ impl Core {
 
     pub(super) fn refuse_malformed(self: &Arc<Self>, malformed: Malformed, origin: &Origin) {
         let Malformed { form, .. } = malformed;
-        count(if form == Form::Noise {
-            &self.engine().counters.noise
-        } else {
-            &self.engine().counters.malformed
+        let is_no_memory = malformed.is_no_memory();
+        let counters = &self.engine().counters;
+        count(match form {
+            _ if is_no_memory => &counters.too_long,
+            Form::Noise => &counters.noise,
+            _ => &counters.malformed,
         });
         if let Some(excerpt) = &malformed.excerpt {
             _ = self.noise.set(excerpt.clone());
         }
         let text = || {
-            format!(
-                "'{}' sent a message that is none: {}",
-                self.peer(),
-                malformed.error.message
-            )
+            let (peer, why) = (self.peer(), &malformed.error.message);
+            match is_no_memory {
+                true => format!("from '{peer}': {why}"),
+                false => format!("'{peer}' sent a message that is none: {why}"),
+            }
         };
         self.log(LogLevel::Warning, text);
-        self.trouble(ServerEventKind::Malformed, None, text);
+        let kind = match is_no_memory {
+            true => ServerEventKind::TooLong,
+            false => ServerEventKind::Malformed,
+        };
+        self.trouble(kind, None, text);
         let answerable = match form {
             Form::Notification => return,
             Form::Request => {
@@ -537,26 +543,30 @@ impl Core {
     pub(super) fn refuse_too_long(self: &Arc<Self>, long: &TooLong) -> Taken {
         count(&self.engine().counters.too_long);
         let max = self.settings.limits.max_message_bytes;
-        let text = format!(
-            "message of {} bytes exceeds max_message_bytes ({max})",
-            long.bytes
-        );
+        let bytes = long.bytes;
+        let text = match long.no_memory {
+            true => format!("the system has no memory for a message of {bytes} bytes"),
+            false => format!("message of {bytes} bytes exceeds max_message_bytes ({max})"),
+        };
         let told = || format!("from '{}': {text}", self.peer());
         self.log(LogLevel::Warning, told);
         self.trouble(ServerEventKind::TooLong, None, told);
         match (&long.id, long.is_response) {
             (Some(id), true) => {
-                let text = format!("the answer of '{}' is too long: {text}", self.peer());
+                let text = match long.no_memory {
+                    true => format!("the answer of '{}' was dropped: {text}", self.peer()),
+                    false => format!("the answer of '{}' is too long: {text}", self.peer()),
+                };
                 let error = Error::new(ErrorKind::Limit, text).sent(true);
                 return self.deliver(id, Outcome::Failed(error));
             }
             (None, true) => {}
             (id, false) if self.settings.serving || id.is_some() => {
-                self.reply(
-                    id.as_ref(),
-                    &RpcError::invalid_request(text),
-                    &Origin::default(),
-                );
+                let error = match long.no_memory {
+                    true => RpcError::no_memory(text),
+                    false => RpcError::invalid_request(text),
+                };
+                self.reply(id.as_ref(), &error, &Origin::default());
             }
             (_, false) => {}
         }

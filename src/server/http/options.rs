@@ -182,7 +182,8 @@ impl HttpOptions {
     }
 
     /// How many `subscriptions/listen` streams, and resources subscribed to on them, there may be, of all modern clients together.
-    /// Defaults to 10 000; the next one is refused.
+    /// Defaults to 10 000; the next one is answered with a "busy" error. Some of them are for principals and addresses that have few
+    /// ([`Limits::reserve_percent`](crate::transport::Limits::reserve_percent)).
     pub fn max_streams(mut self, max: usize) -> Self {
         self.max_streams = max;
         self

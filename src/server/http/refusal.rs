@@ -62,8 +62,9 @@ pub(super) fn refuse_request(request: &Request, error: &RpcError) -> Refusal {
 }
 
 pub(super) fn refuse_malformed(malformed: &Malformed) -> Refusal {
+    let status = if malformed.is_no_memory() { 503 } else { 400 };
     Refusal {
-        head: json_head(400),
+        head: json_head(status),
         body: jsonrpc::write_error(malformed.id.as_ref(), &malformed.error),
     }
 }

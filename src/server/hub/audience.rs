@@ -9,7 +9,9 @@ use super::subscriber::Subscriber;
 use crate::protocol::{Peer, Source};
 use crate::schema::ServerCapabilities;
 use crate::server::held::Hold;
+use crate::shares::{Admission, Client, Shares};
 use crate::sync::Mutex;
+use crate::transport::Limits;
 
 /// The subscribers of one connection.
 #[derive(Default)]
@@ -34,8 +36,10 @@ pub(super) struct State {
     pub(super) legacy_hold: Option<Hold>,
     /// The open streams of `subscriptions/listen`.
     pub(super) streams: BTreeMap<u64, Arc<Subscriber>>,
-    /// What all of them count against the limit.
-    pub(super) weight: usize,
+    /// The weight of all subscriptions in the limit, on a connection with a single client.
+    weight: usize,
+    /// The weight of each client's subscriptions, on a connection that many clients share.
+    shares: Option<Box<Shares<()>>>,
     /// The connection has ended.
     pub(super) gone: bool,
 }
@@ -56,46 +60,89 @@ impl Lists {
 }
 
 impl State {
-    /// Takes so much of the room for subscriptions, if there is as much.
-    pub(super) fn reserve(&mut self, weight: usize, max: usize) -> bool {
-        let has_room = !self.gone && self.weight.saturating_add(weight) <= max;
+    /// Adds the weight of subscriptions, unless that would exceed the limit. Returns whether it was
+    /// added. `client` is set on a connection that many clients share.
+    pub(super) fn reserve(
+        &mut self,
+        client: Option<&Client>,
+        weight: usize,
+        limits: &Limits,
+    ) -> bool {
+        let max = limits.max_subscriptions;
+        if self.gone {
+            return false;
+        }
+        let Some(client) = client else {
+            let sum = self.weight.saturating_add(weight);
+            let has_room = sum <= max;
+            if has_room {
+                self.weight = sum;
+            }
+            return has_room;
+        };
+        let shares = self.shares.get_or_insert_with(|| {
+            let shares = Shares::new(max, limits.part_of(max), limits.reserve_of(max));
+            Box::new(shares)
+        });
+        let has_room = shares.admit(client, weight) == Admission::Granted;
         if has_room {
-            self.weight += weight;
+            shares.take(client, weight);
         }
         has_room
     }
+
+    /// Releases the weight of subscriptions.
+    pub(super) fn give_back(&mut self, client: Option<&Client>, weight: usize) {
+        match (client, &mut self.shares) {
+            (Some(client), Some(shares)) => shares.give_back(client, weight),
+            _ => self.weight -= weight,
+        }
+    }
 }
 
-/// Room for a stream that begins, given back unless it is kept.
+/// The reserved weight of a stream that is being opened. It is released unless it is kept.
 pub(super) struct Reserved {
     audience: Arc<Audience>,
+    /// The client, on a connection that many clients share.
+    client: Option<Client>,
     weight: usize,
 }
 
 impl Reserved {
-    pub(super) fn take(audience: &Arc<Audience>, weight: usize, max: usize) -> Option<Self> {
-        let has_room = audience.state.lock().reserve(weight, max);
+    pub(super) fn take(
+        audience: &Arc<Audience>,
+        client: Option<&Client>,
+        weight: usize,
+        limits: &Limits,
+    ) -> Option<Self> {
+        let has_room = audience.state.lock().reserve(client, weight, limits);
         has_room.then(|| Self {
             audience: Arc::clone(audience),
+            client: client.cloned(),
             weight,
         })
     }
 
     pub(super) fn shrink_to(&mut self, weight: usize) {
         let more = std::mem::replace(&mut self.weight, weight) - weight;
-        self.audience.state.lock().weight -= more;
+        self.give_back(more);
     }
 
-    /// From now on somebody else gives it back.
+    /// Passes the weight on to the stream, which releases it when it ends.
     pub(super) fn keep(mut self) -> usize {
         std::mem::take(&mut self.weight)
+    }
+
+    fn give_back(&self, weight: usize) {
+        let mut state = self.audience.state.lock();
+        state.give_back(self.client.as_ref(), weight);
     }
 }
 
 impl Drop for Reserved {
     fn drop(&mut self) {
         if self.weight > 0 {
-            self.audience.state.lock().weight -= self.weight;
+            self.give_back(self.weight);
         }
     }
 }
@@ -124,10 +171,15 @@ impl Audience {
     pub(super) fn end_all(&self, subscribers: impl Iterator<Item = Arc<Subscriber>>, hub: &Hub) {
         for subscriber in subscribers {
             // Released first, so that a client that has read the end can open another stream.
-            let weight = hub.take_out(&subscriber);
-            self.state.lock().weight -= weight;
+            self.take_out(&subscriber, hub);
             subscriber.end(&hub.fanout);
         }
+    }
+
+    /// Takes a subscriber out of its topics, and releases its weight in the limit.
+    pub(super) fn take_out(&self, subscriber: &Subscriber, hub: &Hub) {
+        let (client, weight) = hub.take_out(subscriber);
+        self.state.lock().give_back(client.as_ref(), weight);
     }
 
     /// Drops the pending notifications, since nothing is written any more.

@@ -30,6 +30,7 @@ use crate::error::{ErrorKind, Result};
 use crate::protocol::{Asking, Peer, Responder, Watcher};
 use crate::schema::{LoggingLevel, ProtocolVersion};
 use crate::server::dispatch::link_of;
+use crate::shares::Client;
 use crate::sync::Mutex;
 
 /// The first and the longest pause before a subscriber without room is tried again, in
@@ -197,13 +198,18 @@ impl Subscriber {
         drop((removed, forgotten));
     }
 
-    /// What it is a member of and what it counts against the limit, for who takes it out.
-    pub(super) fn take_topics(&self) -> (Vec<Arc<Topic>>, usize) {
+    /// What it is a member of, what it counts against the limit, and for which of many clients. A
+    /// stream is taken out before its way is dropped: the way knows the client.
+    pub(super) fn take_topics(&self) -> (Vec<Arc<Topic>>, Option<Client>, usize) {
         let mut state = self.state.lock();
         let topics = std::mem::take(&mut state.topics);
         let weight = std::mem::take(&mut state.weight);
+        let client = match &state.way {
+            Some(Way::Stream { responder, .. }) => responder.client().cloned(),
+            _ => None,
+        };
         drop(state);
-        (topics.into_topics(), weight)
+        (topics.into_topics(), client, weight)
     }
 
     /// Adds the notification of a topic. Returns whether the caller becomes the owner and must

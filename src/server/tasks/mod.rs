@@ -61,8 +61,9 @@ impl TaskOptions {
     /// Sets the maximum number of tasks, working and finished. Defaults to 1,024.
     ///
     /// When there are so many, a task that is over gives way: of the client that has most of them,
-    /// one whose result was fetched before others, the oldest first. An eighth of the places is for
-    /// clients that have few tasks, so that no client keeps all others out. A call for whose task
+    /// one whose result was fetched before others, the oldest first. Some of the places are for
+    /// clients that have few tasks ([`Limits::reserve_percent`](crate::transport::Limits::reserve_percent)), so
+    /// that no client keeps all others out. A call for whose task
     /// there is no place is refused as busy; that of a tool with optional task support is served
     /// without a task where the server decides (2026-07-28).
     pub fn max_tasks(mut self, max_tasks: NonZeroUsize) -> Self {

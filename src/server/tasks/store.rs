@@ -33,7 +33,7 @@ use crate::shares::{Admission, Client, Shares};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::clock::after;
 use crate::transport::sys::random;
-use crate::transport::{Stack, Started, Threads};
+use crate::transport::{Limits, Stack, Started, Threads};
 
 /// The number of tasks on a page of the list.
 const PAGE: usize = 50;
@@ -72,6 +72,8 @@ pub(super) struct Kept {
 }
 
 struct Table {
+    /// How clients share.
+    limits: Limits,
     numbers: HashMap<String, u64>,
     tasks: BTreeMap<u64, Entry>,
     /// All tasks by deadline, the earliest first.
@@ -99,13 +101,14 @@ struct Entry {
 }
 
 impl Table {
-    fn new(max: usize) -> Self {
+    fn new(max: usize, limits: Limits) -> Self {
         Self {
+            places: Shares::new(max, limits.part_of(max), limits.reserve_of(max)),
+            limits,
             numbers: HashMap::new(),
             tasks: BTreeMap::new(),
             expiry: BTreeSet::new(),
             working: BTreeSet::new(),
-            places: Shares::new(max, max / 2, max / 8),
             results: None,
             next: 0,
             over: 0,
@@ -209,7 +212,7 @@ impl Table {
         };
         let client = entry.client.clone();
         self.results
-            .get_or_insert_with(|| Shares::new(max, max / 2, 0));
+            .get_or_insert_with(|| Shares::new(max, self.limits.part_of(max), 0));
         while let Some(results) = &mut self.results {
             let admission = match results.total() {
                 // One result is always accepted, whatever its size.
@@ -293,7 +296,7 @@ fn end(task: &Task) {
 
 impl Tasks {
     pub(in crate::server) fn new(options: TaskOptions) -> Self {
-        let table = Table::new(options.max_tasks);
+        let table = Table::new(options.max_tasks, Limits::default());
         Self {
             decide,
             methods: METHODS,
@@ -305,6 +308,11 @@ impl Tasks {
                 thread: Started::default(),
             }),
         }
+    }
+
+    /// Has clients share by these limits, before there is any task.
+    pub(in crate::server) fn share_by(&self, limits: &Limits) {
+        *self.kept.table.lock() = Table::new(self.options.max_tasks, limits.clone());
     }
 
     /// What answers requests about tasks.

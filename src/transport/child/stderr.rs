@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
+use crate::fallible;
 use crate::transport::sys::fd;
 use crate::transport::sys::read::{Read, ReadEnd};
 use crate::transport::{Stack, Threads, lock};
@@ -21,6 +22,9 @@ const QUOTED_BYTES: usize = 2 << 10;
 const QUOTED_LINES: usize = 20;
 /// The longest line, in bytes. The callback gets a longer one in pieces.
 const LINE_BYTES: usize = 64 << 10;
+/// The size of the pieces in which a line is passed on that has to be changed, if there is no memory
+/// for it.
+const PIECE_BYTES: usize = 1 << 10;
 /// A child that ends within this time after an answer may have ended because of that request.
 const AT_ONCE: Duration = Duration::from_secs(1);
 /// How long closing waits for a callback that does not return.
@@ -48,8 +52,8 @@ impl Stderr {
     ///
     /// The calls come in order, on the thread that drains standard error (`mcplink-stderr`). A slow
     /// callback stops the draining and can so block the child. Bytes that are not UTF-8 are
-    /// replaced. A line over 64 KiB comes in pieces. A panic in the callback ends the calls, but
-    /// not the draining. It may drop or close the connection.
+    /// replaced. A line over 64 KiB, or one for which there is no memory, comes in pieces. A panic
+    /// in the callback ends the calls, but not the draining. It may drop or close the connection.
     pub fn lines(each: impl FnMut(&str) + Send + 'static) -> Self {
         Self::Lines(StderrLines(Arc::new(Mutex::new(each))))
     }
@@ -107,11 +111,23 @@ impl fmt::Debug for TailState {
 impl TailState {
     fn push(&mut self, bytes: &[u8]) {
         self.count += bytes.len() as u64;
-        self.bytes.extend_from_slice(bytes);
+        if fallible::append(&mut self.bytes, bytes).is_err() {
+            return self.push_within(bytes);
+        }
         if self.bytes.len() > 2 * TAIL_BYTES {
             let surplus = self.bytes.len() - TAIL_BYTES;
             self.bytes.drain(..surplus);
         }
+    }
+
+    /// Keeps the last bytes for which there is memory already.
+    #[cold]
+    fn push_within(&mut self, bytes: &[u8]) {
+        let bytes = last(bytes, self.bytes.capacity());
+        let most = self.bytes.capacity() - bytes.len();
+        let surplus = self.bytes.len().saturating_sub(most);
+        self.bytes.drain(..surplus);
+        self.bytes.extend_from_slice(bytes);
     }
 }
 
@@ -310,7 +326,10 @@ impl Splitter {
 
     fn push(&mut self, bytes: &[u8]) {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            self.line.extend_from_slice(piece);
+            if fallible::append(&mut self.line, piece).is_err() {
+                self.push_within(piece);
+                continue;
+            }
             let ends = piece.ends_with(b"\n");
             if ends {
                 self.line.pop();
@@ -329,6 +348,14 @@ impl Splitter {
         }
     }
 
+    /// Hands out what has come of a line and its next piece, since there is no memory to join them.
+    #[cold]
+    fn push_within(&mut self, piece: &[u8]) {
+        self.flush();
+        let line = piece.strip_suffix(b"\n").unwrap_or(piece);
+        self.say(line.strip_suffix(b"\r").unwrap_or(line));
+    }
+
     fn flush(&mut self) {
         if !self.line.is_empty() {
             self.call();
@@ -336,15 +363,29 @@ impl Splitter {
     }
 
     fn call(&mut self) {
-        let line = String::from_utf8_lossy(&self.line);
+        let line = std::mem::take(&mut self.line);
+        self.say(&line);
+        self.line = line;
+        self.line.clear();
+    }
+
+    fn say(&mut self, line: &[u8]) {
+        match fallible::lossy(line) {
+            Ok(line) => self.say_text(&line),
+            Err(_) => line
+                .chunks(PIECE_BYTES)
+                .for_each(|piece| self.say_text(&String::from_utf8_lossy(piece))),
+        }
+    }
+
+    fn say_text(&mut self, line: &str) {
         let called = self
             .each
             .as_mut()
-            .map(|each| catch_unwind(AssertUnwindSafe(|| lock(&each.0)(&line))));
+            .map(|each| catch_unwind(AssertUnwindSafe(|| lock(&each.0)(line))));
         if called.is_some_and(|result| result.is_err()) {
             self.each = None;
         }
-        self.line.clear();
     }
 }
 

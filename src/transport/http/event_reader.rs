@@ -11,6 +11,8 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use crate::fallible;
+
 /// A result of the parser.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Item {
@@ -20,8 +22,13 @@ pub(crate) enum Item {
         name: Cow<'static, str>,
         data: Vec<u8>,
     },
-    /// An event that exceeded the limit, with the number of dropped bytes of data.
-    TooLong(usize),
+    /// An event that was dropped.
+    Dropped {
+        /// The number of its bytes of data, or less.
+        bytes: usize,
+        /// Whether it was within the limit, but there was no memory for it.
+        no_memory: bool,
+    },
 }
 
 /// The parser of one event stream.
@@ -40,6 +47,8 @@ pub(crate) struct EventReader {
     data: Vec<u8>,
     data_len: usize,
     has_data: bool,
+    /// Whether there was no memory for the incomplete event or its line.
+    no_memory: bool,
     /// The id of the incomplete event.
     id: Option<String>,
     last_id: String,
@@ -65,6 +74,7 @@ impl EventReader {
             data: Vec::new(),
             data_len: 0,
             has_data: false,
+            no_memory: false,
             id: None,
             last_id: String::new(),
             retry: None,
@@ -120,7 +130,7 @@ impl EventReader {
             self.after_cr = piece[end] == b'\r';
             piece = &piece[end + 1..];
             let item = if self.line_len == 0 {
-                self.take_line(line, true)
+                self.take_line(line, 0)
             } else {
                 self.keep(line);
                 self.end_line()
@@ -133,28 +143,34 @@ impl EventReader {
     }
 
     fn keep(&mut self, part: &[u8]) {
+        // Behind a part that is missing, nothing is kept.
+        let is_whole = self.line.len() == self.line_len;
         self.line_len += part.len();
-        // The name of the field needs some room, too.
-        let room = (self.max_bytes.saturating_add(16)).saturating_sub(self.line.len());
-        self.line.extend_from_slice(&part[..part.len().min(room)]);
+        if is_whole {
+            // The name of the field needs some room, too.
+            let room = (self.max_bytes.saturating_add(16)).saturating_sub(self.line.len());
+            // Without memory the part is missing; the length of the line shows that.
+            _ = fallible::append(&mut self.line, &part[..part.len().min(room)]);
+        }
     }
 
     fn end_line(&mut self) -> Option<Item> {
         let mut line = std::mem::take(&mut self.line);
-        let whole = std::mem::take(&mut self.line_len) == line.len();
-        let item = self.take_line(&line, whole);
+        let missing = std::mem::take(&mut self.line_len) - line.len();
+        let item = self.take_line(&line, missing);
         line.clear();
         self.line = line;
         item
     }
 
-    fn take_line(&mut self, line: &[u8], whole: bool) -> Option<Item> {
+    /// Takes a line, of which so many bytes at its end are missing.
+    fn take_line(&mut self, line: &[u8], missing: usize) -> Option<Item> {
         let text = match line.strip_prefix("\u{feff}".as_bytes()) {
             Some(rest) if self.at_start => rest,
             _ => line,
         };
         self.at_start = false;
-        if text.is_empty() {
+        if text.is_empty() && missing == 0 {
             return self.end_event();
         }
         // Nearly all lines are data.
@@ -162,28 +178,29 @@ impl EventReader {
             Some(value) => (&b"data"[..], value),
             None => match memchr::memchr(b':', text) {
                 Some(at) => (&text[..at], &text[at + 1..]),
+                // So little was kept that it may have been data.
+                None if missing > 0 && b"data".starts_with(text) => (&b"data"[..], &[][..]),
                 None => (text, &[][..]),
             },
         };
-        self.field(field, value.strip_prefix(b" ").unwrap_or(value), whole);
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        self.field(field, value, missing);
         None
     }
 
-    fn field(&mut self, field: &[u8], value: &[u8], whole: bool) {
+    fn field(&mut self, field: &[u8], value: &[u8], missing: usize) {
         let word = || {
-            let fits = whole && value.len() <= MAX_WORD && !value.contains(&0);
-            String::from_utf8(value.to_vec()).ok().filter(|_| fits)
+            let fits = missing == 0 && value.len() <= MAX_WORD && !value.contains(&0);
+            fits.then(|| String::from_utf8(value.to_vec()).ok())?
         };
         match field {
             b"" => self.comments += 1,
             b"data" => {
                 let added = value.len() + usize::from(self.has_data);
-                self.data_len += added + usize::from(!whole);
-                if self.data_len <= self.max_bytes {
-                    if self.has_data {
-                        self.data.push(b'\n');
-                    }
-                    self.data.extend_from_slice(value);
+                self.data_len += added + missing;
+                self.no_memory |= missing > 0;
+                if self.data_len <= self.max_bytes && !self.no_memory {
+                    self.add_data(value, added);
                 }
                 self.has_data = true;
             }
@@ -208,14 +225,29 @@ impl EventReader {
         }
     }
 
+    fn add_data(&mut self, value: &[u8], added: usize) {
+        if self.data.try_reserve(added).is_err() {
+            self.no_memory = true;
+            self.data = Vec::new();
+            return;
+        }
+        if self.has_data {
+            self.data.push(b'\n');
+        }
+        self.data.extend_from_slice(value);
+    }
+
     fn end_event(&mut self) -> Option<Item> {
         if let Some(id) = self.id.take() {
             self.last_id = id;
         }
         let item = match (self.has_data, self.data_len > self.max_bytes) {
-            (true, true) => Some(Item::TooLong(self.data_len)),
+            (true, is_too_long) if is_too_long || self.no_memory => Some(Item::Dropped {
+                bytes: self.data_len,
+                no_memory: !is_too_long,
+            }),
             // Priming events have an id and no data.
-            (true, false) if !self.data.is_empty() => Some(Item::Event {
+            (true, _) if !self.data.is_empty() => Some(Item::Event {
                 name: std::mem::replace(&mut self.name, MESSAGE),
                 data: std::mem::take(&mut self.data),
             }),
@@ -229,7 +261,7 @@ impl EventReader {
         self.id = None;
         self.name = MESSAGE;
         self.data.clear();
-        (self.data_len, self.has_data) = (0, false);
+        (self.data_len, self.has_data, self.no_memory) = (0, false, false);
     }
 }
 
@@ -246,7 +278,10 @@ mod tests {
                     Item::Event { name, data } => {
                         format!("{name}={}", String::from_utf8_lossy(&data))
                     }
-                    Item::TooLong(len) => format!("too long: {len}"),
+                    Item::Dropped { bytes, no_memory } => {
+                        assert!(!no_memory);
+                        format!("too long: {bytes}")
+                    }
                 });
                 ControlFlow::Continue(())
             });

@@ -90,6 +90,12 @@ struct Long {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<RequestId>,
     response: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    no_memory: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 impl<'a> Entry<'a> {
@@ -118,6 +124,7 @@ impl Long {
             bytes: long.bytes,
             id: long.id.clone(),
             response: long.is_response,
+            no_memory: long.no_memory,
         }
     }
 
@@ -126,6 +133,7 @@ impl Long {
             bytes: self.bytes,
             id: self.id,
             is_response: self.response,
+            no_memory: self.no_memory,
         }
     }
 }

@@ -141,6 +141,7 @@ mod tests {
             bytes: 9,
             id: Some(7.into()),
             is_response: false,
+            no_memory: false,
         });
         let buffer = Buffer::default();
         let recorder = Recorder::new(buffer.clone());

@@ -412,7 +412,8 @@ pub enum mcplink_http_limit {
     /// answered with a "busy" error.
     MCPLINK_HTTP_LIMIT_REQUESTS = 2,
     /// Streams of change notifications of clients of revisions since 2026-07-28. Default: 10000.
-    /// The next one is refused.
+    /// The next one is answered with a "busy" error. Some are reserved for clients that have few:
+    /// see MCPLINK_LIMIT_RESERVE_PERCENT.
     MCPLINK_HTTP_LIMIT_STREAMS = 3,
     /// Open connections. Default: 24000, and never more than seven eighths of the process's
     /// descriptor limit. At the limit, an idle connection of the client with the most connections

@@ -2,20 +2,20 @@
 //!
 //! Spec: RFC 8414, section 3; OpenID Connect Discovery 1.0, section 4.
 
-use std::io::Read as _;
 use std::time::Duration;
 
 use serde::Deserialize;
 use ureq::Agent;
 
 use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::fallible;
 use crate::schema::url::Url;
 use crate::transport::http::proxies::Proxies;
 use crate::transport::http::tls::{Roots, untrusted};
 
 /// The timeout of one document.
 const TIMEOUT: Duration = Duration::from_secs(5);
-const MAX_BYTES: u64 = 256 << 10;
+const MAX_BYTES: usize = 256 << 10;
 
 /// How documents are fetched.
 #[derive(Default)]
@@ -100,6 +100,9 @@ pub(super) fn fetch(place: &str, way: &Way) -> Result<String> {
     }
     let went_wrong = |error: ureq::Error| match &error {
         ureq::Error::Timeout(_) => failed(ErrorKind::Timeout, &error),
+        ureq::Error::Io(io) if io.kind() == std::io::ErrorKind::OutOfMemory => {
+            fallible::no_memory(format_args!("'{}'", Excerpt(place)))
+        }
         ureq::Error::Io(io) => match untrusted(io, "JwtVerifier::root_certificates") {
             Some(why) => failed(ErrorKind::Io, &why),
             None => failed(ErrorKind::Io, &error),
@@ -131,15 +134,18 @@ pub(super) fn fetch(place: &str, way: &Way) -> Result<String> {
         .header("Accept", "application/json")
         .call()
         .map_err(went_wrong)?;
-    let mut text = String::new();
-    let mut body = answer.into_body().into_reader().take(MAX_BYTES + 1);
-    body.read_to_string(&mut text)
-        .map_err(|error| went_wrong(error.into()))?;
-    if text.len() as u64 > MAX_BYTES {
+    let mut text = Vec::new();
+    fallible::read_to_end(
+        &mut answer.into_body().into_reader(),
+        &mut text,
+        MAX_BYTES + 1,
+    )
+    .map_err(|error| went_wrong(error.into()))?;
+    if text.len() > MAX_BYTES {
         let why = format!("it exceeds {MAX_BYTES} bytes");
         return Err(failed(ErrorKind::Limit, &why));
     }
-    Ok(text)
+    String::from_utf8(text).map_err(|_| failed(ErrorKind::Io, &"it is no UTF-8"))
 }
 
 #[cfg(test)]

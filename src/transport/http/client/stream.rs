@@ -24,6 +24,9 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 /// The shortest pause, for a server that sets a pause of 0.
 const SHORTEST: Duration = Duration::from_millis(1);
 
+/// The longest URL of an endpoint, in bytes.
+const MAX_ENDPOINT: usize = 32 << 10;
+
 /// The back-off before a stream is requested again: it doubles with each request that was in vain.
 #[derive(Debug, Default)]
 struct Pauses {
@@ -352,8 +355,10 @@ impl Wire {
 
     /// Resolves the URL for messages that the server names. It must have the server's origin.
     fn endpoint(&self, url: &Uri, data: &[u8]) -> Result<Uri> {
-        let text = String::from_utf8_lossy(data);
-        let Some(endpoint) = location::resolve(url, text.trim()) else {
+        let text = str::from_utf8(data)
+            .ok()
+            .filter(|text| text.len() <= MAX_ENDPOINT);
+        let Some(endpoint) = text.and_then(|text| location::resolve(url, text.trim())) else {
             let text = format!("'{}' names an endpoint that is no URL", self.peer());
             return Err(Error::new(ErrorKind::Protocol, text).sent(true));
         };
@@ -381,10 +386,11 @@ fn going_on_failed(unfinished: Error, last: Option<Error>) -> Error {
 fn received(item: Item, request: Option<&SessionMessage>) -> Received {
     match item {
         Item::Event { data, .. } => Received::Message(SessionMessage::new(data)),
-        Item::TooLong(bytes) => Received::TooLong(TooLong {
+        Item::Dropped { bytes, no_memory } => Received::TooLong(TooLong {
             bytes,
             id: request.and_then(|request| request.related.clone()),
             is_response: true,
+            no_memory,
         }),
     }
 }

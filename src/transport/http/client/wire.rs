@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,6 +18,7 @@ use super::location::{self, is_same_origin};
 use super::watch::{Watch, Watched};
 use super::{Http, shown};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::fallible;
 use crate::jsonrpc::{Message, RequestId, TooLong};
 use crate::transport::carrier::{Carried, Carrier, Deliver, Listening, Look, Manner, Ticket};
 use crate::transport::clock::after;
@@ -42,7 +43,7 @@ fn ends_within(most: usize, lane: &mut Lane) -> bool {
         match lane.line.read(&mut lane.buffer) {
             Ok(0) => return true,
             Ok(more) => len += more,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => return false,
         }
     }
@@ -361,9 +362,13 @@ impl Wire {
             text.parse::<usize>().ok()
         });
         let max = self.max_message_bytes;
-        let mut text = Vec::with_capacity(length.unwrap_or(1024).min(max.min(1 << 20)));
-        let read = (&mut lane.line).take(max as u64 + 1).read_to_end(&mut text);
-        read.map_err(|error| self.broken_off(error, ticket, watched))?;
+        let room = length.unwrap_or(1024).min(max.min(1 << 20));
+        let mut text = fallible::with_capacity(room).map_err(|_| self.no_memory(room))?;
+        let read = fallible::read_to_end(&mut lane.line, &mut text, max.saturating_add(1));
+        read.map_err(|error| match error.kind() {
+            io::ErrorKind::OutOfMemory => self.no_memory(text.len().max(length.unwrap_or(0))),
+            _ => self.broken_off(error, ticket, watched),
+        })?;
         if text.len() > max {
             return Ok(None);
         }
@@ -420,11 +425,19 @@ impl Wire {
         Ok(())
     }
 
+    /// There is no memory for an answer of so many bytes, or more. Its connection is not used again.
+    fn no_memory(&self, bytes: usize) -> Error {
+        let peer = self.peer();
+        let what = format_args!("the answer of '{peer}', of at least {bytes} bytes");
+        fallible::no_memory(what).sent(true)
+    }
+
     fn too_long(&self, request: &SessionMessage) -> Received {
         Received::TooLong(TooLong {
             bytes: self.max_message_bytes + 1,
             id: request.related.clone(),
             is_response: true,
+            no_memory: false,
         })
     }
 
@@ -444,12 +457,15 @@ impl Wire {
         // An error without an id can only be about this request.
         if let Ok(text) = std::str::from_utf8(&text)
             && text.contains("\"error\"")
-            && let Ok(Message::Response(response)) = Message::read(text.to_owned())
-            && response.id().is_none()
-            && let Err(rpc) = response.outcome()
         {
-            let error = Error::new(ErrorKind::Peer, rpc.message.clone());
-            return Err(error.sent(true).with_rpc(rpc.clone()));
+            let copy = fallible::copy_text(text).map_err(|_| self.no_memory(text.len()))?;
+            if let Ok(Message::Response(response)) = Message::read(copy)
+                && response.id().is_none()
+                && let Err(rpc) = response.outcome()
+            {
+                let error = Error::new(ErrorKind::Peer, rpc.message.clone());
+                return Err(error.sent(true).with_rpc(rpc.clone()));
+            }
         }
         match deliver(Received::Message(SessionMessage::new(text))) {
             ControlFlow::Break(()) => Ok(Carried::Answered),

@@ -6,6 +6,7 @@
 use memchr::memchr;
 
 use super::head::Refusal;
+use crate::fallible;
 
 /// The longest chunk-size line, in bytes.
 const MAX_LINE: usize = 256;
@@ -63,8 +64,8 @@ impl Chunks {
             Place::Data(_) if input.is_empty() => Ok(Step::More),
             Place::Data(left) => {
                 let count = left.min(input.len());
-                body.try_reserve(count).map_err(|_| Refusal::no_memory())?;
-                body.extend_from_slice(&input[..count]);
+                let appended = fallible::append(body, &input[..count]);
+                appended.map_err(|_| Refusal::no_memory())?;
                 self.place = match left - count {
                     0 => Place::DataEnd,
                     left => Place::Data(left),

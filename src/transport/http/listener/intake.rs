@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::HttpLimits;
 use super::chunks::{self, Chunks};
 use super::head::{self, Framing, Head, Refusal};
+use crate::fallible;
 use crate::shares::{Admission, Client, Shares};
 use crate::spare;
 use crate::sync::Mutex;
@@ -195,11 +196,9 @@ impl Intake {
                         .try_reserve_exact(room)
                         .map_err(|_| Refusal::no_memory())?;
                 }
-                self.body
-                    .try_reserve(count)
-                    .map_err(|_| Refusal::no_memory())?;
-                self.body
-                    .extend_from_slice(&self.bytes[self.used..self.used + count]);
+                let came = &self.bytes[self.used..self.used + count];
+                let appended = fallible::append(&mut self.body, came);
+                appended.map_err(|_| Refusal::no_memory())?;
                 self.used += count;
                 Ok(self.missing() == 0)
             }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use polling::{Event, Events};
 
-use super::conn::Conn;
+use super::conn::{Conn, GivesWay};
 use super::round;
 use super::shared::{LISTENER, Shared};
 use crate::shares::{Admission, Client};
@@ -31,7 +31,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// How many connections beyond the limit may be open, only to be answered with 503.
 const TURNED_AWAY: usize = 64;
 /// How many connections are tried as candidates for displacement. Those that turn out busy stay.
-const GIVING_WAY: usize = 32;
+/// Each of them has been used since it was last tried.
+const GIVING_WAY: usize = 1024;
 /// How many connections are accepted before other events are handled.
 const AT_ONCE: usize = 64;
 
@@ -273,7 +274,7 @@ impl Loop {
                 Admission::Refused => return false,
                 Admission::After(key) => {
                     if let Some(conn) = table.find(key) {
-                        self.displace(&conn);
+                        _ = self.displace(&conn);
                     }
                 }
             }
@@ -281,22 +282,29 @@ impl Loop {
         false
     }
 
-    /// Closes a connection because the system has no descriptor left. Returns whether it did.
+    /// Closes a connection because the system has no descriptor left. Returns whether it did. If a
+    /// worker has to close it, the descriptor is free a moment later.
     fn displace_first(&self) -> bool {
-        (0..GIVING_WAY).any(|_| {
-            let first = self.shared.table.first_to_give_way();
-            first.is_some_and(|conn| self.displace(&conn))
-        })
+        for _ in 0..GIVING_WAY {
+            let Some(first) = self.shared.table.first_to_give_way() else {
+                return false;
+            };
+            match self.displace(&first) {
+                GivesWay::No => {}
+                gone => return gone == GivesWay::Now,
+            }
+        }
+        false
     }
 
-    fn displace(&self, conn: &Arc<Conn>) -> bool {
-        let (later, has_gone) = conn.give_way();
+    fn displace(&self, conn: &Arc<Conn>) -> GivesWay {
+        let (later, gives_way) = conn.give_way();
         later.settle_here(&self.shared);
-        if has_gone {
+        if gives_way != GivesWay::No {
             let displaced = &self.shared.displaced_connections;
             displaced.fetch_add(1, Ordering::Relaxed);
         }
-        has_gone
+        gives_way
     }
 
     fn prepare(&self, stream: TcpStream, remote: SocketAddr, key: usize) -> io::Result<Conn> {

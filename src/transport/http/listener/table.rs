@@ -3,6 +3,9 @@
 //! Only a connection without a request in flight can be displaced, and the client with the most
 //! connections loses one first. The order is: connections in lingering close, those that have sent
 //! no byte, idle ones (longest idle first), and at last those with an unfinished request.
+//!
+//! The rank of a connection that a worker has may be out of date, since its requests don't update
+//! the table. Such a connection updates its rank when it is tried, and the next candidate is tried.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -118,6 +121,28 @@ impl Table {
             shares.set_idle(&entry.conn.client, rank as u8, *next_order, key);
             entry.place = Some((rank, *next_order));
             *next_order += 1;
+        }
+    }
+
+    /// A connection is about to be closed: it takes no place any more.
+    pub(super) fn uncount(&self, key: usize) {
+        let mut state = self.state.lock();
+        let State { open, shares, .. } = &mut *state;
+        if let Some(entry) = open.get_mut(&key)
+            && std::mem::take(&mut entry.is_counted)
+        {
+            shares.give_back(&entry.conn.client, 1);
+        }
+    }
+
+    /// It takes a place after all, be there one or not.
+    pub(super) fn count_again(&self, key: usize) {
+        let mut state = self.state.lock();
+        let State { open, shares, .. } = &mut *state;
+        if let Some(entry) = open.get_mut(&key)
+            && !std::mem::replace(&mut entry.is_counted, true)
+        {
+            shares.take(&entry.conn.client, 1);
         }
     }
 

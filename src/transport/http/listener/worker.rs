@@ -233,8 +233,8 @@ impl Worker<'_> {
     }
 
     fn close(&mut self, conn: &Conn) {
+        conn.close(&self.intake);
         self.intake.clear();
-        conn.close();
     }
 
     /// Reads once. Returns whether there is input to look at; otherwise the connection has been
@@ -268,7 +268,10 @@ impl Worker<'_> {
             shared.no_longer_alone();
         }
         match received {
-            Ok(Some(count)) if count > 0 => return true,
+            Ok(Some(count)) if count > 0 => {
+                conn.note_bytes();
+                return true;
+            }
             Ok(None) => conn.rest(&mut self.intake),
             Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
                 self.refuse(conn, &Refusal::no_memory());
@@ -303,14 +306,14 @@ fn serve(shared: &Arc<Shared>, conn: &Arc<Conn>, intake: &mut Intake) -> Turn {
     let Some((head, bytes, body)) = intake.request() else {
         return Turn::Over;
     };
-    if !conn.open(head.is_http10) {
+    let Some(is_last) = conn.open(head.is_http10) else {
         return Turn::Over;
-    }
+    };
     let fields = head.fields(bytes);
     let method = head.method(bytes);
     let deletes = method == "DELETE";
     let request = request(conn, head, bytes, &fields).body(body.bytes);
-    let closes = shared.is_closing() || !shared.limits.keeps_connections();
+    let closes = is_last || shared.is_closing() || !shared.limits.keeps_connections();
     let reply = Reply::new(Arc::clone(conn), method, head, closes);
     // A panic drops the reply, which resets the connection.
     let service = || shared.service.serve(request, Box::new(reply));

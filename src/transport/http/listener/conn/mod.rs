@@ -11,12 +11,14 @@ mod responding;
 mod serving;
 mod watching;
 
+pub(super) use self::watching::GivesWay;
+
 use std::fmt;
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::crew::Hands;
@@ -47,6 +49,9 @@ const PROBES: u8 = 4;
 /// How many bytes of a client are read and discarded during a lingering close.
 const PARTING_BYTES: u32 = 1 << 20;
 
+/// The error text for a request that had begun on a connection that is displaced.
+const NO_PLACE: &str = "too many connections (max_connections): try again later";
+
 /// A callback that the service has registered.
 pub(super) type Callback = Box<dyn FnOnce() + Send>;
 
@@ -66,7 +71,18 @@ pub(super) struct Conn {
     /// each take this lock as they finish. The first one leaves a mark: the worker
     /// [`Owner::Exchange`], the other thread no `exchange`. The second one finds the mark and
     /// continues with the connection. So exactly one of them does.
+    ///
+    /// Invariant: a connection without a request in flight can be displaced, and no request that a
+    /// worker has read is dropped. Only the owner reads, so [`give_way`](Self::give_way) closes a
+    /// connection of the poller itself, under this lock. A connection of a worker is between
+    /// requests while `exchange` is `None` and `has_bytes` is false. `give_way` only shuts down the
+    /// read side of its socket. The worker reads without this lock, so it may have read a request
+    /// just before. Then it serves that request, counts the connection again, and closes it after
+    /// the response. If it has read nothing, its read returns the end, and it closes the connection.
     state: Mutex<State>,
+    /// Whether the worker has read bytes of a request that is not yet in flight. The worker sets it
+    /// after its read, without the lock; it is cleared under the lock.
+    has_bytes: AtomicBool,
     /// Notified when the outbox has room again, or the connection is closed.
     room: Condvar,
 }
@@ -112,8 +128,13 @@ struct State {
     since: Instant,
     /// The client has half-closed the connection: it sends nothing more.
     half_closed: bool,
-    /// The displacement rank that the table has.
+    /// The displacement rank that the table has. It may be out of date while a worker has the
+    /// connection; [`Conn::give_way`] detects that.
     rank: Option<Rank>,
+    /// What `exchanges` was when the table was told.
+    ranked: u32,
+    /// A worker has it, and was told to close it unless it has read a request.
+    gave_way: bool,
     /// No further request is read.
     closes: bool,
     /// How many more bytes may be discarded in a lingering close.
@@ -233,6 +254,8 @@ impl Conn {
             since: Instant::now(),
             half_closed: false,
             rank: None,
+            ranked: 0,
+            gave_way: false,
             closes: false,
             parting_bytes: PARTING_BYTES,
             listed: true,
@@ -247,6 +270,7 @@ impl Conn {
             client: Client::at(remote.ip()),
             shared,
             state: Mutex::new(state),
+            has_bytes: AtomicBool::new(false),
             room: Condvar::new(),
         }
     }
@@ -289,7 +313,6 @@ impl Conn {
 impl Conn {
     fn enqueue(self: &Arc<Self>, state: &mut State, later: &mut Later) {
         state.owner = Owner::Queue;
-        self.rank(state);
         match self.shared.crew.push(Arc::clone(self), &self.client) {
             Ok(hands) => later.hands = hands,
             // The pool was stopped: the listener has closed.
@@ -302,12 +325,17 @@ impl Conn {
         let rank = match (state.owner, &state.intake) {
             (Owner::Parting, _) => Some(Rank::Parting),
             (Owner::Poller, Some(_)) => Some(Rank::Unfinished),
-            (Owner::Poller, None) if state.exchanges == 0 => Some(Rank::Fresh),
-            (Owner::Poller, None) => Some(Rank::Idle),
+            (Owner::Poller | Owner::Worker, _) if state.exchanges == 0 => Some(Rank::Fresh),
+            (Owner::Poller | Owner::Worker, _) => Some(Rank::Idle),
             _ => None,
         };
-        if rank != state.rank {
+        self.set_rank(state, rank);
+    }
+
+    fn set_rank(&self, state: &mut State, rank: Option<Rank>) {
+        if rank != state.rank || (rank.is_some() && state.ranked != state.exchanges) {
             state.rank = rank;
+            state.ranked = state.exchanges;
             self.shared.table.set_rank(self.socket.key(), rank);
         }
     }
@@ -436,6 +464,9 @@ impl Conn {
         let is_pipelined = state.exchange.as_ref().is_some_and(|it| it.pipelined);
         later._over = state.exchange.take();
         if state.owner != Owner::Exchange {
+            if state.rank.is_none() {
+                self.rank(state);
+            }
             return;
         }
         if state.closes || self.shared.is_closing() {

@@ -7,6 +7,7 @@ use super::{Callback, Conn, Owner, PROBES, Quiet, State, rest_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::MutexGuard;
 use crate::transport::http::listener::shared::Shared;
+use crate::transport::http::listener::table::Rank;
 use crate::transport::sys::tcp;
 
 /// How long a whole response waits for a client that reads: at most `MOMENT` without progress and
@@ -29,6 +30,10 @@ impl Conn {
         let (mut sent, mut patient_until) = (0, None);
         loop {
             let mut state = self.for_response()?;
+            // The client may connect anew as soon as it has read the response.
+            if state.rank.is_none() {
+                self.set_rank(&mut state, Some(Rank::Idle));
+            }
             sent += match tcp::send(self.socket.get(), &rest_of(parts, sent)) {
                 Ok(count) => count,
                 Err(_) => return self.fail(state),

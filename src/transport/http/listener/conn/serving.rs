@@ -1,9 +1,10 @@
 //! How the worker that owns a connection uses it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use super::{Conn, Exchange, Later, Owner, PROBES, Turn};
+use super::{Conn, Exchange, Later, NO_PLACE, Owner, PROBES, State, Turn};
 use crate::transport::http::ClientKey;
 use crate::transport::http::listener::head::Refusal;
 use crate::transport::http::listener::intake::Intake;
@@ -18,6 +19,8 @@ impl Conn {
             return false;
         }
         state.owner = Owner::Worker;
+        self.has_bytes
+            .store(state.intake.is_some(), Ordering::Relaxed);
         match state.intake.take() {
             Some(kept) => *intake = *kept,
             None => intake.clear(),
@@ -25,17 +28,27 @@ impl Conn {
         true
     }
 
-    /// Begins a request. Returns false if the connection was closed meanwhile.
-    pub(in super::super) fn open(&self, is_http10: bool) -> bool {
+    /// Notes that the worker has read bytes of a request.
+    pub(in super::super) fn note_bytes(&self) {
+        self.has_bytes.store(true, Ordering::Relaxed);
+    }
+
+    /// Begins a request. Returns whether it is the last one of the connection; `None` if the
+    /// connection was closed meanwhile.
+    pub(in super::super) fn open(&self, is_http10: bool) -> Option<bool> {
         let mut state = self.state.lock();
         state.exchanges = state.exchanges.wrapping_add(1).max(1);
+        self.has_bytes.store(false, Ordering::Relaxed);
+        if std::mem::take(&mut state.gave_way) {
+            self.shared.table.count_again(self.socket.key());
+        }
         // A half-close is detected again when the client of this request is watched.
         state.half_closed = false;
         state.exchange = Some(Exchange {
             probes: if is_http10 { PROBES } else { 0 },
             ..Exchange::default()
         });
-        state.owner == Owner::Worker
+        (state.owner == Owner::Worker).then_some(state.closes)
     }
 
     /// Called when the service has returned. If the response is not complete, the thread that ends
@@ -47,6 +60,7 @@ impl Conn {
         }
         if state.exchange.is_some() {
             state.owner = Owner::Exchange;
+            self.set_rank(&mut state, None);
             state.intake = (!intake.is_empty()).then(|| Box::new(intake.take()));
             return Turn::Over;
         }
@@ -54,6 +68,7 @@ impl Conn {
             self.part(&mut state);
             return Turn::Over;
         }
+        self.has_bytes.store(!intake.is_empty(), Ordering::Relaxed);
         Turn::Mine
     }
 
@@ -61,6 +76,10 @@ impl Conn {
     pub(in super::super) fn rest(&self, intake: &mut Intake) {
         let mut state = self.state.lock();
         if state.owner != Owner::Worker {
+            return;
+        }
+        if state.gave_way {
+            self.end_after_giving_way(&mut state, intake);
             return;
         }
         if self.shared.is_closing() {
@@ -79,6 +98,14 @@ impl Conn {
         self.rank(&mut state);
         self.arm(&state);
         self.attend(&mut state);
+    }
+
+    /// Closes a displaced connection. Refuses a request that has begun.
+    fn end_after_giving_way(&self, state: &mut State, intake: &Intake) {
+        match intake.is_empty() {
+            true => drop(self.over(state)),
+            false => self.say_no(state, &Refusal::new(503, NO_PLACE)),
+        }
     }
 
     /// Passes an idle connection to the poller.
@@ -139,9 +166,13 @@ impl Conn {
         }
     }
 
-    /// Closes the connection: the client has closed it, between requests or in the middle of one.
-    pub(in super::super) fn close(&self) {
+    /// Closes the connection: the client has closed it, between requests or in the middle of one,
+    /// or the connection was displaced.
+    pub(in super::super) fn close(&self, intake: &Intake) {
         let mut state = self.state.lock();
+        if state.gave_way && state.owner == Owner::Worker {
+            return self.end_after_giving_way(&mut state, intake);
+        }
         let over = self.over(&mut state);
         drop(state);
         drop(over);

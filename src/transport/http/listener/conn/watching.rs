@@ -2,16 +2,33 @@
 //!
 //! The poller runs the returned [`Later`] on its own thread.
 
+use std::net::Shutdown;
+use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::{Conn, FIRST_PROBE, Later, NEXT_PROBE, Owner, PROBES, Quiet, State, refusal_text};
+use super::{
+    Conn, FIRST_PROBE, Later, NEXT_PROBE, NO_PLACE, Owner, PROBES, Quiet, State, refusal_text,
+};
 use crate::transport::http::listener::head::Refusal;
 use crate::transport::http::listener::wire;
 use crate::transport::sys::tcp;
 
 /// How long a lingering close waits for the client to close.
 const PARTING: Duration = Duration::from_secs(2);
+
+/// Whether a connection can be displaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum GivesWay {
+    /// It has a request in flight, or is no longer the first candidate.
+    No,
+    /// It is closed.
+    Now,
+    /// Its worker closes it; it no longer counts.
+    Soon,
+}
+
 /// The result of a check for the poller.
 #[must_use]
 pub(in super::super) struct Look {
@@ -31,28 +48,47 @@ impl Conn {
         self.arm(&state);
     }
 
-    /// Closes the connection to make room for another one, unless a request is in flight. Returns
-    /// whether it did.
-    pub(in super::super) fn give_way(self: &Arc<Self>) -> (Later, bool) {
+    /// Closes the connection to make room for another one, unless a request is in flight.
+    /// Otherwise updates its rank in the table, so that another candidate is found.
+    pub(in super::super) fn give_way(self: &Arc<Self>) -> (Later, GivesWay) {
         let mut later = Later::default();
         let mut state = self.state.lock();
+        let is_between = match state.owner {
+            Owner::Parting | Owner::Poller => true,
+            Owner::Worker => state.exchange.is_none() && !self.has_bytes.load(Ordering::Relaxed),
+            Owner::Queue | Owner::Exchange | Owner::Nobody => false,
+        };
         let is_parting = state.owner == Owner::Parting;
-        if !is_parting && state.owner != Owner::Poller {
-            return (later, false);
+        // Bytes that nobody has read yet are a request, whose event is on the way.
+        let has_request =
+            is_between && !is_parting && matches!(tcp::peek(self.socket.get()), Ok(Some(true)));
+        if !is_between || has_request {
+            self.set_rank(&mut state, None);
+            if state.owner == Owner::Poller {
+                self.enqueue(&mut state, &mut later);
+            }
+            return (later, GivesWay::No);
         }
-        // A request has arrived, and its event is still pending.
-        if !is_parting && matches!(tcp::peek(self.socket.get()), Ok(Some(true))) {
-            self.enqueue(&mut state, &mut later);
-            return (later, false);
+        if state.owner == Owner::Worker {
+            let before = (state.rank, state.ranked);
+            self.rank(&mut state);
+            if before != (state.rank, state.ranked) {
+                return (later, GivesWay::No);
+            }
+            self.set_rank(&mut state, None);
+            state.gave_way = true;
+            state.closes = true;
+            self.shared.table.uncount(self.socket.key());
+            tcp::shut(self.socket.get().as_fd(), Shutdown::Read);
+            return (later, GivesWay::Soon);
         }
         if state.intake.is_some() {
-            let text = "too many connections (max_connections): try again later";
-            let refusal = Refusal::new(503, text);
+            let refusal = Refusal::new(503, NO_PLACE);
             // The listener does not wait to send the refusal.
             _ = tcp::send(self.socket.get(), &[&refusal_text(&refusal)]);
         }
         drop(self.over(&mut state));
-        (later, true)
+        (later, GivesWay::Now)
     }
 
     /// Handles an event. Returns whether the poller has to check it in each tick from now on.
