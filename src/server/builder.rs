@@ -254,7 +254,8 @@ impl ServerBuilder {
     /// use mcplink::schema::{TaskSupport, Tool, ToolExecution};
     /// use mcplink::server::{Server, TaskOptions};
     ///
-    /// let tool = Tool::new("render").execution(ToolExecution::default().task_support(TaskSupport::Optional));
+    /// let optional = ToolExecution::default().task_support(TaskSupport::Optional);
+    /// let tool = Tool::new("render").execution(optional);
     /// let server = Server::builder("studio", "1.0")
     ///     .tasks(TaskOptions::default())
     ///     .tool_with(tool, |_: serde_json::Value, _| "a picture")
@@ -309,7 +310,9 @@ impl ServerBuilder {
     ///
     /// let server = Server::builder("hello", "1.0")
     ///     .on_session(|event| match event {
-    ///         SessionEvent::Began { session, .. } => println!("{} speaks {}", session.peer, session.revision),
+    ///         SessionEvent::Began { session, .. } => {
+    ///             println!("{} speaks {}", session.peer, session.revision);
+    ///         }
     ///         SessionEvent::Ended { session, .. } => println!("{} has gone", session.peer),
     ///         _ => {}
     ///     })
@@ -392,7 +395,8 @@ impl ServerBuilder {
         self.with_tool(tool, output::answering(handler))
     }
 
-    /// Adds a tool whose handler may keep the call and answer later, from any thread. See [`Server::add_deferred_tool`].
+    /// Adds a tool whose handler may keep the call and answer later, from any thread. See
+    /// [`Server::add_deferred_tool`].
     pub fn deferred_tool(
         self,
         tool: Tool,
@@ -428,7 +432,8 @@ impl ServerBuilder {
         self.noting(added)
     }
 
-    /// Adds a resource whose handler may keep the call and answer later, from any thread. See [`Server::add_deferred_resource`].
+    /// Adds a resource whose handler may keep the call and answer later, from any thread. See
+    /// [`Server::add_deferred_resource`].
     pub fn deferred_resource(
         self,
         resource: Resource,
@@ -512,7 +517,8 @@ impl ServerBuilder {
         self.noting(added)
     }
 
-    /// Adds a prompt whose handler may keep the call and answer later, from any thread. See [`Server::add_deferred_prompt`].
+    /// Adds a prompt whose handler may keep the call and answer later, from any thread. See
+    /// [`Server::add_deferred_prompt`].
     pub fn deferred_prompt(
         self,
         prompt: Prompt,
@@ -556,7 +562,8 @@ impl ServerBuilder {
         self.noting(added)
     }
 
-    /// Adds a completer that may keep the call and answer later, from any thread. See [`Server::add_deferred_completer`].
+    /// Adds a completer that may keep the call and answer later, from any thread. See
+    /// [`Server::add_deferred_completer`].
     pub fn deferred_completer(
         self,
         reference: &CompletionReference,

@@ -1,6 +1,7 @@
 //! Completion of the arguments of prompts and of the variables of templates.
 //!
-//! Spec: Server Features, Utilities, "Completion" (every revision; the capability since 2025-03-26).
+//! Spec: Server Features, Utilities, "Completion" (every revision; the capability since
+//! 2025-03-26).
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -109,8 +110,9 @@ impl Completing {
 
     /// Returns the values that match the typed text, the best first.
     ///
-    /// The order is: values that begin with the text, values with a word that does, values that
-    /// contain it, and values that contain its letters in order. The comparison ignores case.
+    /// Values that begin with the text come first, then those with a word that begins with it. Then
+    /// come values that contain it, and last those that contain its letters in order. The
+    /// comparison ignores case.
     pub fn best_of<T: Into<String>>(&self, values: impl IntoIterator<Item = T>) -> Vec<String> {
         let typed = self.value.to_lowercase();
         let values = values.into_iter().map(Into::into);
@@ -217,7 +219,7 @@ impl CompletionCall {
     ///
     /// # Errors
     ///
-    /// As [`respond`](Self::respond).
+    /// Those of [`respond`](Self::respond).
     pub fn refuse(self, error: &RpcError) -> Result<()> {
         self.call.refuse(error)
     }

@@ -371,7 +371,8 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) or [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) when the call is over.
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) or
+    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) when the call is over.
     ///
     /// Spec: Transports, "Streamable HTTP", "Sending Messages to the Server" (2025-11-25).
     #[cfg(feature = "http-server")]
@@ -398,13 +399,6 @@ impl Context {
     ///
     /// Spec: Server Features, Utilities, "Logging" (every revision).
     // M-LOG-S-07
-    ///
-    /// Does nothing unless the server was built with [`ServerBuilder::logging`](super::ServerBuilder::logging), when `data` can't be
-    /// written as JSON, or when the client has gone.
-    ///
-    /// Deprecated by the protocol in 2026-07-28: new servers had better write to standard error, or use OpenTelemetry.
-    ///
-    /// Spec: Server Features, Utilities, "Logging" (every revision).
     pub fn log(&self, level: LoggingLevel, logger: Option<&str>, data: impl Serialize) {
         if !self.wants_log(&level) || !self.0.logs.lock().take(about_now()) {
             return;

@@ -1,8 +1,8 @@
 //! Events for the host: sessions that begin and end, and incidents with clients.
 //!
 //! ```text
-//!  connection, or HTTP session ──▶ initialize, or the first modern request ──▶ began ──▶ closed ──▶ ended
-//!                              └─▶ no valid request: no event
+//!  connection or HTTP session ──▶ initialize or first modern request ──▶ began ──▶ closed ──▶ ended
+//!                             └─▶ no valid request: no event
 //! ```
 //!
 //! **Threads.** Session hooks run on a thread of the connection, in the order of its notifications.

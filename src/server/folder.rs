@@ -18,7 +18,6 @@ use crate::schema::{ResourceContents, ResourceTemplate};
 ///
 /// Somebody with the right to create links in the folder can replace one between the check and the
 /// read. So don't serve a folder that untrusted users can write to.
-// M-RES-S-15
 ///
 /// # Examples
 ///
@@ -33,6 +32,7 @@ use crate::schema::{ResourceContents, ResourceTemplate};
 /// # Ok(())
 /// # }
 /// ```
+// M-RES-S-15
 #[derive(Clone, Debug)]
 pub struct Folder {
     /// The path without symbolic links.

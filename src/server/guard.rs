@@ -38,7 +38,9 @@ use crate::schema::{
 /// let server = Server::builder("files", "1.0")
 ///     .guard(|access: &Access<'_>| match access.primitive() {
 ///         // Only the administrator can see that this tool exists.
-///         Some(Primitive::Tool("erase")) if access.principal() != Some("admin") => Err(HandlerError::not_found()),
+///         Some(Primitive::Tool("erase")) if access.principal() != Some("admin") => {
+///             Err(HandlerError::not_found())
+///         }
 ///         // Every client sees this tool, but only a known principal may use it.
 ///         Some(Primitive::Tool("write")) if access.principal().is_none() => {
 ///             Err(RpcError::invalid_request("sign in to write").into())
@@ -148,7 +150,7 @@ impl<'a> Access<'a> {
 
     /// Returns the item that the request is about, or `None` for a list as a whole.
     ///
-    /// It is the called tool, the requested or completed prompt, the resource to read or subscribe
+    /// It is the called tool, the prompt, the resource to read or subscribe
     /// to, the template of a completed variable, or an item on a list.
     ///
     /// A `subscriptions/listen` request is first checked as a whole, with `None`, and then for each

@@ -29,10 +29,10 @@ const META_TIMES: usize = 100;
 const MOST_OF_META: usize = 64 << 20;
 const META_TIMES_TEXT: usize = 4;
 
-/// Counts what is held, and by which client.
+/// The memory budget, with the share of each client.
 ///
-/// Nothing that is held gives way. A reserve ([`Limits::reserve_percent`]) is for clients that hold
-/// little, so one client alone can't keep all others from waiting.
+/// Reservations are never taken away from a client. A reserve ([`Limits::reserve_percent`]) is for
+/// clients that hold little, so one client alone can't use up the budget.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Room(Arc<Mutex<Option<Shares<()>>>>);
 
@@ -45,8 +45,8 @@ pub(super) struct Hold {
 }
 
 impl Room {
-    /// Takes so much for a client, unless that would be more than it may have of `max` beside what
-    /// is taken already. The first request is always granted.
+    /// Reserves bytes for a client, or returns `None` when its share of `max` is used up. The first
+    /// reservation is always granted.
     pub(super) fn take(
         &self,
         client: Client,
@@ -64,7 +64,8 @@ impl Room {
 }
 
 impl Hold {
-    /// Takes so much more. `max` and `limits` are the same for all that is taken of a room.
+    /// Adds bytes to the reservation. `max` and `limits` must be equal for all reservations of a
+    /// budget.
     pub(super) fn grow(&mut self, bytes: usize, max: usize, limits: &Limits) -> bool {
         let mut room = self.room.0.lock();
         let shares = room

@@ -5,8 +5,8 @@
 //! with a matching filter.
 //!
 //! ```text
-//!  publish ──▶ topic ──▶ inbox ──▶ fan-out thread ──▶ each member's pending set ──▶ its HTTP stream
-//!                                                                             ╰──▶ its connection, whose threads write it
+//!  publish ──▶ topic ──▶ inbox ──▶ fan-out thread ──▶ each member's set ──▶ its HTTP stream
+//!                                                                      ╰──▶ its connection's threads
 //! ```
 //!
 //! **Merging:** the inbox and each subscriber hold a *set* of changed topics. A set is no larger
@@ -25,7 +25,8 @@
 //! **Locks:** the lock of a connection's subscribers is taken before those of topics and
 //! subscribers. Nothing is written, ended or dropped under it.
 //!
-//! Spec: Base Protocol, Patterns, "Subscriptions" (2026-07-28); Server Features, "Resources", "Subscriptions" (up to 2025-11-25).
+//! Spec: Base Protocol, Patterns, "Subscriptions" (2026-07-28); Server Features, "Resources",
+//! "Subscriptions" (up to 2025-11-25).
 
 mod audience;
 mod fanout;
@@ -274,7 +275,8 @@ impl Hub {
         }
     }
 
-    /// Takes a subscriber out of its topics, and gives what it counted, and for which of many clients.
+    /// Takes a subscriber out of its topics. Returns its weight, and the client if many share the
+    /// connection.
     fn take_out(&self, subscriber: &Subscriber) -> (Option<Client>, usize) {
         let (topics, client, weight) = subscriber.take_topics();
         for topic in topics {
@@ -499,7 +501,7 @@ impl Link {
             granted.task_ids = Some(ids).filter(|ids| !ids.is_empty());
         }
         let mut wanted = Wanted::of(&granted);
-        // Guards are asked about no more than there is room for.
+        // The room is reserved first, so that guards are called only for resources that fit.
         let (client, limits) = (responder.client(), responder.core().limits());
         let reserved = Reserved::take(&self.audience, client, wanted.weight(), limits);
         let Some(mut reserved) = reserved else {
@@ -623,7 +625,8 @@ impl Link {
         }
         // The weight does not depend on the spelling.
         let uri = &*normalized(&params.uri);
-        // A legacy client that can be asked has a connection of its own.
+        // Legacy clients with subscriptions have a connection of their own, so no client is named
+        // here.
         let limits = responder.core().limits();
         let mut state = self.audience.state.lock();
         if state.gone {
@@ -673,7 +676,7 @@ impl Link {
         Ok(EmptyResult::default())
     }
 
-    /// Counts a resource among those that all legacy clients have subscribed to.
+    /// Reserves memory for a URI in the budget of all legacy clients.
     fn hold_subscription(
         &self,
         state: &mut State,

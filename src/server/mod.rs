@@ -199,7 +199,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// As [`add_tool`](Self::add_tool).
+    /// Those of [`add_tool`](Self::add_tool).
     pub fn add_deferred_tool(
         &self,
         tool: Tool,
@@ -240,7 +240,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// As [`add_resource`](Self::add_resource).
+    /// Those of [`add_resource`](Self::add_resource).
     ///
     /// # Examples
     ///
@@ -251,7 +251,7 @@ impl Server {
     /// let (sender, reads) = std::sync::mpsc::channel::<ResourceCall>();
     /// let server = Server::builder("sensor", "1.0").build()?;
     /// server.add_deferred_resource(Resource::new("sensor:temperature", "now"), move |call| {
-    ///     // Without anyone to answer it is dropped, and the client told that the server failed.
+    ///     // If the thread has ended, the call is dropped and the client gets an internal error.
     ///     _ = sender.send(call);
     /// })?;
     /// std::thread::spawn(move || {
@@ -302,7 +302,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// As [`add_template`](Self::add_template).
+    /// Those of [`add_template`](Self::add_template).
     pub fn add_deferred_template(
         &self,
         template: ResourceTemplate,
@@ -343,7 +343,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// As [`add_prompt`](Self::add_prompt).
+    /// Those of [`add_prompt`](Self::add_prompt).
     pub fn add_deferred_prompt(
         &self,
         prompt: Prompt,
@@ -380,7 +380,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// As [`add_completer`](Self::add_completer).
+    /// Those of [`add_completer`](Self::add_completer).
     pub fn add_deferred_completer(
         &self,
         reference: &CompletionReference,
@@ -445,7 +445,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// When the transport can't be opened.
+    /// An error when the transport can't be opened.
     pub fn open(&self, transport: impl Transport + 'static) -> Result<Connection> {
         self.open_link(None, transport)
     }
@@ -459,7 +459,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open).
+    /// Those of [`open`](Self::open).
     pub fn open_for(
         &self,
         principal: impl Into<Principal>,

@@ -1,7 +1,8 @@
 //! URL mode elicitations that are not completed yet: which client showed which page. Only
 //! 2025-11-25 has completion notifications.
 //!
-//! Spec: Client Features, "Elicitation", "Completion Notifications for URL Mode Elicitation" (2025-11-25).
+//! Spec: Client Features, "Elicitation", "Completion Notifications for URL Mode Elicitation"
+//! (2025-11-25).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -74,11 +75,12 @@ impl Server {
     /// has this notification; in others nothing is sent, and the client retries by itself. May be
     /// called from any thread, for example that of a web server.
     ///
-    /// Spec: Client Features, "Elicitation", "Completion Notifications for URL Mode Elicitation" (2025-11-25).
+    /// Spec: Client Features, "Elicitation", "Completion Notifications for URL Mode Elicitation"
+    /// (2025-11-25).
     ///
     /// # Errors
     ///
-    /// As [`Peer::notify`].
+    /// Those of [`Peer::notify`].
     pub fn elicitation_complete(&self, elicitation_id: &str) -> Result<bool> {
         let Some(peer) = self.0.pages.remove(elicitation_id) else {
             return Ok(false);

@@ -175,7 +175,7 @@ impl PromptCall {
     ///
     /// # Errors
     ///
-    /// As [`respond`](Self::respond).
+    /// Those of [`respond`](Self::respond).
     pub fn refuse(self, error: &RpcError) -> Result<()> {
         self.call.refuse(error)
     }

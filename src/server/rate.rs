@@ -37,8 +37,9 @@ const FEW: usize = 1024;
 /// use mcplink::server::{RateLimit, Server};
 ///
 /// let ten = NonZeroU32::new(10).expect("not zero");
+/// let limit = RateLimit::new(ten, Duration::from_secs(1));
 /// let server = Server::builder("busy", "1.0")
-///     .guard(RateLimit::new(ten, Duration::from_secs(1)).on(&[method::TOOLS_CALL, method::COMPLETION_COMPLETE]))
+///     .guard(limit.on(&[method::TOOLS_CALL, method::COMPLETION_COMPLETE]))
 ///     .build()?;
 /// # Ok::<(), mcplink::Error>(())
 /// ```

@@ -254,7 +254,7 @@ impl ResourceCall {
     ///
     /// # Errors
     ///
-    /// As [`respond`](Self::respond).
+    /// Those of [`respond`](Self::respond).
     pub fn not_found(self) -> Result<()> {
         self.respond(Err::<ReadResourceResult, _>(HandlerError::not_found()))
     }
@@ -263,7 +263,7 @@ impl ResourceCall {
     ///
     /// # Errors
     ///
-    /// As [`respond`](Self::respond).
+    /// Those of [`respond`](Self::respond).
     pub fn refuse(self, error: &RpcError) -> Result<()> {
         self.call.refuse(error)
     }

@@ -8,8 +8,8 @@
 //!
 //! ```text
 //!  run ──▶ asked nothing ──▶ answered
-//!   ▲   ╲▶ asked ──▶ [modern: input_required, state sealed │ legacy: requests of ours] ──▶ answers ──╮
-//!   ╰──────────────────────────────────────────────────────────────────────────────────────────────╯
+//!   ▲   ╲▶ asked ──▶ [modern: input_required, state sealed │ legacy: requests] ──▶ answers ──╮
+//!   ╰──────────────────────────────────────────────────────────────────────────────────────╯
 //! ```
 
 use std::collections::BTreeMap;

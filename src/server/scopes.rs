@@ -50,7 +50,6 @@ impl ServerBuilder {
     ///
     /// The item must exist when the server is built, so that a misspelled name can't leave an item
     /// unprotected.
-    // M-AUTH-S-50
     ///
     /// # Examples
     ///
@@ -64,6 +63,7 @@ impl ServerBuilder {
     ///     .build()?;
     /// # Ok::<(), mcplink::Error>(())
     /// ```
+    // M-AUTH-S-50
     pub fn require_scopes<S: AsRef<str>>(
         self,
         of: Primitive<'_>,

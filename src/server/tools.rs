@@ -228,7 +228,7 @@ mod tests {
         assert!(!page(&tools, None, 0).get().contains("\"b\""));
     }
 
-    /// The names on a page, and where the list goes on.
+    /// Returns the names on a page, and the cursor of the next page.
     fn names(page: &RawValue) -> (Vec<String>, Option<String>) {
         let page: ListToolsResult = serde_json::from_str(page.get()).expect("a page");
         let names = page.tools.into_iter().map(|tool| tool.name).collect();
@@ -244,7 +244,7 @@ mod tests {
         }
         let (shown, next) = names(&page(&tools, None, 2));
         assert_eq!(shown, ["a", "b"]);
-        // The last one shown goes, one before it and one at the end come.
+        // The last tool shown and the one before it are removed; one is added at the end.
         tools.remove("b");
         tools.remove("a");
         add(&tools, "a").expect("free again");

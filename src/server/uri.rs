@@ -9,7 +9,7 @@
 //! | `{+path}` | any text without `?` and `#`, not decoded; at most once in a template |
 //! | `{/a,b}` | `/` and text, for each; optional at the end of the path |
 //! | `{.ext}` | `.` and text without a further `.`; optional at the end of the path |
-//! | `{?a,b}` | a query with any of these names, in any order, each at most once; percent-decoded; only at the end |
+//! | `{?a,b}` | a query with any of these names, each at most once; decoded; only at the end |
 //!
 //! If a match exists, it is found. If there are several, expressions before a `{+…}` match lazily.
 //! The `{+…}` and all other expressions match greedily, from left to right.

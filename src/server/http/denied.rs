@@ -2,7 +2,8 @@
 //!
 //! It also has the status and head of answers that a handler denied.
 //!
-//! Spec: Base Protocol, Authorization, "Error Handling" (2025-03-26 and later); RFC 6750, section 3; RFC 9449, section 7.1.
+//! Spec: Base Protocol, Authorization, "Error Handling" (2025-03-26 and later); RFC 6750, section
+//! 3; RFC 9449, section 7.1.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -55,11 +55,17 @@ use crate::sync::Mutex;
 ///         fs::write(self.0.join(number.to_string()), event).map_err(failed)
 ///     }
 ///
-///     fn replay_after(&mut self, number: u64, send: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>) -> Result<()> {
+///     fn replay_after(
+///         &mut self,
+///         number: u64,
+///         send: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
+///     ) -> Result<()> {
 ///         for next in number + 1.. {
 ///             match fs::read(self.0.join(next.to_string())) {
 ///                 Ok(event) if send(next, &event).is_continue() => {}
-///                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+///                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
+///                     return Err(failed(error));
+///                 }
 ///                 _ => break,
 ///             }
 ///         }
@@ -80,7 +86,10 @@ use crate::sync::Mutex;
 /// # log.append(1, b"a")?;
 /// # log.append(2, b"b")?;
 /// # let mut seen = Vec::new();
-/// # log.replay_after(1, &mut |number, event| { seen.push((number, event.to_vec())); ControlFlow::Continue(()) })?;
+/// # log.replay_after(1, &mut |number, event| {
+/// #     seen.push((number, event.to_vec()));
+/// #     ControlFlow::Continue(())
+/// # })?;
 /// # assert_eq!(seen, [(2, b"b".to_vec())]);
 /// # drop(log);
 /// # assert!(!folder.join("s-1").exists());

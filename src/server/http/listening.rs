@@ -123,10 +123,11 @@ impl HttpServer {
         }
     }
 
-    /// Closes the server; idempotent. The order is: stop accepting, end subscriptions with their
-    /// result, let active calls finish for up to
-    /// [`ServerBuilder::drain`](crate::server::ServerBuilder::drain), end sessions, answer the
-    /// remaining calls with an error, close connections.
+    /// Closes the server; idempotent.
+    ///
+    /// It stops accepting and ends subscriptions with their result. Active calls may finish within
+    /// [`ServerBuilder::drain`](crate::server::ServerBuilder::drain). Then it ends sessions,
+    /// answers the remaining calls with an error, and closes connections.
     ///
     /// Returns within the drain time and a few seconds. A handler that does not return by then
     /// keeps only its thread.

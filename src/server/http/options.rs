@@ -97,8 +97,8 @@ impl HttpOptions {
     ///
     /// Their pages also get the CORS fields that browsers require. By default only pages of the
     /// server's own host may call it. That host must be one of
-    /// [`allowed_hosts`](Self::allowed_hosts), an IP address or a name of this machine, because the
-    /// owner of any other name could point it to this server (DNS rebinding).
+    /// [`allowed_hosts`](Self::allowed_hosts), an IP address or a name of this machine. The owner
+    /// of any other name could point it to this server (DNS rebinding).
     pub fn allowed_origins<S: Into<String>>(
         mut self,
         origins: impl IntoIterator<Item = S>,
@@ -181,9 +181,11 @@ impl HttpOptions {
         self
     }
 
-    /// How many `subscriptions/listen` streams, and resources subscribed to on them, there may be, of all modern clients together.
-    /// Defaults to 10 000; the next one is answered with a "busy" error. Some of them are for principals and addresses that have few
-    /// ([`Limits::reserve_percent`](crate::transport::Limits::reserve_percent)).
+    /// Sets how many `subscriptions/listen` streams, and resources and tasks in their filters,
+    /// there may be for all modern clients together. Defaults to 10,000.
+    ///
+    /// Further ones get a "busy" error. A part is reserved for principals and addresses with few
+    /// streams ([`Limits::reserve_percent`](crate::transport::Limits::reserve_percent)).
     pub fn max_streams(mut self, max: usize) -> Self {
         self.max_streams = max;
         self

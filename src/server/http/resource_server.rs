@@ -39,10 +39,14 @@ const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 ///
 /// // The feature `jwt` has a ready-made verifier for signed tokens.
 /// let verifier = |token: &str| match token {
-///     "k7Zq" => Ok(Grant::new(Principal::new("ada").scopes(["files:read"]), ["https://files.example/mcp"])),
+///     "k7Zq" => {
+///         let ada = Principal::new("ada").scopes(["files:read"]);
+///         Ok(Grant::new(ada, ["https://files.example/mcp"]))
+///     }
 ///     _ => Err(Denied::invalid_token("it is unknown")),
 /// };
-/// let server = ResourceServer::new("https://files.example/mcp", ["https://login.example"], verifier)?
+/// let issuers = ["https://login.example"];
+/// let server = ResourceServer::new("https://files.example/mcp", issuers, verifier)?
 ///     .required_scopes(["files:read"])
 ///     .scopes_supported(["files:read", "files:write"])
 ///     .implies("files:write", ["files:read"]);
@@ -111,8 +115,8 @@ impl ResourceServer {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when there is no authorization server, or when a URL is invalid, is
-    /// not `https` (except on this machine), or contains a query, a fragment or credentials.
+    /// [`ErrorKind::Invalid`] when there is no authorization server or a URL is invalid. A URL must
+    /// be `https` (except on this machine), without a query, a fragment or credentials.
     pub fn new<S: Into<String>>(
         resource: &str,
         authorization_servers: impl IntoIterator<Item = S>,

@@ -1,7 +1,7 @@
 //! The fan-out thread: it carries changes from publishers to subscribers.
 //!
 //! ```text
-//!  publisher ──▶ inbox ──▶ a round: each member of a changed topic is marked ──▶ each marked one is written once
+//!  publisher ──▶ inbox ──▶ a round: members of changed topics are marked ──▶ each is written once
 //! ```
 //!
 //! A publisher puts a topic into the inbox, unless it is there already. A round takes all topics

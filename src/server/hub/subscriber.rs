@@ -7,7 +7,7 @@
 //! ```text
 //!            acknowledged              marked                nothing is pending any more
 //!  NotYet ─────────────────▶ Idle ─────────────▶ Due ────────────────────────────────▶ Idle
-//!                                                ╰── no reader ──▶ Parked ── a reader comes ──▶ Due
+//!                                                ╰── no reader ──▶ Parked ── reader comes ──▶ Due
 //! ```
 //!
 //! **Invariant:** a subscriber that is *due* has exactly one owner. The owner is the fan-out, with
@@ -198,8 +198,10 @@ impl Subscriber {
         drop((removed, forgotten));
     }
 
-    /// What it is a member of, what it counts against the limit, and for which of many clients. A
-    /// stream is taken out before its way is dropped: the way knows the client.
+    /// Takes out its topics and its weight in the subscription limit, with the client if many share
+    /// the connection.
+    ///
+    /// Call this before [`drop_way`](Self::drop_way), because the way of a stream holds the client.
     pub(super) fn take_topics(&self) -> (Vec<Arc<Topic>>, Option<Client>, usize) {
         let mut state = self.state.lock();
         let topics = std::mem::take(&mut state.topics);

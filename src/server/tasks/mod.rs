@@ -7,7 +7,8 @@
 //!
 //! ```text
 //!  tools/call ──▶ Context ──▶ start ──▶ the created task is the answer
-//!                               ╰─▶ Context with a TaskOutlet ──▶ handler ──▶ answer ──▶ Task ◀── tasks/get, tasks/result
+//!                               ╰─▶ Context with a TaskOutlet ──▶ handler ──▶ answer ──▶ Task
+//!                                          tasks/get, tasks/result ───────────────────────▲
 //! ```
 //!
 //! **Bounds:** a server keeps a limited number of tasks, each for a limited time after its
@@ -60,12 +61,14 @@ impl Default for TaskOptions {
 impl TaskOptions {
     /// Sets the maximum number of tasks, working and finished. Defaults to 1,024.
     ///
-    /// When there are so many, a task that is over gives way: of the client that has most of them,
-    /// one whose result was fetched before others, the oldest first. Some of the places are for
-    /// clients that have few tasks ([`Limits::reserve_percent`](crate::transport::Limits::reserve_percent)), so
-    /// that no client keeps all others out. A call for whose task
-    /// there is no place is refused as busy; that of a tool with optional task support is served
-    /// without a task where the server decides (2026-07-28).
+    /// At the limit, a finished task is evicted. It is one of the client with most tasks. Those
+    /// with a fetched result go first, the oldest first. A part of the slots is reserved for
+    /// clients with few tasks
+    /// ([`Limits::reserve_percent`](crate::transport::Limits::reserve_percent)), so that no client
+    /// can use up all of them.
+    ///
+    /// Without a slot for its task, a call is refused as busy. But if the server made the decision
+    /// (2026-07-28) and the tool does not require tasks, the call runs without a task.
     pub fn max_tasks(mut self, max_tasks: NonZeroUsize) -> Self {
         self.max_tasks = max_tasks.get();
         self

@@ -72,7 +72,7 @@ pub(super) struct Kept {
 }
 
 struct Table {
-    /// How clients share.
+    /// The settings for shares.
     limits: Limits,
     numbers: HashMap<String, u64>,
     tasks: BTreeMap<u64, Entry>,
@@ -310,12 +310,12 @@ impl Tasks {
         }
     }
 
-    /// Has clients share by these limits, before there is any task.
+    /// Sets the limits for shares. Call this before there is any task.
     pub(in crate::server) fn share_by(&self, limits: &Limits) {
         *self.kept.table.lock() = Table::new(self.options.max_tasks, limits.clone());
     }
 
-    /// What answers requests about tasks.
+    /// Returns the handlers of the task methods.
     pub(in crate::server) fn methods(&self) -> [Row; 5] {
         self.methods
     }

@@ -283,7 +283,7 @@ impl Task {
             drop(state);
             drop(gone);
             let text = format!("{MAX_WAITERS} requests wait for the result of this task already");
-            // It fails when nobody waits any more, and then there is nothing left to do.
+            // This fails when the client no longer waits. Then nothing is left to do.
             _ = responder.refuse(&RpcError::new(ErrorCode::INTERNAL_ERROR, text));
             return;
         }

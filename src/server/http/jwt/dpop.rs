@@ -47,7 +47,8 @@ const BINDING: &[u8] = b"DPoP-Nonce";
 /// use mcplink::server::http::{Dpop, HttpOptions, JwtVerifier, ResourceServer};
 ///
 /// let issuer = "https://login.example";
-/// let server = ResourceServer::new("https://files.example/mcp", [issuer], JwtVerifier::new(issuer))?
+/// let verifier = JwtVerifier::new(issuer);
+/// let server = ResourceServer::new("https://files.example/mcp", [issuer], verifier)?
 ///     .dpop(Dpop::new().required());
 /// let options = HttpOptions::new().authorization(server);
 /// # Ok::<(), mcplink::Error>(())

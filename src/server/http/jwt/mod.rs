@@ -43,7 +43,7 @@ const MAX_TOKEN: usize = 16 << 10;
 /// `scope` or `scp`.
 ///
 /// A token that is bound to a key of the client (`cnf.jkt`) is valid only with a proof of that key,
-/// if the server accepts proofs ([`ResourceServer::dpop`](super::ResourceServer::dpop)). Tokens
+/// if the server accepts such ([`ResourceServer::dpop`](super::ResourceServer::dpop)). Tokens
 /// that are bound in another way are refused.
 ///
 /// **Keys.** The issuer's keys are fetched at the first use and again after an hour. They are also
@@ -63,7 +63,8 @@ const MAX_TOKEN: usize = 16 << 10;
 /// use mcplink::server::http::{HttpOptions, JwtVerifier, ResourceServer};
 ///
 /// let issuer = "https://login.example";
-/// let server = ResourceServer::new("https://files.example/mcp", [issuer], JwtVerifier::new(issuer))?;
+/// let verifier = JwtVerifier::new(issuer);
+/// let server = ResourceServer::new("https://files.example/mcp", [issuer], verifier)?;
 /// let options = HttpOptions::new().authorization(server);
 /// # Ok::<(), mcplink::Error>(())
 /// ```

@@ -180,7 +180,8 @@ mod tests {
         }
     }
 
-    // The examples of RFC 7638, section 3.1, and RFC 9449, section 6.1 (with the key of section 4.1).
+    // The examples of RFC 7638, section 3.1, and RFC 9449, section 6.1 (with the key of section
+    // 4.1).
     #[test]
     fn thumbprints_are_those_of_the_rfcs() {
         for (jwk, expected) in [
