@@ -597,7 +597,7 @@ impl ServerBuilder {
     /// Ids begin with the reversed domain of their owner. A change that breaks clients needs a new
     /// extension with a new id; smaller changes show in the settings.
     ///
-    /// Spec: Base Protocol, "Versioning", "Extensions" (2026-07-28; earlier clients are told too).
+    /// Spec: Base Protocol, "Versioning", "Extensions" (2026-07-28; also sent to earlier clients).
     // M-VER-B-07, E-EXT-X-08, E-EXT-X-10, E-EXT-B-03, E-EXT-X-04, E-EXT-X-05
     pub fn extension(mut self, id: impl Into<String>, settings: JsonObject) -> Self {
         let id = id.into();

@@ -90,7 +90,7 @@ pub(super) trait Followed: Send + Sync {
     fn text(&self, subscription: Option<&RequestId>) -> Vec<u8>;
 }
 
-/// What a topic is about.
+/// The subject of a topic.
 enum Subject {
     Tools,
     Prompts,

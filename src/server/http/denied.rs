@@ -1,6 +1,6 @@
 //! Denied requests: the reason, the HTTP status and the challenge for the client.
 //!
-//! It also has the status and head of answers that a handler denied.
+//! It also decides the HTTP status of JSON-RPC errors, in both eras.
 //!
 //! Spec: Base Protocol, Authorization, "Error Handling" (2025-03-26 and later); RFC 6750, section
 //! 3; RFC 9449, section 7.1.

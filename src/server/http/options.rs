@@ -18,7 +18,7 @@ type Authenticate = Arc<dyn Fn(&HttpRequest<'_>) -> Result<Principal, Denied> + 
 pub(super) enum Access {
     /// No authentication.
     Open,
-    /// A check of the host.
+    /// A function of the host.
     Checked(Authenticate),
     /// An access token.
     Tokens(Arc<ResourceServer>),

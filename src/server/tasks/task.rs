@@ -62,7 +62,7 @@ pub(super) struct State {
     used: HashSet<String>,
     /// Input requests of the legacy era that wait for a client to fetch the result.
     held: Vec<Vec<u8>>,
-    /// The requests for the result.
+    /// The pending `tasks/result` requests.
     waiters: Vec<Waiter>,
 }
 
@@ -115,7 +115,7 @@ impl State {
         fresh
     }
 
-    /// Returns a request for the result on which messages can be sent meanwhile.
+    /// Returns a pending `tasks/result` request. Messages of the task can be sent on it.
     fn listener(&self) -> Option<Arc<Asking>> {
         let listener = self
             .waiters
@@ -331,7 +331,7 @@ impl Task {
         }
     }
 
-    /// Returns a request for the result on which messages can be sent meanwhile.
+    /// Returns a pending `tasks/result` request. Messages of the task can be sent on it.
     pub(super) fn listener(&self) -> Option<Arc<Asking>> {
         self.state.lock().listener()
     }
