@@ -1,8 +1,9 @@
-//! Asking the client during a call, in one way for both eras.
+//! Input requests during a call, in one way for both eras.
 //!
-//! See `rounds` for how a handler comes to be run again. Here is what a handler calls, and what happens with its questions when it has
-//! returned: since 2026-07-28 they go out as an `input_required` result that ends the request, and the client's retry brings the answers;
-//! in the legacy era they go out as `questions`.
+//! `rounds` describes how a handler is run again. This file has the functions that a handler calls.
+//! It also sends the input requests when the handler has returned. Since 2026-07-28 they are sent
+//! as an `input_required` result, which ends the request. The client's retry brings the answers. In
+//! the legacy era `questions` sends them as requests.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -27,21 +28,22 @@ use crate::schema::{
     InputResponse, InputResponses, ListRootsResult, method,
 };
 
-/// A state larger than this is not sent.
+/// The maximum size of a sealed state, in bytes. Larger ones are not sent.
 const MAX_STATE_BYTES: usize = 64 << 10;
 
-/// What a request is about whose handler may ask, and how to run that again.
+/// The target and arguments of a call that may send input requests, and how to rerun its handler.
 pub(super) struct Asker {
-    /// The name or URI of what is called.
+    /// The name or URI that the call names.
     pub(super) target: Part,
-    /// The arguments as JSON text; none are the same as `{}`.
+    /// The arguments as JSON text. `None` means `{}`.
     pub(super) arguments: Option<Part>,
     pub(super) again: Arc<dyn Again>,
 }
 
-/// Where something that a request says stands. It may be large, and is not copied without need.
+/// A text of a request: a range within its params, or a copy. Large texts are not copied without
+/// need.
 pub(super) enum Part {
-    /// In its params.
+    /// A range in the params of the request.
     Within(Range<usize>),
     Written(Box<str>),
 }
@@ -52,7 +54,7 @@ pub(super) trait Again: Send + Sync {
 }
 
 impl Part {
-    /// That which this text is of the params of a request.
+    /// Returns the range of `text`, which must be a part of the request's params.
     pub(super) fn of(request: &Request, text: &str) -> Self {
         let start = text.as_ptr() as usize - request.params().as_ptr() as usize;
         Self::Within(start..start + text.len())
@@ -67,20 +69,21 @@ impl Part {
 }
 
 impl Asker {
-    /// The arguments of the request as JSON text.
+    /// Returns the arguments of the request as JSON text.
     pub(super) fn arguments<'a>(&'a self, request: &'a Request) -> &'a str {
         let arguments = self.arguments.as_ref();
         arguments.map_or("{}", |part| part.text(request))
     }
 
-    /// The name or URI of what is called.
+    /// Returns the name or URI that the call names.
     pub(super) fn target<'a>(&'a self, request: &'a Request) -> &'a str {
         self.target.text(request)
     }
 
-    /// Goes on where the state left off; a request without one starts anew.
+    /// Restores the rounds of a call from its state. A request without a state starts anew.
     ///
-    /// What is wrong with a state is for the log; the client is told one thing. What is wrong with its answers it is told.
+    /// The reason why a state is refused goes to the log; the client gets one fixed text. The
+    /// reason why an answer is refused goes to the client.
     fn resume(
         &self,
         context: &Context,
@@ -118,7 +121,7 @@ impl Asker {
         }
     }
 
-    /// Runs the handler for the first time in this process, with the answers that the request brings.
+    /// Runs the handler for the first time in this process, with the answers in the request.
     pub(super) fn begin(
         self,
         context: Context,
@@ -135,7 +138,7 @@ impl Asker {
                     None => again.run(context),
                 }
             }
-            // It fails when nobody waits any more, and then there is nothing left to do.
+            // This fails when the client no longer waits. Then nothing is left to do.
             Err(error) => _ = context.refuse(error),
         }
     }
@@ -157,7 +160,8 @@ impl Asker {
         Ok(state)
     }
 
-    /// What a state is good for: this server, principal, method, target and these arguments, however they are written.
+    /// Returns the data that a state is bound to: the server, principal, method, target and
+    /// arguments. The arguments are parsed first, so their spelling does not matter.
     fn binding(&self, context: &Context) -> Vec<u8> {
         let text = self.arguments(context.request());
         let arguments = tree::read(text).map(|Tree(value)| value).map_err(|_| text);
@@ -178,7 +182,7 @@ impl fmt::Debug for Asker {
     }
 }
 
-/// Whether a state may be used: always, unless the server has a store that knows it.
+/// Returns whether a state may be used. A server without a store accepts every state.
 fn claim(context: &Context, opened: &Opened) -> Result<bool> {
     let server = context.server();
     let Some(store) = &server.state_store else {
@@ -189,13 +193,13 @@ fn claim(context: &Context, opened: &Opened) -> Result<bool> {
     store.claim_for(&client, &opened.id, Duration::from_millis(left))
 }
 
-/// In milliseconds since 1970.
+/// Returns the time in milliseconds since 1970.
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, millis)
 }
 
-/// Why a question has no answer.
+/// Why an input request has no answer.
 #[derive(Clone, Debug)]
 pub struct AskError(Reason);
 
@@ -207,18 +211,22 @@ enum Reason {
 }
 
 impl AskError {
-    /// Whether the answer is not there *yet*: the handler should return, and is run again when it is.
+    /// Returns whether the answer is still missing. The handler should return; it is run again when
+    /// the answer has come.
     pub fn is_pending(&self) -> bool {
         matches!(self.0, Reason::Needed)
     }
 
-    /// Whether the answer will never be there for a reason that is neither the client's nor its user's: the question is one that must not be
-    /// asked, the answer could not be read, what is remembered is of another type, or the connection has gone. The log of the host has the reason; clients are not told.
+    /// Returns whether the answer will never come, for a reason that is not the client's or user's.
+    ///
+    /// Examples: the input request is forbidden, the answer can't be read, a remembered value has
+    /// another type, or the connection has gone. The host's log has the reason; clients don't get
+    /// it.
     pub fn is_failure(&self) -> bool {
         matches!(self.0, Reason::Failed(_))
     }
 
-    /// What failed, if it [is a failure](Self::is_failure).
+    /// Returns the error, if this [is a failure](Self::is_failure).
     pub fn failure(&self) -> Option<&Error> {
         match &self.0 {
             Reason::Failed(error) => Some(error),
@@ -226,7 +234,7 @@ impl AskError {
         }
     }
 
-    /// What the client said when it refused to answer, which it can in the legacy era.
+    /// Returns the error with which the client refused to answer. Only legacy clients can send one.
     pub fn refusal(&self) -> Option<&RpcError> {
         match &self.0 {
             Reason::Refused(refusal) => Some(refusal),
@@ -253,17 +261,21 @@ impl From<Error> for AskError {
     }
 }
 
-/// Asking.
+/// Input requests.
 ///
-/// A handler that asks is run again from its start when the answers have come, in every revision: what it does before its last question is
-/// done once a round. Side effects belong behind the questions, or into [`once`](Self::once).
+/// A handler that asks is run again from its start when the answers have come, in every revision.
+/// So the code before its last input request runs once for each round. Put side effects behind the
+/// input requests, or into [`once`](Self::once).
 impl Context {
-    /// Gives the answer to a question, or notes that it has to be asked.
+    /// Returns the answer to an input request, or records that it has to be sent.
     ///
-    /// `key` names the question among those of the call. If the answer is not there yet the error is
-    /// [pending](AskError::is_pending): leave the handler, with `?` for example; whatever it returns then is not sent. To ask several
-    /// questions in one round, ask them all before returning. An answer belongs to the very question that was shown: a handler that asks
-    /// something else under the same key asks anew.
+    /// `key` names the input request within the call. If the answer is missing, the error is
+    /// [pending](AskError::is_pending): leave the handler, for example with `?`. Its return value
+    /// is then not sent. To send several input requests in one round, make them all before
+    /// returning.
+    ///
+    /// An answer belongs to the exact input request that was shown. If a handler uses the key for a
+    /// different one, that one is sent too.
     ///
     /// # Errors
     ///
@@ -289,16 +301,22 @@ impl Context {
         }
     }
 
-    /// Has the call become a task here, if the client takes tasks: its request is answered with the task, and the handler is run again from
-    /// its start, as after an answer. To be called with `?` behind the questions that have to be answered before.
+    /// Makes the call a task, if the client supports tasks.
     ///
-    /// Since 2026-07-28, where the server decides what becomes a task. In other revisions, for clients that did not declare the extension
-    /// `io.modelcontextprotocol/tasks`, and on a server without [`tasks`](super::ServerBuilder::tasks), it does nothing, and the handler
-    /// goes on with the call; so it does in a call that is a task already.
+    /// The request is answered with the task, and the handler is run again from its start, as after
+    /// an answer. Call this with `?` after the input requests that must be answered first.
+    ///
+    /// This works since 2026-07-28, where the server decides which calls become tasks. It does
+    /// nothing, and the handler continues with the call, in these cases:
+    ///
+    /// - the revision is another one,
+    /// - the client did not declare the extension `io.modelcontextprotocol/tasks`,
+    /// - the server has no [`tasks`](super::ServerBuilder::tasks),
+    /// - the call is a task already.
     ///
     /// # Errors
     ///
-    /// One that is [pending](AskError::is_pending), when the handler has to return.
+    /// A [pending](AskError::is_pending) error, when the handler has to return.
     pub fn become_task(&self) -> Result<(), AskError> {
         if !self.can_become_task() {
             return Ok(());
@@ -307,7 +325,7 @@ impl Context {
         Err(AskError(Reason::Needed))
     }
 
-    /// What failed is for the host; the handler learns it too.
+    /// Logs a failure for the host and returns it to the handler.
     pub(super) fn unable(&self, key: &str, error: Error) -> AskError {
         self.tell_host(LogLevel::Error, || {
             format!("'{}' has no answer: {error}", Excerpt(key))
@@ -315,7 +333,7 @@ impl Context {
         error.into()
     }
 
-    /// Asks the user. See [`ask`](Self::ask).
+    /// Asks the user for input (`elicitation/create`). See [`ask`](Self::ask).
     ///
     /// # Errors
     ///
@@ -336,7 +354,8 @@ impl Context {
         Ok(result)
     }
 
-    /// Asks the client's model. See [`ask`](Self::ask).
+    /// Requests a completion from the client's model (`sampling/createMessage`). See
+    /// [`ask`](Self::ask).
     ///
     /// # Errors
     ///
@@ -351,7 +370,7 @@ impl Context {
         result.map_err(|error| self.unable(key, error))
     }
 
-    /// Asks for the places the server may work in. See [`ask`](Self::ask).
+    /// Requests the client's roots (`roots/list`). See [`ask`](Self::ask).
     ///
     /// # Errors
     ///
@@ -363,14 +382,14 @@ impl Context {
     }
 }
 
-/// Sends what the handler asked, instead of what it returned.
+/// Sends the handler's input requests instead of its return value.
 fn ask_client(context: Context) -> Result<()> {
     if context.asker().is_none() {
         let error = Error::new(ErrorKind::State, "this request can't ask for input");
         return give_up(context, error);
     }
     if context.is_cancelled() {
-        // Nothing is sent: it says why not.
+        // The call is cancelled, so this sends nothing. The returned error says so.
         return context.refuse(RpcError::internal("cancelled"));
     }
     if context.rounds().lock().take_wish_for_task() {
@@ -411,7 +430,7 @@ fn ask_client(context: Context) -> Result<()> {
     }
 }
 
-/// Why nothing can be asked is for the host.
+/// Logs for the host why the input requests can't be sent, and answers with an internal error.
 pub(super) fn give_up(context: Context, error: Error) -> Result<()> {
     let peer = context.peer();
     peer.core().log_as("server", LogLevel::Error, || {
@@ -421,7 +440,8 @@ pub(super) fn give_up(context: Context, error: Error) -> Result<()> {
     Err(error)
 }
 
-/// Fails the call in the way that its method has for it.
+/// Fails the call in the way of its method: a tool result with `isError`, otherwise a protocol
+/// error.
 pub(super) fn fail(context: Context, text: &str) -> Result<()> {
     if context.method() == method::TOOLS_CALL {
         let mut result = CallToolResult::error(text);

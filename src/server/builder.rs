@@ -1,4 +1,4 @@
-//! How a server is described.
+//! The builder of a server.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -36,11 +36,12 @@ use crate::schema::{
 use crate::transport::{Limits, Threads};
 use crate::validation::Validator;
 
-/// Describes a server. What is wrong is said at the end, by [`build`](Self::build) or [`serve_stdio`](Self::serve_stdio).
+/// A builder for a [`Server`]. Invalid settings are reported at the end, by [`build`](Self::build)
+/// or [`serve_stdio`](Self::serve_stdio).
 #[must_use = "a server that is not built serves nobody"]
 pub struct ServerBuilder {
     pub(super) inner: Inner,
-    /// Added at the end, when it is known what checks them.
+    /// Added by `build`, when the validator is known.
     tools: Vec<(Tool, ToolHandler)>,
     fault: Option<Error>,
 }
@@ -49,7 +50,7 @@ impl ServerBuilder {
     pub(super) fn new(info: Implementation) -> Self {
         let (keys, fault) = match StateKey::random() {
             Ok(key) => (vec![key], None),
-            // It is never used: building says what is wrong.
+            // This key is never used: `build` returns the error.
             Err(error) => (vec![StateKey::new([0; 32])], Some(error)),
         };
         let inner = Inner {
@@ -101,19 +102,20 @@ impl ServerBuilder {
         }
     }
 
-    /// Says who the server is: title, description, icons, home page. Replaces name and version too.
+    /// Sets the server's title, description, icons and home page. Replaces its name and version
+    /// too.
     pub fn info(mut self, info: Implementation) -> Self {
         self.inner.info = info;
         self
     }
 
-    /// Says how to use the server, for a model.
+    /// Sets instructions for models on how to use the server.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.inner.instructions = Some(instructions.into());
         self
     }
 
-    /// The revisions to serve. Defaults to all of them.
+    /// Sets the revisions to serve. Defaults to all of them.
     pub fn revisions(mut self, revisions: &[ProtocolVersion]) -> Self {
         if revisions.is_empty() {
             return self.noting(Err(Error::new(
@@ -127,39 +129,45 @@ impl ServerBuilder {
         self
     }
 
-    /// Whether results name the server, since 2026-07-28. Defaults to yes.
+    /// Sets whether results contain the server's name and version (since 2026-07-28). Defaults to
+    /// yes.
     pub fn names_itself(mut self, names_itself: bool) -> Self {
         self.inner.names_itself = names_itself;
         self
     }
 
-    /// Upper bounds of each connection.
+    /// Sets the limits of each connection. Defaults to [`Limits::default`].
     pub fn limits(mut self, limits: Limits) -> Self {
         self.inner.limits = limits;
         self
     }
 
-    /// What the threads of the server are like: those of its connections and of its listeners. Defaults to [`Threads::new`].
+    /// Sets the properties of the server's threads: those of its connections and listeners.
+    /// Defaults to [`Threads::new`].
     pub fn threads(mut self, threads: &Threads) -> Self {
         self.inner.threads = threads.clone();
         self
     }
 
-    /// How long calls in hand may go on when the peer's input has ended. Defaults to 5 s.
+    /// Sets how long active calls may continue after the peer has closed its side. Defaults to 5 s.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.inner.drain = drain;
         self
     }
 
-    /// From when on a handler runs long, which is told to the log: see
-    /// [`ConnectionBuilder::slow_handler`](crate::protocol::ConnectionBuilder::slow_handler). Defaults to 30 s.
+    /// Sets the time after which a handler is logged as slow: see
+    /// [`ConnectionBuilder::slow_handler`](crate::protocol::ConnectionBuilder::slow_handler).
+    /// Defaults to 30 s.
     pub fn slow_handler(mut self, slow_handler: Duration) -> Self {
         self.inner.slow_handler = slow_handler;
         self
     }
 
-    /// Pings clients of the legacy era that have said nothing for a while, and closes the connection of one that does not answer. Defaults to
-    /// no pings; a modern client, which no server may ask anything, is never sent one. Needs a transport that can wait with a bound
+    /// Sends pings to legacy clients that were silent for a while, and closes the connection of a
+    /// client that does not answer.
+    ///
+    /// By default no pings are sent. Modern clients never get one, since no server may send them
+    /// requests. The transport must support timeouts
     /// ([`Receiver::is_patient`](crate::transport::Receiver::is_patient)).
     ///
     /// Spec: Base Protocol, Utilities, "Ping" (up to 2025-11-25).
@@ -168,11 +176,11 @@ impl ServerBuilder {
         self
     }
 
-    /// The keys that seal what a call knows between the rounds of the modern era: the first one seals, all of them open. Defaults to one
-    /// that is made for this server.
+    /// Sets the keys that seal the state of calls between the rounds of the modern era. The first
+    /// key seals, all keys open. Defaults to a random key for this server.
     ///
-    /// Replicas that serve the same clients need the same keys. To change the key, put the new one in front, and take the old one out when
-    /// the states that it sealed have expired.
+    /// Replicas that serve common clients need common keys. To change the key, put the new one in
+    /// front. Remove the old one when the states that it sealed have expired.
     pub fn state_keys(mut self, keys: &[StateKey]) -> Self {
         match KeyRing::new(keys.to_vec()) {
             Some(keys) => self.inner.keys = keys,
@@ -186,10 +194,11 @@ impl ServerBuilder {
         self
     }
 
-    /// How long a client may take to answer what a call asks, since 2026-07-28. Defaults to 10 minutes; nothing at all is refused when the
-    /// server is built.
+    /// Sets how long a client may take to answer input requests (since 2026-07-28). Defaults to 10
+    /// minutes. Zero is an error.
     ///
-    /// Within this time a sealed state can be presented again, unless there is a [`state_store`](Self::state_store).
+    /// A sealed state can be replayed within this time, unless there is a
+    /// [`state_store`](Self::state_store).
     pub fn state_lifetime(mut self, lifetime: Duration) -> Self {
         if lifetime.is_zero() {
             let text = "a client needs time to answer: state_lifetime is nothing";
@@ -199,11 +208,13 @@ impl ServerBuilder {
         self
     }
 
-    /// Has each state of a call taken once: `store` remembers which ones were presented. Since 2026-07-28; defaults to none.
+    /// Makes each sealed state usable only once: `store` remembers the presented ones (since
+    /// 2026-07-28). Defaults to no store.
     ///
-    /// Without it a client that repeats a round has the handler go through that round again, and with it what the handler does there. That
-    /// helps a client whose connection broke, and is fine for most; what must not happen twice even then, such as a payment that the answers
-    /// of that round allow, needs a store. With it such a client has to begin the call anew.
+    /// Without a store, a client that repeats a round makes the handler run that round again, with
+    /// its side effects. That helps a client whose connection broke, and is harmless for most
+    /// tools. Use a store for effects that must not happen twice, such as a payment. With a store,
+    /// such a client must start the call anew.
     ///
     /// # Examples
     ///
@@ -220,16 +231,22 @@ impl ServerBuilder {
         self
     }
 
-    /// Lets calls of tools become tasks: the client gets the task at once, and fetches the result when it is there. Defaults to no tasks.
+    /// Enables tasks: a client gets a task at once, and fetches the result of the call later. By
+    /// default there are no tasks.
     ///
-    /// Which tools may, or must, be run like this says their [`Tool::execution`]; by default none is. A client of 2025-11-25 then asks for it
-    /// with each call; since 2026-07-28 the server decides, and makes a task of each call of such a tool by a client that declares the
-    /// extension `io.modelcontextprotocol/tasks`. A tool that may be run as a task serves other clients as ever; one that must refuses them,
-    /// but for those of revisions that know no tasks. The handler is the same, and see [`Context::become_task`] for tools that decide call by
-    /// call.
+    /// [`Tool::execution`] says which tools may, or must, run as tasks; by default a tool may not.
+    /// A client of 2025-11-25 requests a task with each call. Since 2026-07-28 the server decides.
+    /// It then makes a task of each call of such a tool, if the client declares the extension
+    /// `io.modelcontextprotocol/tasks`.
     ///
-    /// Ids of tasks are 192 random bits. A task is shown to the principal that made the call; without one, whoever knows the id can see and cancel it,
-    /// and there is no list of tasks.
+    /// Clients that don't request a task, or don't declare the extension, get the result directly
+    /// from a tool with optional tasks. A tool that requires tasks refuses them, except clients of
+    /// revisions without tasks. Handlers need no change. A handler can also decide for each call:
+    /// see [`Context::become_task`].
+    ///
+    /// The id of a task is 192 random bits. A task is visible to the principal that made the call.
+    /// Without a principal, every client that knows the id can see and cancel the task, and tasks
+    /// can't be listed.
     ///
     /// # Examples
     ///
@@ -237,7 +254,8 @@ impl ServerBuilder {
     /// use mcplink::schema::{TaskSupport, Tool, ToolExecution};
     /// use mcplink::server::{Server, TaskOptions};
     ///
-    /// let tool = Tool::new("render").execution(ToolExecution::default().task_support(TaskSupport::Optional));
+    /// let optional = ToolExecution::default().task_support(TaskSupport::Optional);
+    /// let tool = Tool::new("render").execution(optional);
     /// let server = Server::builder("studio", "1.0")
     ///     .tasks(TaskOptions::default())
     ///     .tool_with(tool, |_: serde_json::Value, _| "a picture")
@@ -250,12 +268,16 @@ impl ServerBuilder {
         self
     }
 
-    /// What checks arguments of tools before their handlers run, and structured results before they are sent; it checks the schemas when
-    /// a tool is added. Defaults to [`Validator::json_schema`] with the feature `validation`, and to none without it. `None` switches it off.
+    /// Sets the JSON Schema validator for tools. Defaults to [`Validator::json_schema`] with the
+    /// feature `validation`, and to no validator without it. `None` disables validation.
     ///
-    /// Arguments that don't fit are the tool's failure, so that the model can mend them: a result with `isError` that says where they don't.
-    /// A result that doesn't fit is the server's: the client gets an internal error, [`on_log`](Self::on_log) what is wrong. With or without
-    /// a validator arguments have to be an object, and what the handler's type can't be read from is refused.
+    /// It checks arguments before handlers run, structured results before they are sent, and the
+    /// schemas when a tool is added.
+    ///
+    /// Invalid arguments are a failure of the tool, so that the model can correct them: a result
+    /// with `isError` and the position of the fault. An invalid result is a failure of the server:
+    /// the client gets an internal error, and [`on_log`](Self::on_log) the details. Even without a
+    /// validator, arguments must be an object and must match the handler's type.
     ///
     /// Spec: Server Features, Tools, "Security Considerations" and "Output Schema".
     pub fn validator(mut self, validator: impl Into<Option<Validator>>) -> Self {
@@ -263,18 +285,23 @@ impl ServerBuilder {
         self
     }
 
-    /// Takes what the library has to say to its host, a record at a time, on any thread; it should be quick. Defaults to nobody.
+    /// Sets the hook for log records of the library. It is called for one record at a time, on any
+    /// thread, and should be quick. By default records are discarded.
     pub fn on_log(mut self, hook: impl Fn(&LogRecord<'_>) + Send + Sync + 'static) -> Self {
         self.inner.log = Some(Arc::new(hook));
         self
     }
 
-    /// Takes who comes and who goes: each client that has said who it is, by `initialize` or by its first request of the modern era, and the
-    /// end of its connection, or of its session over HTTP. One at a time and in order for each, on a thread of the connection; it may run
-    /// beside the first requests, and should be quick. Defaults to nobody.
+    /// Sets the hook for sessions that begin and end. By default there is no hook.
     ///
-    /// Clients over HTTP that keep no session, as all do since 2026-07-28, come and go with each request: they are not told. The end is told
-    /// before closing the connection returns, unless that is done within this very hook.
+    /// A session begins with `initialize` or with the first request of the modern era. It ends with
+    /// its connection, or with its HTTP session. The hook is called on a thread of the connection,
+    /// one event at a time and in order for each session. It may run beside the session's first
+    /// requests, and should be quick.
+    ///
+    /// HTTP clients without a session are not reported; this includes all modern ones. Closing a
+    /// connection returns after the hook was called for its end, unless the close is called within
+    /// this hook.
     ///
     /// # Examples
     ///
@@ -283,7 +310,9 @@ impl ServerBuilder {
     ///
     /// let server = Server::builder("hello", "1.0")
     ///     .on_session(|event| match event {
-    ///         SessionEvent::Began { session, .. } => println!("{} speaks {}", session.peer, session.revision),
+    ///         SessionEvent::Began { session, .. } => {
+    ///             println!("{} speaks {}", session.peer, session.revision);
+    ///         }
     ///         SessionEvent::Ended { session, .. } => println!("{} has gone", session.peer),
     ///         _ => {}
     ///     })
@@ -295,17 +324,22 @@ impl ServerBuilder {
         self
     }
 
-    /// Takes trouble with clients, for hosts that count it, raise an alarm or shut somebody out: what is refused because it is malformed, too
-    /// long, too much or not allowed, and handlers that fail. On any thread, also on several at once; it should be quick. Defaults to nobody.
+    /// Sets the hook for incidents with clients, for hosts that count them, raise alarms or block
+    /// clients. By default there is no hook.
     ///
-    /// These are few kinds, to be told apart without reading text. The [log](Self::on_log) has a line for most of them too, and for much else.
+    /// Incidents are requests that are refused because they are malformed, too long, too many or
+    /// not allowed, and handlers that fail. The hook may be called on any thread, on several at
+    /// once, and should be quick.
+    ///
+    /// There are few kinds of incidents, so that a program can distinguish them without parsing
+    /// text. The [log](Self::on_log) has a line for most of them, and for much else.
     pub fn on_event(mut self, hook: impl Fn(&ServerEvent) + Send + Sync + 'static) -> Self {
         self.inner.on_event = Some(Arc::new(hook));
         self
     }
 
-    /// Adds a tool that takes its arguments as `A`, whose JSON Schema is derived, and so is that of a [`Json`](super::Json) result. One that
-    /// needs none takes `()`.
+    /// Adds a tool that takes its arguments as `A`. The JSON Schema of `A`, and that of a
+    /// [`Json`](super::Json) result, are derived. A tool without arguments takes `()`.
     ///
     /// # Examples
     ///
@@ -348,7 +382,7 @@ impl ServerBuilder {
         }
     }
 
-    /// Adds a tool that was described by hand. See [`Server::add_tool`].
+    /// Adds a tool with a given description and schema. See [`Server::add_tool`].
     pub fn tool_with<A, R>(
         self,
         tool: Tool,
@@ -361,7 +395,8 @@ impl ServerBuilder {
         self.with_tool(tool, output::answering(handler))
     }
 
-    /// Adds a tool whose handler may keep the call and answer later, from any thread. See [`Server::add_deferred_tool`].
+    /// Adds a tool whose handler may keep the call and answer later, from any thread. See
+    /// [`Server::add_deferred_tool`].
     pub fn deferred_tool(
         self,
         tool: Tool,
@@ -370,10 +405,10 @@ impl ServerBuilder {
         self.with_tool(tool, Arc::new(handler))
     }
 
-    /// Adds a resource: something to read, at an address of its own.
+    /// Adds a resource: data to read, with a URI of its own.
     ///
-    /// Use a scheme that says what kind of thing it is, one of your own if there is none; `https:` only for what the client can as well
-    /// fetch by itself.
+    /// Choose a URI scheme that describes the kind of data, if necessary a new one. Use `https:`
+    /// only for data that the client can also fetch by itself.
     ///
     /// # Examples
     ///
@@ -397,7 +432,8 @@ impl ServerBuilder {
         self.noting(added)
     }
 
-    /// Adds a resource whose handler may keep the call and answer later, from any thread. See [`Server::add_deferred_resource`].
+    /// Adds a resource whose handler may keep the call and answer later, from any thread. See
+    /// [`Server::add_deferred_resource`].
     pub fn deferred_resource(
         self,
         resource: Resource,
@@ -407,10 +443,11 @@ impl ServerBuilder {
         self.noting(added)
     }
 
-    /// Adds resources whose addresses follow a template (RFC 6570).
+    /// Adds resources whose URIs follow a template (RFC 6570).
     ///
-    /// Understood are `{var}`, `{+path}`, `{/var}`, `{.ext}` and, at the end, `{?a,b}`. A resource with exactly the address that is read
-    /// goes before templates, and templates go in the order in which they were added.
+    /// The supported expressions are `{var}`, `{+path}`, `{/var}`, `{.ext}` and, at the end,
+    /// `{?a,b}`. A resource with exactly the requested URI is preferred to templates. Templates are
+    /// tried in the order of registration.
     ///
     /// # Examples
     ///
@@ -436,7 +473,8 @@ impl ServerBuilder {
         self.noting(added)
     }
 
-    /// Adds resources whose handler may keep the call and answer later, from any thread. See [`Server::add_deferred_template`].
+    /// Adds resources whose URIs follow a template. The handler may keep the call and answer later,
+    /// from any thread. See [`Server::add_deferred_template`].
     pub fn deferred_template(
         self,
         template: ResourceTemplate,
@@ -446,10 +484,11 @@ impl ServerBuilder {
         self.noting(added)
     }
 
-    /// Adds a prompt that takes its arguments, which are all texts, as `A`: a struct of strings, a map, or `()` for none.
+    /// Adds a prompt that takes its arguments, all strings, as `A`: a struct of strings, a map, or
+    /// `()`.
     ///
-    /// Required arguments that are missing, and such that the prompt does not declare, are refused before the handler is called; a prompt
-    /// that declares no arguments takes any.
+    /// A request without a required argument, or with an undeclared one, is refused before the
+    /// handler runs. A prompt that declares no arguments accepts any.
     ///
     /// # Examples
     ///
@@ -478,7 +517,8 @@ impl ServerBuilder {
         self.noting(added)
     }
 
-    /// Adds a prompt whose handler may keep the call and answer later, from any thread. See [`Server::add_deferred_prompt`].
+    /// Adds a prompt whose handler may keep the call and answer later, from any thread. See
+    /// [`Server::add_deferred_prompt`].
     pub fn deferred_prompt(
         self,
         prompt: Prompt,
@@ -488,10 +528,11 @@ impl ServerBuilder {
         self.noting(added)
     }
 
-    /// Completes an argument of a prompt, or a variable of a template, while the user types it.
+    /// Adds completion of a prompt's argument, or of a template's variable.
     ///
-    /// The prompt or template may be added later. The best values come first, and 100 of them are sent at most;
-    /// [`Completing::best_of`] matches loosely, for people who mistype.
+    /// The prompt or template may be added later. The values must be in order, the best first; at
+    /// most 100 are sent. [`Completing::best_of`] does approximate matching, which tolerates typing
+    /// errors.
     ///
     /// # Examples
     ///
@@ -521,7 +562,8 @@ impl ServerBuilder {
         self.noting(added)
     }
 
-    /// Adds a completer that may keep the call and answer later, from any thread. See [`Server::add_deferred_completer`].
+    /// Adds a completer that may keep the call and answer later, from any thread. See
+    /// [`Server::add_deferred_completer`].
     pub fn deferred_completer(
         self,
         reference: &CompletionReference,
@@ -533,26 +575,29 @@ impl ServerBuilder {
         self.noting(added)
     }
 
-    /// Adds a guard: it decides who may see and use what, and looks at what leaves the server. Defaults to none: everybody who can reach
-    /// the server may use all of it.
+    /// Adds a guard, which decides which clients may see and use which items, and checks outgoing
+    /// results. Without guards, every client that reaches the server may use all of it.
     ///
-    /// Lists of a server with guards are sent as private, whatever [`cache_list`](Self::cache_list) says: they may differ from user to
-    /// user.
+    /// With guards, lists may differ from user to user. So they are sent as private, whatever
+    /// [`cache_list`](Self::cache_list) says.
     pub fn guard(mut self, guard: impl Guard + 'static) -> Self {
         self.inner.guards.push(Arc::new(guard));
         self
     }
 
-    /// Declares an extension of the protocol, with its settings. The methods that it adds are handled with [`method`](Self::method).
+    /// Declares an extension of the protocol, with its settings. Handle its methods with
+    /// [`method`](Self::method).
     ///
-    /// A client may not know it: look with [`ClientCapabilities::extension`](crate::schema::ClientCapabilities::extension) at the
-    /// [terms](Context::terms) of a call, and do without it, or refuse with [`Context::need_extension`]. Say in the documentation of an
-    /// extension what happens without it, and have it fall back to that where it can.
+    /// A client may not support the extension. Check
+    /// [`ClientCapabilities::extension`](crate::schema::ClientCapabilities::extension) in the
+    /// [terms](Context::terms) of a call. Work without the extension if possible, or refuse with
+    /// [`Context::need_extension`]. The documentation of an extension should say how it works with
+    /// clients that lack it.
     ///
-    /// Ids begin with a domain of yours, reversed. What would break clients of an extension is another one, with another id;
-    /// lesser changes show in the settings.
+    /// Ids begin with the reversed domain of their owner. A change that breaks clients needs a new
+    /// extension with a new id; smaller changes show in the settings.
     ///
-    /// Spec: Base Protocol, "Versioning", "Extensions" (2026-07-28; earlier clients are told too).
+    /// Spec: Base Protocol, "Versioning", "Extensions" (2026-07-28; also sent to earlier clients).
     // M-VER-B-07, E-EXT-X-08, E-EXT-X-10, E-EXT-B-03, E-EXT-X-04, E-EXT-X-05
     pub fn extension(mut self, id: impl Into<String>, settings: JsonObject) -> Self {
         let id = id.into();
@@ -561,8 +606,9 @@ impl ServerBuilder {
         self.noting(checked)
     }
 
-    /// Says that the server has such things although none is there yet, so that clients that connect before the first one is added know
-    /// that some may come. What is added before needs no saying.
+    /// Declares a capability although no item is registered yet. So a client that connects before
+    /// the first item is added knows that items may come. Items that exist already are declared
+    /// automatically.
     pub fn offers(self, list: List) -> Self {
         match list {
             List::Tools => self.inner.tools.declare(),
@@ -573,47 +619,51 @@ impl ServerBuilder {
         self
     }
 
-    /// Whether clients may subscribe to changes of single resources, which [`Server::resource_updated`] tells. Defaults to yes.
+    /// Sets whether clients may subscribe to changes of single resources: see
+    /// [`Server::resource_updated`]. Defaults to yes.
     pub fn resource_updates(mut self, resource_updates: bool) -> Self {
         self.inner.resource_updates = resource_updates;
         self
     }
 
-    /// Whether the lists of tools, prompts and resources may change while the server runs. Defaults
-    /// to yes: clients are told so (`listChanged`) and told of each change. With no they are told
-    /// of none, so that a client can keep a list and need not listen; what is added or removed
-    /// later is served all the same.
+    /// Sets whether clients are notified when the lists of tools, prompts and resources change.
+    ///
+    /// Defaults to yes: `listChanged` is declared. With no, a client can cache the lists forever
+    /// and need not listen. Items that are added or removed later are served all the same.
     pub fn list_changes(mut self, list_changes: bool) -> Self {
         self.inner.list_changes = list_changes;
         self
     }
 
-    /// Whether handlers may send log messages to clients, with [`Context::log`]. Defaults to no.
+    /// Sets whether handlers may send log messages to clients with [`Context::log`]. Defaults to
+    /// no.
     ///
-    /// The protocol deprecates this in 2026-07-28: new servers had better write to standard error, or use OpenTelemetry.
+    /// The protocol deprecates this since 2026-07-28: new servers should write to standard error or
+    /// use OpenTelemetry.
     // M-LOG-X-14, M-LOG-X-15
     pub fn logging(mut self, logging: bool) -> Self {
         self.inner.logging = logging;
         self
     }
 
-    /// How many items each page of a list has. Defaults to all of them on one page.
+    /// Sets the number of items on a page of a list. Defaults to all items on one page.
     pub fn page_size(mut self, size: NonZeroUsize) -> Self {
         self.inner.page_size = Some(size);
         self
     }
 
-    /// How long and by whom the pages of a list may be kept, the same for all of them. Since 2026-07-28; defaults to not at all.
+    /// Sets how long and for whom the pages of a list may be cached (since 2026-07-28). Defaults to
+    /// no caching.
     ///
-    /// What is public may be given to other users by whoever stands between: see [`Cached`](super::Cached).
+    /// Shared caches may give a public list to other users: see [`Cached`](super::Cached).
     pub fn cache_list(mut self, list: List, hint: CacheHint) -> Self {
         self.inner.hints.insert(list, hint);
         self
     }
 
-    /// Handles requests of a method of one's own. Methods that the server handles itself stay its own.
+    /// Adds a handler for a custom method. Methods of the protocol can't be replaced.
     ///
-    /// What the handler gives is sent as it is: since 2026-07-28 a result has to bring its `resultType` along.
+    /// The handler's result is sent unchanged. Since 2026-07-28 it must contain its `resultType`.
     pub fn method(
         mut self,
         name: impl Into<String>,
@@ -623,11 +673,11 @@ impl ServerBuilder {
         self
     }
 
-    /// Makes the server.
+    /// Creates the server.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] with the first thing that was wrong in its description.
+    /// [`ErrorKind::Invalid`] for the first invalid setting.
     pub fn build(self) -> Result<Server> {
         if let Some(fault) = self.fault {
             return Err(fault);
@@ -645,11 +695,12 @@ impl ServerBuilder {
         Ok(Server(Arc::new(inner)))
     }
 
-    /// Makes the server and serves over the standard streams: [`build`](Self::build), then [`Server::serve_stdio`].
+    /// Creates the server and serves the standard streams: [`build`](Self::build), then
+    /// [`Server::serve_stdio`].
     ///
     /// # Errors
     ///
-    /// As both say.
+    /// Those of both functions.
     pub fn serve_stdio(self) -> Result<()> {
         self.build()?.serve_stdio()
     }
@@ -659,7 +710,7 @@ impl ServerBuilder {
         self
     }
 
-    /// Keeps the first fault.
+    /// Keeps the first error.
     fn noting(mut self, done: Result<()>) -> Self {
         if let Err(error) = done {
             self.fault.get_or_insert(error);

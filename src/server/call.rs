@@ -1,4 +1,4 @@
-//! Calls that handlers may keep, and answer later: what all of them share, and those of tools.
+//! Pending calls, which handlers may keep and answer later: the common part, and tool calls.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -16,11 +16,13 @@ use crate::error::{Error, Result, RpcError, without_position};
 use crate::protocol::LogLevel;
 use crate::schema::{CallToolResult, ContentBlock, FitTo};
 
-/// The right to answer a call. Dropped, it asks the client what the handler asked in vain; without such a question, or by a panic, the
-/// call is answered with an internal error.
+/// The right to answer a call.
+///
+/// If it is dropped, the client gets the input requests that the handler made. If there are none,
+/// or the handler panicked, the call is answered with an internal error.
 #[derive(Debug)]
 pub(super) struct Unanswered {
-    /// There until the call is answered.
+    /// `Some` until the call is answered.
     context: Option<Context>,
 }
 
@@ -43,14 +45,14 @@ impl Unanswered {
         self.context.take().expect("answering takes the right")
     }
 
-    /// The name or URI of what is called.
+    /// Returns the name or URI that the call names.
     pub(super) fn target(&self) -> &str {
         let context = self.context();
         let asker = context.asker();
         asker.map_or("", |asker| asker.target(context.request()))
     }
 
-    /// The arguments as JSON text.
+    /// Returns the arguments as JSON text.
     pub(super) fn arguments(&self) -> &str {
         let context = self.context();
         let asker = context.asker();
@@ -70,14 +72,16 @@ impl Drop for Unanswered {
         };
         let inquiry = context.rounds().lock().inquiry();
         if let Some(inquire) = inquiry.filter(|_| !std::thread::panicking()) {
-            // It fails when nobody waits any more, and then there is nothing left to do.
+            // This fails when the client no longer waits. Then nothing is left to do.
             _ = inquire(context);
         }
     }
 }
 
-/// A call of a tool that still has to be answered, from any thread. Dropped, it asks the client what the handler
-/// [asked](Context::ask) in vain; without such a question, or by a panic, it answers with an internal error.
+/// A pending tool call, which can be answered from any thread.
+///
+/// If it is dropped, the client gets the input requests that the handler [made](Context::ask). If
+/// there are none, or the handler panicked, the call is answered with an internal error.
 pub struct ToolCall {
     call: Unanswered,
     promise: Promise,
@@ -89,39 +93,39 @@ impl ToolCall {
         Self { call, promise }
     }
 
-    /// What is known of the call.
+    /// Returns the context of the call.
     pub fn context(&self) -> &Context {
         self.call.context()
     }
 
-    /// The name of the tool.
+    /// Returns the name of the tool.
     pub fn name(&self) -> &str {
         self.call.target()
     }
 
-    /// The arguments as JSON text; `{}` when there are none.
+    /// Returns the arguments as JSON text. It is `{}` when there are no arguments.
     pub fn raw_arguments(&self) -> &str {
         self.call.arguments()
     }
 
-    /// Reads the arguments. A type that has no content, such as `()`, takes any.
+    /// Parses the arguments. A type without content, such as `()`, accepts any.
     ///
     /// # Errors
     ///
-    /// A [`ToolError`] that says which argument is wrong, to be given to the client.
+    /// A [`ToolError`] for the client, which names the wrong argument.
     pub fn arguments<A: DeserializeOwned>(&self) -> Result<A, ToolError> {
         let read = serde_json::from_str(self.raw_arguments());
         let read = match read {
-            // To serde such a type is no object.
+            // serde reads a type without content from `null`, not from an object.
             Err(error) if size_of::<A>() == 0 => serde_json::from_str("null").map_err(|_| error),
             read => read,
         };
         read.map_err(|error| invalid_arguments(without_position(&error)))
     }
 
-    /// Answers a call whose handler is not run, since its arguments don't fit.
+    /// Answers a call with invalid arguments, without running the handler.
     pub(super) fn fail_arguments(self, error: &Error) {
-        // It fails when nobody waits any more, and then there is nothing left to do.
+        // This fails when the client no longer waits. Then nothing is left to do.
         _ = self.respond(Err::<(), _>(invalid_arguments(error)));
     }
 
@@ -129,11 +133,12 @@ impl ToolCall {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) or [`ErrorKind::Closed`](crate::ErrorKind::Closed) when nobody waits any
-    /// more, [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the result can't be written as JSON, or is not what the tool's output
-    /// schema promises: then the client is told that the server failed.
+    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) or
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the client no longer waits.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the result can't be written as JSON
+    /// or violates the tool's output schema. In that case the client gets an internal error.
     pub fn respond(mut self, output: impl ToolOutput) -> Result<()> {
-        // Then nothing of this is sent, and it is no failure that the handler was left early.
+        // If input is missing, this answer is not sent, so it is not checked either.
         let needs_input = self.call.context_mut().rounds_mut().needs_input();
         let mut answer = match output.into_result() {
             Ok(result) => Ok(result),
@@ -150,7 +155,7 @@ impl ToolCall {
         };
         if let Ok(result) = &mut answer {
             self.context().release(Outgoing::Tool(result));
-            // What is checked is what leaves.
+            // The check runs after the guards' changes, so it checks the result that is sent.
             if !needs_input {
                 if let Err(error) = self.promise.check(result) {
                     return self.break_promise(error);
@@ -160,7 +165,8 @@ impl ToolCall {
         }
         let context = self.call.into_context();
         if let Ok(result) = &mut answer {
-            // What travels beside each result is written as it is, unless it meets something else there.
+            // The server's `_meta` is appended as text when the result is written. Here it is
+            // merged only if the result or its task has a `_meta` too.
             if result.meta.is_some() || context.task().is_some() {
                 context.mark(&mut result.meta);
             }
@@ -169,16 +175,18 @@ impl ToolCall {
         context.conclude_with(answer, CallToolResult::append_to)
     }
 
-    /// Answers with a protocol error. What went wrong in the tool is better said with a [`ToolError`], for the model to read.
+    /// Answers with a protocol error. Prefer a [`ToolError`] for failures of the tool, so that the
+    /// model can read them.
     ///
     /// # Errors
     ///
-    /// As [`respond`](Self::respond).
+    /// Those of [`respond`](Self::respond).
     pub fn refuse(self, error: &RpcError) -> Result<()> {
         self.call.refuse(error)
     }
 
-    /// Answers for a tool whose result is not what it promised. What is wrong with it is for the host.
+    /// Answers with an internal error for a result that violates the tool's promise. The details
+    /// are for the host.
     fn break_promise(self, error: Error) -> Result<()> {
         let error = error.context(format_args!("the result of tool '{}'", self.name()));
         let context = self.call.into_context();
@@ -191,7 +199,8 @@ impl ToolCall {
         Err(error)
     }
 
-    /// Tells the host, once, that a tool embeds resources though clients are not told that the server has any.
+    /// Warns the host, once, that a tool embeds resources while the server does not declare
+    /// `resources`.
     fn notice_embedded(&self, result: &CallToolResult) {
         let embeds = |block: &ContentBlock| matches!(block, ContentBlock::Resource(_));
         let server = self.context().server();

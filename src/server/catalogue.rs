@@ -1,4 +1,4 @@
-//! What a server has of one kind, in order, and what a list of it looks like.
+//! A catalogue: the registered items of one kind, in order, and the pages of their list.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,42 +16,43 @@ use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::schema::{CacheHint, FitTo, Implementation, ProtocolVersion, ResultMetaObject};
 use crate::sync::Mutex;
 
-/// What can stand in a catalogue.
+/// An item of a catalogue.
 pub(super) trait Listed: Clone {
-    /// The result that lists items.
+    /// The result of the list method.
     type Page: FitTo + Serialize;
 
-    /// One of them, for messages.
+    /// The name of the kind, for messages.
     const NOUN: &'static str;
 
-    /// The list in which they stand.
+    /// The list of these items.
     const LIST: List;
 
-    /// What answers the requests that are about such things.
+    /// The function that serves requests for these items.
     const SERVE: Serve;
 
-    /// What it is found by.
+    /// Returns the unique key of the item.
     fn key(&self) -> &str;
 
-    /// Equal for all spellings of what it is found by, where there are several.
+    /// Returns the key in its normalized form, equal for all spellings. `None` if there is only one
+    /// spelling.
     fn normalized_key(&self) -> Option<String> {
         None
     }
 
-    /// What it is to a guard.
+    /// Returns how guards see the item.
     fn primitive(&self) -> Primitive<'_>;
 
     fn page(items: Vec<Self>, beside: Beside) -> Self::Page;
 }
 
-/// What stands on a page beside its items.
+/// The members of a page besides its items.
 pub(super) struct Beside {
     pub(super) next_cursor: Option<String>,
     pub(super) hint: CacheHint,
     pub(super) meta: Option<ResultMetaObject>,
 }
 
-/// Makes a type of the schema one that can stand in a catalogue.
+/// Implements [`Listed`] for a type of the schema.
 macro_rules! listed {
     ($item:ident in $page:ident of $list:ident, $noun:literal, $key:ident, $primitive:ident, $serve:path
      $(, normalized by $normalized:path)?) => {
@@ -86,31 +87,33 @@ macro_rules! listed {
 }
 pub(super) use listed;
 
-/// An item and what is done when it is asked for.
+/// An item and its handler.
 pub(super) struct Entry<T, H> {
     pub(super) item: T,
     pub(super) handler: H,
-    /// Grows from entry to entry, and is never used again.
+    /// Grows from entry to entry, and is never reused.
     sequence: u64,
 }
 
-/// All items of a kind, in the order in which they were added.
+/// All items of a kind, in the order of registration.
 pub(super) struct Catalogue<T, H> {
     shelf: Mutex<Shelf<T, H>>,
-    /// Set when there was an item once, or the server says that some may come. Outside of the lock, since every request asks. Requests
-    /// are served through here only: a program that has no such items is linked without what serves them.
+    /// Set when the first item is added, or when the server declares the capability. It is outside
+    /// of the lock because every request reads it. The handler is reachable only through this
+    /// pointer, so that a program without such items is linked without it.
     serve: OnceLock<Serve>,
 }
 
 struct Shelf<T, H> {
-    /// A snapshot is taken by cloning the outer `Arc`.
+    /// Readers take a snapshot by cloning the outer `Arc`.
     entries: Arc<Vec<Arc<Entry<T, H>>>>,
-    /// The keys are the host's own, so that a quick hash will do: what a client asks for is only looked up.
+    /// The keys come from the host, so a fast hash without protection against collisions is safe.
+    /// Keys from clients are only looked up.
     by_key: FxHashMap<String, Arc<Entry<T, H>>>,
-    /// By [`Listed::normalized_key`], the first one first.
+    /// Entries by [`Listed::normalized_key`], in the order of registration.
     by_normalized_key: FxHashMap<String, Vec<Arc<Entry<T, H>>>>,
     next_sequence: u64,
-    /// Pages as each revision sees them, made when they are first asked for, dropped when the items change.
+    /// Cached pages by revision and start. All are dropped when the items change.
     pages: HashMap<(ProtocolVersion, usize), Arc<RawValue>>,
 }
 
@@ -176,7 +179,7 @@ impl<T: Listed, H> Catalogue<T, H> {
             }
             shelf.pages.clear();
         }
-        // The handler may own anything: it is dropped outside of the lock.
+        // The handler may run any code when it is dropped, so this happens outside of the lock.
         drop(shelf);
         removed.is_some()
     }
@@ -185,7 +188,7 @@ impl<T: Listed, H> Catalogue<T, H> {
         self.shelf.lock().by_key.get(key).cloned()
     }
 
-    /// The item of this key, else the first one whose key is another spelling of it.
+    /// Returns the item with this key, or the first one with another spelling of it.
     pub(super) fn find_alike(
         &self,
         key: &str,
@@ -202,7 +205,8 @@ impl<T: Listed, H> Catalogue<T, H> {
         alike.first().cloned()
     }
 
-    /// What serves requests about items of the kind, if there ever was one: then the server is one that has them, if none at the moment.
+    /// Returns the function that serves requests for the items, or `None` if the capability is not
+    /// declared.
     pub(super) fn serve(&self) -> Option<Serve> {
         self.serve.get().copied()
     }
@@ -211,7 +215,7 @@ impl<T: Listed, H> Catalogue<T, H> {
         self.serve.get_or_init(|| T::SERVE);
     }
 
-    /// All entries, in order.
+    /// Returns a snapshot of all entries, in order.
     pub(super) fn entries(&self) -> Arc<Vec<Arc<Entry<T, H>>>> {
         Arc::clone(&self.shelf.lock().entries)
     }
@@ -221,7 +225,8 @@ impl<T: Listed, H> Catalogue<T, H> {
         self.shelf.lock().pages.len()
     }
 
-    /// A page of the list: the whole result of the list method, equal for everyone who speaks the revision.
+    /// Returns a page of the list: the result of the list method. It is equal for all clients of a
+    /// revision, and cached.
     pub(super) fn page(
         &self,
         revision: ProtocolVersion,
@@ -246,7 +251,8 @@ impl<T: Listed, H> Catalogue<T, H> {
         Ok(page)
     }
 
-    /// A page of the list as somebody sees it who does not see all of it: made anew each time, and not under the lock.
+    /// Returns a page with only the items that `sees` admits. It is made for each request, outside
+    /// of the lock.
     pub(super) fn page_for(
         &self,
         revision: ProtocolVersion,
@@ -273,7 +279,7 @@ impl<T: Listed, H> Catalogue<T, H> {
     }
 }
 
-/// How lists are cut into pages, and what stands beside them.
+/// The page size and the common members of pages.
 pub(super) struct Paging<'a> {
     pub(super) size: Option<NonZeroUsize>,
     pub(super) hint: &'a CacheHint,
@@ -281,7 +287,7 @@ pub(super) struct Paging<'a> {
 }
 
 impl Paging<'_> {
-    /// How many of these items may stand on one page.
+    /// Returns the maximum number of items on a page.
     fn size_of<E>(&self, entries: &[E]) -> usize {
         self.size.map_or(entries.len(), NonZeroUsize::get)
     }
@@ -305,14 +311,14 @@ fn write_page<'a, T: Listed + 'a, H: 'a>(
     let mut page = T::page(shown.map(|entry| entry.item.clone()).collect(), beside);
     page.fit_to(revision);
     let page = serde_json::value::to_raw_value(&page).map_err(|_| {
-        // Items hold nothing that JSON can't express.
+        // Items contain nothing that JSON can't express.
         RpcError::internal("internal error")
     })?;
     Ok(page.into())
 }
 
 impl<T: Listed, H> Shelf<T, H> {
-    /// Where the list goes on.
+    /// Returns the index of the first item after the cursor.
     fn after(&self, cursor: Cursor) -> Result<usize, RpcError> {
         if cursor.last_shown >= self.next_sequence {
             return Err(Cursor::invalid());
@@ -321,7 +327,8 @@ impl<T: Listed, H> Shelf<T, H> {
         Ok(self.entries.partition_point(shown))
     }
 
-    /// So many pages are kept: one that pages through finds all of them, one that makes cursors up fills no memory.
+    /// Returns the maximum number of cached pages. It is enough for a client that reads the whole
+    /// list, and made-up cursors can't exceed it.
     fn worthwhile_pages(&self, size: Option<NonZeroUsize>) -> usize {
         let pages = size.map_or(1, |size| self.entries.len().div_ceil(size.get()).max(1));
         pages * ProtocolVersion::ALL.len()

@@ -1,6 +1,7 @@
 //! Completion of the arguments of prompts and of the variables of templates.
 //!
-//! Spec: Server Features, Utilities, "Completion" (every revision; the capability since 2025-03-26).
+//! Spec: Server Features, Utilities, "Completion" (every revision; the capability since
+//! 2025-03-26).
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -21,7 +22,7 @@ use crate::sync::Mutex;
 
 pub(super) type CompletionHandler = Arc<dyn Fn(CompletionCall) + Send + Sync>;
 
-/// Whose argument: kind of reference, name or template, argument.
+/// The kind of reference, its name or template, and the argument.
 type Key = (Kind, String, String);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,11 +39,11 @@ fn key(reference: &CompletionReference, argument: &str) -> Key {
     (kind, name.clone(), argument.to_owned())
 }
 
-/// Who completes what.
+/// The registered completers.
 #[derive(Default)]
 pub(super) struct Completers {
     table: Mutex<HashMap<Key, CompletionHandler>>,
-    /// Set with the first completer: what answers requests.
+    /// The function that serves requests. Set with the first completer.
     serve: OnceLock<Serve>,
 }
 
@@ -69,7 +70,7 @@ impl Completers {
         self.table.lock().get(&key(reference, argument)).cloned()
     }
 
-    /// What serves requests, if there is a completer.
+    /// Returns the function that serves requests, if there is a completer.
     pub(super) fn serve(&self) -> Option<Serve> {
         self.serve.get().copied()
     }
@@ -81,7 +82,7 @@ impl fmt::Debug for Completers {
     }
 }
 
-/// An argument that a client wants to have completed.
+/// A request to complete an argument.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Completing {
@@ -92,23 +93,26 @@ pub struct Completing {
 }
 
 impl Completing {
-    /// Whose argument it is: that of a prompt, or a variable of a template.
+    /// Returns the prompt or template that the argument belongs to.
     pub fn reference(&self) -> &CompletionReference {
         &self.reference
     }
 
-    /// The name of the argument.
+    /// Returns the name of the argument.
     pub fn argument(&self) -> &str {
         &self.argument
     }
 
-    /// What is typed so far.
+    /// Returns the text that the user has typed so far.
     pub fn value(&self) -> &str {
         &self.value
     }
 
-    /// Those of these values that fit what is typed so far, the best first: those that begin with it, then those with a word that does,
-    /// those that hold it, and those that hold its letters in order. Upper and lower case are the same.
+    /// Returns the values that match the typed text, the best first.
+    ///
+    /// Values that begin with the text come first, then those with a word that begins with it. Then
+    /// come values that contain it, and last those that contain its letters in order. The
+    /// comparison ignores case.
     pub fn best_of<T: Into<String>>(&self, values: impl IntoIterator<Item = T>) -> Vec<String> {
         let typed = self.value.to_lowercase();
         let values = values.into_iter().map(Into::into);
@@ -119,18 +123,18 @@ impl Completing {
         fitting.into_iter().map(|(_, value)| value).collect()
     }
 
-    /// The value of another argument, if it is known already. Since 2025-06-18.
+    /// Returns the value of another argument, if the client sent it (since 2025-06-18).
     pub fn known(&self, name: &str) -> Option<&str> {
         self.known.get(name).map(String::as_str)
     }
 
-    /// All arguments that are known already.
+    /// Returns all other arguments that the client sent.
     pub fn all_known(&self) -> &BTreeMap<String, String> {
         &self.known
     }
 }
 
-/// How well a value fits what is typed: the less, the better.
+/// Returns how well a value matches the typed text. Lower is better.
 fn rank(value: &str, typed: &str) -> Option<u8> {
     let mut words = value.split(|c: char| !c.is_alphanumeric());
     let mut letters = value.chars();
@@ -146,15 +150,16 @@ fn rank(value: &str, typed: &str) -> Option<u8> {
     }
 }
 
-/// What a completer may give: values with the best first, a whole [`Completion`], or a `Result` of these with a [`HandlerError`].
+/// The types that a completer may return: values with the best first, a whole [`Completion`], or a
+/// `Result` of these with a [`HandlerError`].
 ///
-/// Of more than 100 values the first 100 are sent, and the client is told that there are more.
+/// If there are more than 100 values, only the first 100 are sent, with `hasMore`.
 pub trait CompletionOutput {
-    /// Makes a completion of it.
+    /// Converts the value into a completion.
     ///
     /// # Errors
     ///
-    /// Why there is none.
+    /// The reason why the completer has no result.
     fn into_completion(self) -> Result<Completion, HandlerError>;
 }
 
@@ -176,20 +181,22 @@ impl<T: CompletionOutput, E: Into<HandlerError>> CompletionOutput for Result<T, 
     }
 }
 
-/// A completion that still has to be given, from any thread. Dropped, it answers with an internal error. Completions can't
-/// [ask](Context::ask).
+/// A pending completion call, which can be answered from any thread.
+///
+/// If it is dropped, it is answered with an internal error. Completions can't make input requests
+/// ([`Context::ask`]).
 pub struct CompletionCall {
     call: Unanswered,
     completing: Completing,
 }
 
 impl CompletionCall {
-    /// What is known of the call.
+    /// Returns the context of the call.
     pub fn context(&self) -> &Context {
         self.call.context()
     }
 
-    /// What is to be completed.
+    /// Returns the argument to complete.
     pub fn completing(&self) -> &Completing {
         &self.completing
     }
@@ -198,7 +205,7 @@ impl CompletionCall {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Cancelled`] or [`ErrorKind::Closed`] when nobody waits any more.
+    /// [`ErrorKind::Cancelled`] or [`ErrorKind::Closed`] when the client no longer waits.
     pub fn respond(self, output: impl CompletionOutput) -> Result<()> {
         let Self { call, completing } = self;
         let context = call.into_context();
@@ -212,7 +219,7 @@ impl CompletionCall {
     ///
     /// # Errors
     ///
-    /// As [`respond`](Self::respond).
+    /// Those of [`respond`](Self::respond).
     pub fn refuse(self, error: &RpcError) -> Result<()> {
         self.call.refuse(error)
     }
@@ -245,12 +252,12 @@ pub(super) fn completing<R: CompletionOutput>(
 ) -> CompletionHandler {
     Arc::new(move |call: CompletionCall| {
         let output = handler(call.completing(), call.context());
-        // It fails when nobody waits any more, which is no fault of the completer's.
+        // This fails when the client no longer waits, which is not the completer's fault.
         _ = call.respond(output);
     })
 }
 
-/// What has the argument that is completed.
+/// Returns the prompt or template that a reference names.
 fn target(reference: &CompletionReference) -> Primitive<'_> {
     match reference {
         CompletionReference::Prompt(prompt) => Primitive::Prompt(&prompt.name),
@@ -258,7 +265,7 @@ fn target(reference: &CompletionReference) -> Primitive<'_> {
     }
 }
 
-/// Cuts what a handler put together by hand.
+/// Cuts a completion to the maximum number of values.
 fn cut(mut completion: Completion) -> Completion {
     let given = completion.values.len();
     if given > Completion::MAX_VALUES {
@@ -295,7 +302,7 @@ impl Link {
             return;
         };
         let Some(handler) = handler else {
-            // It fails when nobody waits any more, and then there is nothing left to do.
+            // This fails when the client no longer waits. Then nothing is left to do.
             _ = give(context, Ok(Completion::default()));
             return;
         };
@@ -311,7 +318,7 @@ impl Link {
         });
     }
 
-    /// What is asked about: a single resource may be named too.
+    /// Returns the item that the reference names. It may also be a single resource.
     fn has<'a>(&self, reference: &'a CompletionReference) -> Primitive<'a> {
         match target(reference) {
             Primitive::ResourceTemplate(uri)
@@ -324,7 +331,7 @@ impl Link {
         }
     }
 
-    /// Whether there is such a prompt or template, with such an argument.
+    /// Checks that the prompt or template exists and has this argument.
     fn check_argument(
         &self,
         reference: &CompletionReference,
@@ -343,7 +350,7 @@ impl Link {
                         let names = entry.handler.addresses.names();
                         names.iter().any(|name| name == argument)
                     }
-                    // The address of a single resource has nothing to complete, but may be named.
+                    // A single resource has nothing to complete, but a client may name it.
                     None if self.server.resources.find(&template.uri).is_some() => true,
                     None => return Err(target(reference).unknown()),
                 }

@@ -1,4 +1,4 @@
-//! What a handler knows of the call that it serves, and can do for it.
+//! The context of a call: what a handler can read about it and do with it.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
@@ -33,12 +33,12 @@ use crate::spare;
 use crate::sync::Mutex;
 use crate::transport::clock::about_now;
 
-/// The memory of a request up to this size becomes that of its answer.
+/// The memory of a request up to this size, in bytes, is reused for its answer.
 const SMALL_REQUEST: usize = 1 << 10;
 
-/// The call that a handler serves.
+/// The context of a call, given to its handler.
 ///
-/// It goes through many hands, so it is one pointer.
+/// It is passed on by value through many functions, so it is a single pointer.
 pub struct Context(Box<Call>);
 
 struct Call {
@@ -48,22 +48,23 @@ struct Call {
     meta: Option<Arc<RequestMetaObject>>,
     link: Arc<Link>,
     pace: Mutex<Pace>,
-    /// How many more log messages the call may send.
+    /// The rate limit of the call's log messages.
     logs: Mutex<Budget>,
     rounds: Mutex<Rounds>,
     turns: Turns,
-    /// `None` for a request that must not ask.
+    /// `None` for a request whose handler must not make input requests.
     asker: Option<Asker>,
-    /// The task that the call has become.
+    /// `Some` once the call has become a task.
     task: Option<Arc<Task>>,
-    /// There was no place for a task: the call goes on as it is.
+    /// Set when no task could be created. The call then continues without a task.
     never_a_task: bool,
-    /// What it counts for, if it is large or has to wait.
+    /// Its reservation in the memory budget, if the call is large or waits for input.
     hold: Option<Hold>,
 }
 
 impl Context {
-    /// `None` when there is no room for a request so large, which is answered then.
+    /// Creates a context. If the memory budget is used up by large requests, refuses the request
+    /// and returns `None`.
     pub(super) fn new(
         link: Arc<Link>,
         request: Request,
@@ -78,7 +79,7 @@ impl Context {
             let (held, limits) = (&link.server.held, &link.server.limits);
             hold = held.take(client, weight_of(&request), max, limits);
             if hold.is_none() {
-                // It fails when nobody waits any more, and then there is nothing left to do.
+                // This fails when the client no longer waits. Then nothing is left to do.
                 _ = responder.refuse(&no_room(max));
                 return None;
             }
@@ -100,7 +101,7 @@ impl Context {
         })))
     }
 
-    /// Counts the call as one that no thread works on. Fails when there is no room for it.
+    /// Reserves memory for a call that no thread works on. Fails when the memory budget is used up.
     pub(super) fn hold(&mut self) -> Result<(), RpcError> {
         if self.0.hold.is_some() {
             return Ok(());
@@ -113,7 +114,7 @@ impl Context {
         Ok(())
     }
 
-    /// Counts so much more for a call that is [held](Self::hold).
+    /// Adds to the reservation of a call that is [held](Self::hold).
     pub(super) fn hold_more(&mut self, bytes: usize) -> Result<(), RpcError> {
         let Call { link, hold, .. } = &mut *self.0;
         let (max, limits) = (link.server.max_held(), &link.server.limits);
@@ -124,14 +125,15 @@ impl Context {
         Err(no_room(max))
     }
 
-    /// Lets the handler ask, and gives it the answers of earlier rounds.
+    /// Enables input requests, and sets the answers of earlier rounds.
     pub(super) fn asking(mut self, asker: Asker, rounds: Rounds) -> Self {
         self.0.asker = Some(asker);
         self.0.rounds = Mutex::new(rounds);
         self
     }
 
-    /// Has what the call says from now on kept in a task; gives the right to answer the client's request. `None` when the connection closes.
+    /// Redirects later messages and the answer of the call to a task. Returns the responder of the
+    /// client's request, or `None` when the connection is closing.
     pub(super) fn turn_into(&mut self, task: &Arc<Task>) -> Option<Responder> {
         let (detached, work) = self.0.responder.detach(task.outlet(self.peer()))?;
         task.hold(work);
@@ -139,7 +141,7 @@ impl Context {
         Some(std::mem::replace(&mut self.0.responder, detached))
     }
 
-    /// From now on the call does not become a task.
+    /// Makes sure that the call does not become a task any more.
     pub(super) fn never_become_task(&mut self) {
         self.0.never_a_task = true;
     }
@@ -148,7 +150,7 @@ impl Context {
         !self.0.never_a_task
     }
 
-    /// The client that shares are counted for.
+    /// Returns the client whose shares the call counts for.
     pub(super) fn client(&self) -> Client {
         self.0.link.client_of(&self.0.responder)
     }
@@ -157,14 +159,14 @@ impl Context {
         self.0.task.as_ref()
     }
 
-    /// What messages of a legacy task say of it.
+    /// Returns the `_meta` entry that relates messages to a legacy task.
     fn related_task(&self) -> Option<(String, Value)> {
         let task = self.0.task.as_ref().filter(|task| !task.is_modern())?;
         let related = json!({ "taskId": task.id() });
         Some((meta_key::RELATED_TASK.to_owned(), related))
     }
 
-    /// What sends the client questions of this call.
+    /// Returns the handle that sends input requests of this call to the client.
     pub(super) fn asking_client(&self) -> Asking {
         self.0.responder.asking()
     }
@@ -173,7 +175,7 @@ impl Context {
         &self.0.rounds
     }
 
-    /// The same for who has the call for itself alone.
+    /// Returns the rounds without locking.
     pub(super) fn rounds_mut(&mut self) -> &mut Rounds {
         self.0.rounds.get_mut()
     }
@@ -182,22 +184,22 @@ impl Context {
         &self.0.turns
     }
 
-    /// The calls of the connection that wait for answers.
+    /// Returns the counter of the connection's calls that wait for input.
     pub(super) fn waiting(&self) -> &Waiting {
         &self.0.link.waiting
     }
 
-    /// The call waits for answers: it is not one in hand.
+    /// Marks the call as not active while it waits for answers.
     pub(super) fn stand_aside(&mut self) {
         self.0.responder.stand_aside();
     }
 
-    /// The call has its answers.
+    /// Marks the call as active again.
     pub(super) fn come_back(&mut self) {
         self.0.responder.come_back();
     }
 
-    /// Tells the host something about the call that is nobody else's business.
+    /// Logs something about the call for the host only.
     pub(crate) fn tell_host(&self, level: LogLevel, text: impl FnOnce() -> String) {
         self.peer().core().log_as("server", level, || {
             let (method, text) = (self.method(), text());
@@ -219,54 +221,57 @@ impl Context {
         self.0.asker.as_ref()
     }
 
-    /// The method of the request, such as `tools/call`.
+    /// Returns the method of the request, such as `tools/call`.
     pub fn method(&self) -> &str {
         self.0.request.method()
     }
 
-    /// The params of the request, as JSON text and as they came. When a client has answered questions these are the params of its latest
-    /// request, with the answers.
+    /// Returns the params of the request as unchanged JSON text. After a modern client has answered
+    /// input requests, these are the params of its latest request, with the answers.
     pub fn params(&self) -> &str {
         self.0.request.params()
     }
 
-    /// Who asks, in which revision, and what the client can do.
+    /// Returns the client info of the request: its revision, and the client's capabilities and
+    /// name.
     pub fn terms(&self) -> &Terms {
         &self.0.terms
     }
 
-    /// The same for who keeps them longer than the call.
+    /// Returns the client info, for use beyond the call.
     #[cfg(feature = "cffi")]
     pub(crate) fn shared_terms(&self) -> &Arc<Terms> {
         &self.0.terms
     }
 
-    /// A number that no other connection of this server has. Over HTTP, all clients of the modern era share one.
+    /// Returns the number of the connection, which is unique within this server. Over HTTP, all
+    /// clients of the modern era share one number.
     pub fn connection(&self) -> u64 {
         self.0.link.number
     }
 
-    /// What travels beside the params, without what [`terms`](Self::terms) says.
+    /// Returns the `_meta` of the params, without the members that are part of
+    /// [`terms`](Self::terms).
     pub fn meta(&self) -> &RequestMetaObject {
         static NONE: LazyLock<RequestMetaObject> = LazyLock::new(RequestMetaObject::default);
         self.0.meta.as_deref().unwrap_or_else(|| &NONE)
     }
 
-    /// In which trace the call happens: for spans of one's own, and to be handed on. Questions that the call asks a client of the legacy era
-    /// carry it.
+    /// Returns the trace context of the call, for the host's spans and for passing on. Input
+    /// requests to a client of the legacy era carry it too.
     ///
     /// Spec: Base Protocol, "`_meta`" (2026-07-28).
     pub fn trace_context(&self) -> TraceContext {
         self.meta().trace_context()
     }
 
-    /// Refuses the call unless the client declared this extension: to be given on with `?`. What can be done without the extension is
-    /// better done without it.
+    /// Returns an error unless the client declared this extension. Return it with `?`. Prefer to
+    /// work without the extension where that is possible.
     ///
     /// # Errors
     ///
-    /// [`ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY`], with the capability that is missing; [`ErrorCode::INVALID_REQUEST`] before
-    /// 2026-07-28, where there is no such code.
+    /// [`ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY`] with the missing capability, or
+    /// [`ErrorCode::INVALID_REQUEST`] before 2026-07-28, where there is no such code.
     pub fn need_extension(&self, id: &str) -> Result<(), RpcError> {
         if self.0.terms.capabilities.extension(id).is_some() {
             return Ok(());
@@ -274,42 +279,47 @@ impl Context {
         Err(missing_extension(id, &self.0.terms))
     }
 
-    /// Whether the client cancelled the call, or has gone. Cheap: poll it in long work, and return when it is so.
+    /// Returns whether the client cancelled the call or has gone. It is cheap: poll it in long
+    /// work, and return when it is true.
     pub fn is_cancelled(&self) -> bool {
         self.0.responder.is_cancelled()
     }
 
-    /// Why nothing can be told about the call any more, if it is so.
+    /// Fails if the call is over, so that nothing can be sent about it any more.
     #[cfg(feature = "cffi")]
     pub(crate) fn check_open(&self) -> Result<()> {
         self.0.responder.check_open()
     }
 
-    /// The token that is triggered when the client cancels the call, or has gone: to wait on, or to hand on.
+    /// Returns the token that is cancelled when the client cancels the call or has gone. A handler
+    /// can wait on it or pass it on.
     pub fn cancel_token(&self) -> &CancelToken {
         self.0.responder.cancel_token()
     }
 
-    /// On whose behalf the client acts, if that is known: over HTTP, what the server's check of the request said; elsewhere what was given to
+    /// Returns the name of the principal on whose behalf the client acts, if known. Over HTTP it
+    /// comes from the server's check of the request, elsewhere from
     /// [`Server::open_for`](super::Server::open_for).
     pub fn principal(&self) -> Option<&str> {
         self.0.link.principal_of(&self.0.responder)
     }
 
-    /// Who asks and what that one may do, if that was found out: see [`principal`](Self::principal).
+    /// Returns the principal with its granted scopes, if known: see [`principal`](Self::principal).
     pub fn identity(&self) -> Option<&Principal> {
         self.0.link.identity_of(&self.0.responder)
     }
 
-    /// Refuses the call unless all these scopes were granted: to be given on with `?`, by a handler that finds out what it needs only when it
-    /// runs. Do so before anything else: over HTTP the client is told in the head of the response, which has gone when something was said.
+    /// Returns an error unless all these scopes were granted. Return it with `?`. It is for
+    /// handlers that find out only at run time which scopes they need.
     ///
-    /// Where nothing is known of scopes nothing is refused, except over HTTP, where that is to have none.
+    /// Call it first: over HTTP the challenge is in the response head, which must not have been
+    /// sent yet. If the granted scopes are not known, the call is admitted. Over HTTP, unknown
+    /// scopes count as no scopes.
     ///
     /// # Errors
     ///
-    /// [`ErrorCode::INVALID_REQUEST`], with the scopes that are needed; over HTTP also status 403 and the challenge that has clients ask their
-    /// users for more.
+    /// [`ErrorCode::INVALID_REQUEST`] with the required scopes. Over HTTP, also status 403 and the
+    /// challenge with which clients request more scopes from their users.
     pub fn need_scopes(&self, scopes: &[&str]) -> Result<(), RpcError> {
         let needed = scope_set(scopes);
         if self.0.link.grants(&self.0.responder, &needed) {
@@ -319,44 +329,50 @@ impl Context {
         Err(scopes::missing(&needed))
     }
 
-    /// The client's side of the connection.
+    /// Returns the peer of the connection: the client.
     pub fn peer(&self) -> Peer {
         self.0.responder.peer()
     }
 
-    /// Under which the request is seen among what is in hand.
+    /// Returns the key of the call in the list of active requests.
     pub(super) fn key(&self) -> Option<u64> {
         self.0.responder.key()
     }
 
-    /// Tells the client how far the call is, if it wants to know.
+    /// Sends the client a progress notification, if it requested progress.
     ///
-    /// `progress` has to grow from message to message; one that doesn't is dropped. Of a flood only some are sent, the last one always.
-    /// Does nothing once the call is answered or cancelled.
+    /// `progress` must grow from call to call; a value that does not grow is dropped. The rate is
+    /// limited, but the last value is always sent. Does nothing once the call is answered or
+    /// cancelled.
     pub fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
         if self.meta().progress_token.is_none() {
             return;
         }
         let mut progress = Progress::new(progress);
-        // JSON has no other numbers.
+        // JSON can't express infinities and NaN.
         progress.total = total.filter(|total| total.is_finite());
         progress.message = message.map(str::to_owned);
-        // The lock is held while the message is sent, so that those of several threads go out in growing order.
+        // Invariant: the lock is held until the message is sent. Otherwise a thread could send a
+        // smaller value after another thread's larger one.
         let mut pace = self.0.pace.lock();
         if let Some(progress) = pace.admit(progress, about_now()) {
             self.send(progress);
         }
     }
 
-    /// Ends the HTTP response that this call is being answered with, and has the client come back for the rest of it after `retry`: in long
-    /// work, so that no connection is kept open meanwhile. What is sent before it comes back is kept for it, up to
+    /// Ends the HTTP response of this call and lets the client reconnect after `retry`.
+    ///
+    /// It is for long work, so that no connection is kept open meanwhile. Messages that are sent
+    /// before the client reconnects are stored, up to
     /// [`HttpOptions::kept_events`](super::http::HttpOptions::kept_events).
     ///
-    /// Does nothing where a client can't come back: on other transports, and in revisions other than 2025-11-25.
+    /// Does nothing where a client can't reconnect: on other transports, and in revisions other
+    /// than 2025-11-25.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) or [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) when the call is over.
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) or
+    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) when the call is over.
     ///
     /// Spec: Transports, "Streamable HTTP", "Sending Messages to the Server" (2025-11-25).
     #[cfg(feature = "http-server")]
@@ -364,18 +380,22 @@ impl Context {
         self.0.responder.send_away(retry)
     }
 
-    /// Sends the client a log message, if it wants one.
+    /// Sends the client a log message, if it wants it.
     ///
-    /// A modern client says so in each request, and gets none otherwise; a legacy client gets those at or above the level it set with
-    /// `logging/setLevel`, or *info* when it set none. `logger` names the part of the server that it comes from, always in the same
-    /// way; `data` is any JSON: put what belongs to the message there, and nothing that the client must not know. Guards see
-    /// each message before it leaves: see [`Guard::release`](super::Guard::release). A flood is cut: about a thousand a second and call go
-    /// out after the first ones.
+    /// A modern client sets the minimum level in each request, and gets no messages otherwise. A
+    /// legacy client sets it with `logging/setLevel`; the default is *info*.
     ///
-    /// Does nothing unless the server was built with [`ServerBuilder::logging`](super::ServerBuilder::logging), when `data` can't be
-    /// written as JSON, or when the client has gone.
+    /// `logger` names the part of the server that logs, always in one spelling. `data` is any JSON:
+    /// put the details of the message there, and nothing that the client must not know. Guards see
+    /// each message before it is sent: see [`Guard::release`](super::Guard::release). The rate is
+    /// limited: after a first burst, about a thousand messages a second for each call are sent.
     ///
-    /// Deprecated by the protocol in 2026-07-28: new servers had better write to standard error, or use OpenTelemetry.
+    /// Does nothing unless the server was built with
+    /// [`ServerBuilder::logging`](super::ServerBuilder::logging), when `data` can't be written as
+    /// JSON, or when the client has gone.
+    ///
+    /// The protocol deprecates this since 2026-07-28: new servers should write to standard error or
+    /// use OpenTelemetry.
     ///
     /// Spec: Server Features, Utilities, "Logging" (every revision).
     // M-LOG-S-07
@@ -389,7 +409,7 @@ impl Context {
         params.logger = logger.map(str::to_owned);
         params.meta = self.notification_meta();
         self.release(Outgoing::Log(&mut params));
-        // It fails when nobody wants to know any more: answered, cancelled, closed.
+        // This fails when the call is over: answered, cancelled or closed.
         _ = self
             .0
             .responder
@@ -403,7 +423,7 @@ impl Context {
         } else {
             self.0.link.conversation.wants_log(level)
         };
-        // The schema knows the eight levels only.
+        // The schema allows only the eight levels.
         asked && self.0.link.server.logging && level.severity().is_some()
     }
 
@@ -415,7 +435,7 @@ impl Context {
         (params.total, params.message) = (progress.total, progress.message);
         params.meta = self.notification_meta();
         params.fit_to(self.0.terms.revision);
-        // It fails when nobody wants to know any more: answered, cancelled, closed.
+        // This fails when the call is over: answered, cancelled or closed.
         _ = self
             .0
             .responder
@@ -426,7 +446,7 @@ impl Context {
         &self.0.link.server
     }
 
-    /// What travels beside notifications of the call.
+    /// Returns the `_meta` of notifications about the call.
     fn notification_meta(&self) -> Option<NotificationMetaObject> {
         let (key, related) = self.related_task()?;
         let mut meta = NotificationMetaObject::default();
@@ -434,7 +454,7 @@ impl Context {
         Some(meta)
     }
 
-    /// Puts beside a result what travels beside each.
+    /// Adds the server's `_meta` to that of a result.
     pub(super) fn mark(&self, meta: &mut Option<ResultMetaObject>) {
         if let Some(ours) = self.result_meta() {
             let own = meta.get_or_insert_default();
@@ -443,10 +463,11 @@ impl Context {
         }
     }
 
-    /// What the client learns of a failure; the rest is for the host.
+    /// Maps an error of a handler to the client's error. The details are for the host.
     pub(super) fn reveal(&self, error: HandlerError, noun: &str, name: &str) -> RpcError {
         if self.rounds().lock().needs_input() {
-            // It is no failure that the handler was left early, and nothing of this is sent.
+            // The handler returned early because input is missing. That is not a failure, and this
+            // is not sent.
             return RpcError::internal("internal error");
         }
         if let Failure::Scopes(scopes) = &error.0 {
@@ -457,7 +478,7 @@ impl Context {
             .reveal(&self.peer(), self.method(), error.0, noun, name)
     }
 
-    /// What travels beside each result.
+    /// Returns the `_meta` that the server adds to each result.
     pub(super) fn result_meta(&self) -> Option<ResultMetaObject> {
         let mut meta = self.server().result_meta(self.0.terms.revision);
         if let Some((key, related)) = self.related_task() {
@@ -473,7 +494,8 @@ impl Context {
         })
     }
 
-    /// The same with a result that is appended to the answer by a function, which is also given what travels beside each result, as text.
+    /// Answers with a result that `append` writes, unless the handler has to be run again first.
+    /// `append` also gets the `_meta` of the server as text.
     pub(super) fn conclude_with<R>(
         mut self,
         answer: Result<R, RpcError>,
@@ -492,7 +514,8 @@ impl Context {
                     terms,
                     ..
                 } = *self.0;
-                // The answer can have its memory, if it does not keep much of it while it waits to be written.
+                // The answer may reuse the request's memory. A large buffer goes back to the cache,
+                // so that a short answer in the queue does not hold it.
                 let mut memory = request.into_memory();
                 if memory.capacity() > SMALL_REQUEST {
                     spare::give(std::mem::replace(&mut memory, Vec::with_capacity(256)));
@@ -518,7 +541,8 @@ impl Context {
         self.0.responder.refuse(&error)
     }
 
-    /// What a client is told that has to visit pages first: only 2025-11-25 has an error for it, and only for clients that open pages.
+    /// Returns the error for a client that must visit pages first. Only 2025-11-25 has such an
+    /// error, and only clients with URL mode elicitation get it.
     fn demand_pages(&self, error: RpcError) -> RpcError {
         let knows = self.0.terms.revision == ProtocolVersion::V2025_11_25;
         if !knows
@@ -557,7 +581,7 @@ impl fmt::Debug for Context {
     }
 }
 
-/// There is no room for what a call has to keep.
+/// Returns the error for a used-up memory budget.
 fn no_room(max: usize) -> RpcError {
     let text = format!(
         "busy: large requests and calls that wait hold as much memory as they may ({max} bytes: max_workers times max_message_bytes, or 16 MiB); \
@@ -568,7 +592,7 @@ fn no_room(max: usize) -> RpcError {
     error.clone().with_data(&data).unwrap_or(error)
 }
 
-/// What a client is told that did not declare an extension.
+/// Returns the error for a client that did not declare a required extension.
 pub(super) fn missing_extension(id: &str, terms: &Terms) -> RpcError {
     let text = format!("the request needs the extension '{id}', which the client did not declare");
     if terms.revision.is_legacy() {

@@ -1,4 +1,5 @@
-//! On which terms a request is served: revision, client and capabilities, from the request itself or from `initialize`.
+//! The client info of a request: revision, client and capabilities. It comes from the request
+//! itself or from `initialize`.
 //!
 //! ```text
 //!  _meta names a revision ──▶ modern: these terms, for this request only
@@ -18,25 +19,26 @@ use crate::schema::{
 };
 use crate::sync::Mutex;
 
-/// Who asks, and in which revision.
+/// The client info of a request: its revision, and the client's capabilities and name.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Terms {
     /// The revision of the request.
     pub revision: ProtocolVersion,
-    /// What the client can do.
+    /// The client's capabilities.
     pub capabilities: ClientCapabilities,
-    /// Who the client says it is: for showing and logging, not for decisions.
+    /// The name and version that the client gave. Use it for display and logs, not for decisions.
     // M-META-B-16, M-META-B-17
     pub client_info: Option<Implementation>,
 }
 
-/// The terms of the client that came last: the next one is often of the same kind, and many that are can share them.
+/// The client info of the latest connection. The next client is often of one kind with it, so equal
+/// clients share one allocation.
 #[derive(Debug, Default)]
 pub(super) struct LatestTerms(Mutex<Weak<Terms>>);
 
 impl LatestTerms {
-    /// The same terms: those of the client before if they are equal.
+    /// Returns shared client info that equals `terms`, if the latest client's does.
     fn share(&self, terms: Terms) -> Arc<Terms> {
         let mut latest = self.0.lock();
         let known = latest.upgrade().filter(|known| **known == terms);
@@ -48,36 +50,38 @@ impl LatestTerms {
     }
 }
 
-/// What is known of one connection.
+/// The state of one conversation.
 #[derive(Debug, Default)]
 pub(super) struct Conversation {
-    /// What `initialize` agreed on.
+    /// The result of `initialize`.
     agreed: OnceLock<Arc<Terms>>,
-    /// What `logging/setLevel` asked for.
+    /// The level that the client set with `logging/setLevel`.
     log_level: Mutex<Option<LoggingLevel>>,
-    /// The last `_meta` of the modern era: clients send the same with each request, but for the token of its progress.
+    /// The latest `_meta` of the modern era, parsed. Clients usually send an equal one with each
+    /// request, apart from the progress token.
     latest: Mutex<Option<Box<Known>>>,
 }
 
-/// A longer `_meta` is not kept.
+/// The maximum length of a cached `_meta`, in bytes.
 const MAX_KEPT: usize = 1024;
 
-/// What is left of a `_meta`, and the terms.
+/// The rest of a `_meta`, and the client info from it.
 type Read = (Arc<RequestMetaObject>, Arc<Terms>);
 
-/// A `_meta` and what came of it.
+/// A cached `_meta` and its parsed form.
 #[derive(Debug)]
 struct Known {
     text: Box<str>,
-    /// Where the value of its progress token stands, if it has one.
+    /// The range of the progress token's value, if there is one.
     token: Option<Range<usize>>,
-    /// Without what the terms consist of.
+    /// Without the members that are part of the client info.
     meta: Arc<RequestMetaObject>,
     terms: Arc<Terms>,
 }
 
 impl Known {
-    /// What is left of a `_meta` that is the same, but for the value of the token.
+    /// Returns the parsed form of a `_meta` that is equal to this one, apart from the value of the
+    /// token.
     fn meta_of(&self, text: &str) -> Option<Arc<RequestMetaObject>> {
         let Some(token) = &self.token else {
             return (*self.text == *text).then(|| Arc::clone(&self.meta));
@@ -85,13 +89,13 @@ impl Known {
         let (front, rest) = (&self.text[..token.start], &self.text[token.end..]);
         let token = text.strip_prefix(front)?.strip_suffix(rest)?;
         let mut meta = (*self.meta).clone();
-        // What is more than one value is none.
+        // The text between may be more than a single JSON value; then `from_json` returns `None`.
         meta.progress_token = Some(ProgressToken::from_json(token)?);
         Some(Arc::new(meta))
     }
 }
 
-/// Where the value of the progress token stands in the text of a `_meta`.
+/// Returns the range of the progress token's value in the text of a `_meta`.
 fn place_of_token(text: &str) -> Option<Range<usize>> {
     let (_, token) = Members::of(text).find(|(key, _)| key == "progressToken")?;
     let start = token.as_ptr() as usize - text.as_ptr() as usize;
@@ -99,7 +103,7 @@ fn place_of_token(text: &str) -> Option<Range<usize>> {
 }
 
 impl Conversation {
-    /// One in which a revision was agreed on, by a client of which nothing else is known.
+    /// Creates the state of clients that agreed on a revision elsewhere, and are otherwise unknown.
     #[cfg(feature = "http-server")]
     pub(super) fn agreed_on(revision: ProtocolVersion) -> Self {
         let terms = Terms {
@@ -113,13 +117,13 @@ impl Conversation {
         }
     }
 
-    /// The revision that was agreed on.
+    /// Returns the negotiated revision.
     #[cfg(feature = "http-server")]
     pub(super) fn revision(&self) -> Option<ProtocolVersion> {
         self.agreed.get().map(|terms| terms.revision)
     }
 
-    /// Whether `initialize` was answered.
+    /// Returns whether `initialize` was answered.
     pub(super) fn is_agreed(&self) -> bool {
         self.agreed.get().is_some()
     }
@@ -128,16 +132,16 @@ impl Conversation {
         *self.log_level.lock() = Some(level);
     }
 
-    /// Whether a legacy client wants log messages of this level.
+    /// Returns whether a legacy client wants log messages of this level.
     ///
-    /// Until it says what it wants the specification lets the server choose: *info* is what people who run a server want to see, and a
-    /// client that does not care is not flooded with *debug*.
+    /// The specification lets the server choose the level until the client sets it. *info* is
+    /// useful to operators, and does not flood a client that ignores logs with *debug*.
     pub(super) fn wants_log(&self, level: &LoggingLevel) -> bool {
         let asked = self.log_level.lock();
         level.is_at_least(asked.as_ref().unwrap_or(&LoggingLevel::Info))
     }
 
-    /// The terms of a request with this `_meta`, from which what they consist of is taken.
+    /// Returns the client info of a request. Modern client info is moved out of the `_meta`.
     pub(super) fn terms(
         &self,
         meta: Option<&mut RequestMetaObject>,
@@ -151,7 +155,8 @@ impl Conversation {
         }
     }
 
-    /// The same for a `_meta` that is still text: gives what is left of it, too. Fails when it can't be read.
+    /// Returns the rest of a `_meta` and its client info, from the text. Uses the cache if
+    /// possible. Fails when the text can't be parsed.
     pub(super) fn read_terms(
         &self,
         text: &str,
@@ -184,7 +189,8 @@ impl Conversation {
         Ok(terms.map(|terms| (meta, terms)))
     }
 
-    /// Answers `initialize`: the revision to speak from now on. What was agreed on is kept together with others that agreed on the same.
+    /// Negotiates the revision for `initialize`. Equal client info of several connections is
+    /// shared.
     pub(super) fn agree(
         &self,
         params: InitializeRequestParams,
@@ -215,7 +221,7 @@ impl Conversation {
     }
 }
 
-/// Whether a request says that it is of the modern era.
+/// Returns whether a request declares a revision of the modern era.
 pub(super) fn is_modern(meta: Option<&RequestMetaObject>) -> bool {
     meta.is_some_and(|meta| meta.protocol_version.is_some())
 }
@@ -256,7 +262,7 @@ fn not_opened(served: &[ProtocolVersion]) -> RpcError {
     })
 }
 
-/// The error for a revision that is not served.
+/// Returns the error for an unsupported revision.
 pub(super) fn unsupported_version(requested: &str, served: &[ProtocolVersion]) -> RpcError {
     let names: Vec<&str> = served.iter().map(|revision| revision.as_str()).collect();
     let text = format!(
@@ -424,7 +430,7 @@ mod tests {
         let (meta, other) = read("b", r#","x":1"#);
         assert!(!Arc::ptr_eq(&first, &other));
         assert_eq!(meta, read("b", r#","x":1"#).0);
-        // A token is nobody's but the request's: all else is the same.
+        // The token belongs to its request only; all else is shared.
         let (_, told) = read("b", r#","progressToken":7,"x":1"#);
         for token in [
             "7",
@@ -443,7 +449,7 @@ mod tests {
         assert_eq!(read("b", r#","x":1"#).0.progress_token, None);
         assert_eq!(read("a", "").0.progress_token, None);
         assert!(conversation.read_terms("[1]", &newest_first()).is_err());
-        // What stands between the same beginning and the same end is one value, or not the same.
+        // The text between an equal beginning and an equal end must be a single value.
         let known = r#"{"progressToken":1,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
         let known = |token: &str| known.replace("n\":1", &format!("n\":{token}"));
         let read = |token| conversation.read_terms(&known(token), &newest_first());

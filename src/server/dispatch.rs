@@ -1,4 +1,4 @@
-//! From a method to what the server does for it.
+//! Dispatch of requests by method.
 
 use std::borrow::Cow;
 #[cfg(feature = "http-server")]
@@ -39,29 +39,29 @@ use crate::schema::{
 };
 use crate::shares::Client;
 
-/// Answers one request, and may keep it.
+/// Serves one request. It may keep the request and answer later.
 pub(super) type Serve = fn(Arc<Link>, Request, Responder);
 
-/// The conversation that a connection of a server is.
+/// Returns the conversation of a server's connection.
 pub(super) fn link_of(peer: &Peer) -> Arc<Link> {
     peer.core().local().expect(OPENED_WITH_ONE)
 }
 
-/// The same for the connection on which a request came.
+/// Returns the conversation that a request belongs to.
 pub(super) fn link_for(responder: &Responder) -> Arc<Link> {
     responder.core().local().expect(OPENED_WITH_ONE)
 }
 
 const OPENED_WITH_ONE: &str = "a server's connections are opened with one";
 
-/// From which connection of a server a request of a method of the host's own came, and on whose behalf.
+/// Returns the connection number and principal of a request whose method the host handles itself.
 #[cfg(feature = "cffi")]
 pub(crate) fn origin_of(responder: &Responder) -> (u64, Option<Principal>) {
     let link = link_for(responder);
     (link.number, link.identity_of(responder).cloned())
 }
 
-/// The handlers of all connections of a server.
+/// Returns the request handlers for all connections of a server.
 pub(super) fn handlers(server: &Inner) -> Handlers {
     let unguarded = server.guards.is_empty();
     let tasks = server.tasks.iter().flat_map(|tasks| tasks.methods());
@@ -89,10 +89,10 @@ pub(super) fn handlers(server: &Inner) -> Handlers {
         })
 }
 
-/// A method, and what serves it.
+/// A method and its handler.
 pub(super) type Row = (&'static str, Serve);
 
-/// What runs no user code.
+/// Methods that run no user code. They are served on the reading thread.
 const QUICK: [Row; 5] = [
     (method::INITIALIZE, |link, request, responder| {
         send(link.agree(&request, &responder), responder);
@@ -109,7 +109,8 @@ const QUICK: [Row; 5] = [
     (method::RESOURCES_UNSUBSCRIBE, serve_resources),
 ];
 
-/// What runs no user code but that of guards.
+/// Methods whose only user code is that of guards. Without guards they are served on the reading
+/// thread.
 const LOOKUPS: [Row; 6] = [
     (method::TOOLS_LIST, serve_tools),
     (method::RESOURCES_LIST, serve_resources),
@@ -121,7 +122,7 @@ const LOOKUPS: [Row; 6] = [
     (method::RESOURCES_SUBSCRIBE, serve_resources),
 ];
 
-/// What runs handlers.
+/// Methods that run handlers of the host. They are served on worker threads.
 const WORK: [Row; 4] = [
     (method::TOOLS_CALL, serve_tools),
     (method::RESOURCES_READ, serve_resources),
@@ -139,7 +140,7 @@ fn serve_prompts(link: Arc<Link>, request: Request, responder: Responder) {
     hand_on(link.server.prompts.serve(), link, request, responder);
 }
 
-/// Resources and templates are one thing to clients.
+/// Resources and templates are one capability.
 fn serve_resources(link: Arc<Link>, request: Request, responder: Responder) {
     let server = &link.server;
     let serve = server.resources.serve();
@@ -151,7 +152,7 @@ fn serve_resources(link: Arc<Link>, request: Request, responder: Responder) {
     );
 }
 
-/// A method whose capability is not advertised is not there.
+/// Serves a request, or answers "method not found" if the capability is not declared.
 #[inline]
 fn hand_on(serve: Option<Serve>, link: Arc<Link>, request: Request, responder: Responder) {
     match serve {
@@ -163,7 +164,7 @@ fn hand_on(serve: Option<Serve>, link: Arc<Link>, request: Request, responder: R
     }
 }
 
-/// The params of `tools/call` that are read at once.
+/// The params of `tools/call`, apart from `arguments` and `_meta`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct CallParams<'a> {
@@ -175,7 +176,8 @@ struct CallParams<'a> {
     task: Option<TaskMetadata>,
 }
 
-/// The params of `tools/call`, and the texts of its `arguments` and its `_meta`, which may be large, or the same as before.
+/// The parsed params of `tools/call`, and the texts of `arguments` and `_meta`. These two may be
+/// large, or equal to those of an earlier call, so they are not parsed here.
 type Call<'a> = (CallParams<'a>, [Option<&'a str>; 2]);
 
 fn read_call(request: &Request) -> Result<Call<'_>, RpcError> {
@@ -186,7 +188,8 @@ fn read_call(request: &Request) -> Result<Call<'_>, RpcError> {
     read.map_err(|error| unfit(request, &error))
 }
 
-/// The same for a call that says nothing else, and whose name is written as it is: nearly every one.
+/// Reads a call that has only a name, arguments and `_meta`, and no escapes in the name. This is
+/// the fast path for nearly every call. Returns `None` for any other call.
 fn plain_call(request: &Request) -> Option<Call<'_>> {
     let [mut name, mut arguments, mut meta] = [None; 3];
     for (key, value) in request.members() {
@@ -210,7 +213,7 @@ fn plain_call(request: &Request) -> Option<Call<'_>> {
     Some((params, [arguments, meta]))
 }
 
-/// A tool that is called, how, by whom, and whether as a task.
+/// A tool call that was looked up and admitted.
 struct Found {
     entry: Arc<Entry>,
     name: Part,
@@ -227,7 +230,7 @@ pub(super) fn send<T: Serialize>(answer: Result<T, RpcError>, responder: Respond
         Ok(result) => responder.respond(&result),
         Err(error) => responder.reject(&error),
     };
-    // It fails when nobody waits any more, and then there is nothing left to do.
+    // This fails when the client no longer waits. Then nothing is left to do.
     drop(sent);
 }
 
@@ -240,27 +243,27 @@ fn unfit(request: &Request, error: &serde_json::Error) -> RpcError {
     RpcError::invalid_params(format!("params of {method}: {}", Excerpt(&what)))
 }
 
-/// A server in one of its conversations.
+/// A conversation of a server with one peer. All modern clients over HTTP share one.
 pub(super) struct Link {
     pub(super) server: Arc<Inner>,
-    /// On whose behalf the peer acts, when that is so for all its requests.
+    /// The principal of the peer, when it is one for all requests.
     pub(super) principal: Option<Principal>,
-    /// Scopes count even where nothing is known of them: then there are none.
+    /// Over HTTP, unknown scopes count as no scopes.
     pub(super) is_over_http: bool,
-    /// Tells the conversation from others.
+    /// The unique number of the conversation.
     pub(super) number: u64,
     pub(super) conversation: Conversation,
     pub(super) audience: Arc<Audience>,
-    /// The stream on which a client is told what belongs to no request, if that is not the connection's.
+    /// The stream for messages that belong to no request, if it is not the connection's own.
     #[cfg(feature = "http-server")]
     standing: OnceLock<Weak<dyn Standing>>,
     pub(super) waiting: Waiting,
-    /// Of a conversation with one client, if the host wants to know who comes and goes.
+    /// Reports the begin and end of the session to the host. `None` without a session hook.
     attendance: Option<Arc<Attendance>>,
 }
 
 impl Link {
-    /// A conversation that begins.
+    /// Creates the conversation of a new connection.
     pub(super) fn new(server: &Arc<Inner>, principal: Option<Principal>) -> Arc<Self> {
         let attendance = server.on_session.clone().map(Attendance::new);
         Self::with(
@@ -272,20 +275,21 @@ impl Link {
         )
     }
 
-    /// The conversation of a session over HTTP, in which each request says who sends it.
+    /// Creates the conversation of an HTTP session. The principal comes with each request.
     #[cfg(feature = "http-server")]
     pub(super) fn of_session(server: &Arc<Inner>) -> Arc<Self> {
         let attendance = server.on_session.clone().map(Attendance::new);
         Self::with(server, None, true, Conversation::default(), attendance)
     }
 
-    /// The conversation with clients that keep no session.
+    /// Creates the conversation with HTTP clients that have no session.
     #[cfg(feature = "http-server")]
     pub(super) fn over_http(server: &Arc<Inner>) -> Arc<Self> {
         Self::with(server, None, true, Conversation::default(), None)
     }
 
-    /// The conversation with clients that agreed on a revision elsewhere, and say nothing of themselves.
+    /// Creates the conversation with clients that agreed on a revision elsewhere, and are otherwise
+    /// unknown.
     #[cfg(feature = "http-server")]
     pub(super) fn agreed(server: &Arc<Inner>, revision: ProtocolVersion) -> Arc<Self> {
         Self::with(server, None, true, Conversation::agreed_on(revision), None)
@@ -312,14 +316,15 @@ impl Link {
         })
     }
 
-    /// Has the client told on a stream what belongs to no request.
+    /// Sets the stream for messages that belong to no request.
     #[cfg(feature = "http-server")]
     pub(super) fn tell_on(&self, standing: Weak<dyn Standing>) {
-        // It is said once, when the session is opened.
+        // It is set once, when the session is opened.
         _ = self.standing.set(standing);
     }
 
-    /// The stream on which the client is told what belongs to no request, if that is not the connection's.
+    /// Returns the stream for messages that belong to no request, if it is not the connection's
+    /// own.
     pub(super) fn standing(&self) -> Option<Weak<dyn Standing>> {
         #[cfg(feature = "http-server")]
         return self.standing.get().cloned();
@@ -366,14 +371,15 @@ impl Link {
         self.need(request, self.server.logging)?;
         let mut params: SetLevelRequestParams = read(request)?;
         self.terms(responder, params.meta.as_mut())?;
-        // What clients without a session share is nobody's to set.
+        // Clients without a session share this level, so none of them may set it.
         if responder.peer().can_be_asked() {
             self.conversation.set_log_level(params.level);
         }
         Ok(EmptyResult::default())
     }
 
-    /// Whether a method of the legacy era comes in a modern envelope: the envelope wins, and there the method is unknown.
+    /// Refuses a method of the legacy era in a modern request. The request's revision decides, and
+    /// there the method is unknown.
     // AMB-02
     pub(super) fn refuse_modern(&self, request: &Request) -> Result<(), RpcError> {
         let RequestParams { meta, .. } = read(request)?;
@@ -404,7 +410,8 @@ impl Link {
         request: &Request,
         responder: &Responder,
     ) -> Result<DiscoverResult, RpcError> {
-        // To a client that probes, a server without the modern era looks like one that was written before it.
+        // A client that probes should see a server without the modern era as one that was written
+        // before it.
         let unknown = || RpcError::method_not_found(request.method());
         if !self
             .server
@@ -481,7 +488,7 @@ impl Link {
         })
     }
 
-    /// Who wants what, for the guards.
+    /// Returns the description of a request for the guards.
     pub(super) fn access<'a>(
         &'a self,
         request: &'a Request,
@@ -524,7 +531,7 @@ impl Link {
                     let fail = move |context| {
                         ToolCall::new(context, Promise::Nothing).fail_arguments(&error);
                     };
-                    // Only before the extension a client that asks for a task has to get one.
+                    // Before the tasks extension, a client that requests a task must get one.
                     return match start {
                         Some(start) if context.terms().revision.is_legacy() => {
                             start.begin(context, fail);
@@ -585,13 +592,13 @@ impl Link {
         })
     }
 
-    /// On whose behalf the client acts, if that is known.
+    /// Returns the principal's name, if known.
     pub(super) fn principal_of<'a>(&'a self, responder: &'a Responder) -> Option<&'a str> {
         self.identity_of(responder).map(Principal::name)
     }
 
-    /// The client that shares are counted for: the principal, else the session or address that a
-    /// request came from, else the connection.
+    /// Returns the client that shares are counted for. It is the principal, else the session or
+    /// address of the request, else the connection.
     pub(super) fn client_of(&self, responder: &Responder) -> Client {
         let principal = self.identity_of(responder).map(Principal::client);
         principal
@@ -599,18 +606,18 @@ impl Link {
             .unwrap_or_else(|| self.client())
     }
 
-    /// The client of a conversation with one, as far as shares go.
+    /// Returns the client that shares are counted for, in a conversation with a single client.
     pub(super) fn client(&self) -> Client {
         let principal = self.principal.as_ref().map(Principal::client);
         principal.unwrap_or(Client::Connection(self.number))
     }
 
-    /// The same, with what that one may do.
+    /// Returns the principal with its granted scopes, if known.
     pub(super) fn identity_of<'a>(&'a self, responder: &'a Responder) -> Option<&'a Principal> {
         responder.identity().or(self.principal.as_ref())
     }
 
-    /// A method whose capability is not advertised is not there.
+    /// Returns "method not found" if the capability is not declared.
     pub(super) fn need(&self, request: &Request, has: bool) -> Result<(), RpcError> {
         if has {
             return Ok(());
@@ -618,14 +625,14 @@ impl Link {
         Err(RpcError::method_not_found(request.method()))
     }
 
-    /// Puts beside a result what travels beside each.
+    /// Adds the server's name to the `_meta` of a modern result.
     pub(super) fn finish(&self, meta: &mut Option<ResultMetaObject>, terms: &Terms) {
         if self.server.names_itself_to(terms.revision) {
             meta.get_or_insert_default().server_info = Some(self.server.info.clone());
         }
     }
 
-    /// What the client learns of a failure; the rest is logged here.
+    /// Maps a failure of a handler to the client's error, and logs the details.
     pub(super) fn reveal(
         &self,
         peer: &Peer,
@@ -648,7 +655,7 @@ impl Link {
         }
     }
 
-    /// On which terms a request is served. The first that has some begins the session.
+    /// Returns the client info of a request. The first valid request begins the session.
     pub(super) fn terms(
         &self,
         responder: &Responder,
@@ -687,7 +694,8 @@ impl Again for Entry {
 }
 
 impl Inner {
-    /// What the server says that it can do, to a client that acts on behalf of somebody known or not, and is told of changes or not.
+    /// Returns the server's capabilities. `known` is whether the principal is known, and `tells`
+    /// whether the client can get change notifications.
     fn capabilities(
         &self,
         revision: ProtocolVersion,
@@ -728,7 +736,7 @@ impl Inner {
         capabilities
     }
 
-    /// Whether the server is one with such things, if with none at the moment.
+    /// Returns whether the server has this capability, even if the list is empty at the moment.
     pub(super) fn has(&self, list: List) -> bool {
         match list {
             List::Tools => self.tools.serve().is_some(),
@@ -743,13 +751,13 @@ impl Inner {
         revision.is_modern() && self.names_itself
     }
 
-    /// What travels beside each result.
+    /// Returns the `_meta` that the server adds to each result.
     pub(super) fn result_meta(&self, revision: ProtocolVersion) -> Option<ResultMetaObject> {
         let named = self.names_itself_to(revision);
         named.then(|| ResultMetaObject::default().server_info(self.info.clone()))
     }
 
-    /// The same as JSON text, which is written once.
+    /// Returns it as JSON text, which is cached.
     pub(super) fn written_meta(&self, revision: ProtocolVersion) -> Option<&str> {
         if !self.names_itself_to(revision) {
             return None;

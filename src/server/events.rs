@@ -1,11 +1,12 @@
-//! What a host is told of those whom its server serves: who comes and goes, and what goes wrong with them.
+//! Events for the host: sessions that begin and end, and incidents with clients.
 //!
 //! ```text
-//!  a connection, or a session over HTTP ──▶ initialize, or the first modern request ──▶ began ──▶ closed, or the client has gone ──▶ ended
-//!                                       └─▶ it says nothing of use: nobody is told
+//!  connection or HTTP session ──▶ initialize or first modern request ──▶ began ──▶ closed ──▶ ended
+//!                             └─▶ no valid request: no event
 //! ```
 //!
-//! **Threads.** Both run in the order of the connection's notifications, on a thread of the connection.
+//! **Threads.** Session hooks run on a thread of the connection, in the order of its notifications.
+//! An event hook runs on the thread that notices the incident.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,74 +21,78 @@ use crate::protocol::trouble::Trouble;
 use crate::schema::{Implementation, ProtocolVersion};
 use crate::sync::Mutex;
 
-/// Takes what becomes of sessions.
+/// The host's hook for session events.
 pub(super) type SessionHook = Arc<dyn Fn(SessionEvent) + Send + Sync>;
-/// Takes what goes wrong.
+/// The host's hook for incidents.
 pub(super) type EventHook = Arc<dyn Fn(&ServerEvent) + Send + Sync>;
 
-/// Who is served in a session: see [`ServerBuilder::on_session`](super::ServerBuilder::on_session).
+/// A session of a client: see [`ServerBuilder::on_session`](super::ServerBuilder::on_session).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Session {
-    /// The number that calls of it have too: [`Context::connection`](super::Context::connection).
+    /// The number of the connection: see [`Context::connection`](super::Context::connection).
     pub connection: u64,
-    /// How the client is reached.
+    /// How the client is connected.
     pub transport: SessionTransport,
-    /// What the client is called in the log, such as `HTTP client at 192.0.2.1:50000`.
+    /// The client's name in the log, such as `HTTP client at 192.0.2.1:50000`.
     pub peer: String,
-    /// The revision that was agreed on, or that of the first request. A later request of the modern era brings its own.
+    /// The negotiated revision, or that of the first request. Later requests of the modern era may
+    /// have another one.
     pub revision: ProtocolVersion,
-    /// Who the client says it is: for showing and logging, not for decisions.
+    /// The name and version that the client gave. Use it for display and logs, not for decisions.
     pub client: Option<Implementation>,
-    /// On whose behalf it acts, if that is known.
+    /// The principal on whose behalf the client acts, if known.
     pub principal: Option<Principal>,
 }
 
-/// How the client of a [`Session`] is reached.
+/// How the client of a [`Session`] is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SessionTransport {
-    /// By a connection of its own: standard streams, a socket, memory, or a transport of the host's.
+    /// A connection of its own: standard streams, a socket, memory, or a transport of the host.
     Stream,
-    /// By HTTP requests that name the session.
+    /// HTTP requests that name the session.
     Http,
 }
 
-/// What became of a [`Session`].
+/// A change of a [`Session`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum SessionEvent {
-    /// A client has said who it is.
+    /// The session has begun: the first valid request has come.
     #[non_exhaustive]
     Began {
-        /// Who is served.
+        /// The session.
         session: Arc<Session>,
     },
-    /// Nothing is served in it any more. Told once for each that began.
+    /// The session has ended. Reported once for each session that began.
     #[non_exhaustive]
     Ended {
-        /// Who was served.
+        /// The session.
         session: Arc<Session>,
-        /// Why, unless this side has closed it: the client has gone or ended the session ([`ErrorKind::Closed`](crate::ErrorKind::Closed)), or the
-        /// connection has failed.
+        /// The reason, or `None` if this side has closed the session.
+        /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) means that the client has gone or ended
+        /// the session. Any other error means that the connection has failed.
         error: Option<Error>,
     },
 }
 
-/// Trouble with a client: see [`ServerBuilder::on_event`](super::ServerBuilder::on_event).
+/// An incident with a client: see [`ServerBuilder::on_event`](super::ServerBuilder::on_event).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerEvent {
-    /// What it is about.
+    /// The kind of incident.
     pub kind: ServerEventKind,
-    /// The number that calls of the connection have too ([`Context::connection`](super::Context::connection)); `None` for a request over
-    /// HTTP that came to none.
+    /// The number of the connection ([`Context::connection`](super::Context::connection)). `None`
+    /// for an HTTP request that reached no connection.
     pub connection: Option<u64>,
-    /// What the client is called in the log. Clients that share a connection, as those of the modern era do over HTTP, share a name.
+    /// The client's name in the log. Clients that share a connection, such as modern ones over
+    /// HTTP, share a name.
     pub peer: String,
-    /// The method of the request, where it is about one that could be read.
+    /// The method of the request, if the incident is about a request that could be parsed.
     pub method: Option<String>,
-    /// What there is to say, for people: one line, unless a text of the client's or of a handler's has more.
+    /// A description for people. It is one line, unless it contains a longer text of the client or
+    /// of a handler.
     pub text: String,
 }
 
@@ -102,24 +107,27 @@ impl ServerEvent {
         }
     }
 
-    /// Tells it, if anybody wants to hear it.
+    /// Calls the hook.
     pub(super) fn tell(&self, hook: &EventHook) {
-        // A panic of the host's must not end reading, nor the process when it comes while another one unwinds.
+        // A panic of the hook must not end the reading thread. During another panic's unwinding it
+        // would abort the process.
         _ = catch_unwind(AssertUnwindSafe(|| hook(self)));
     }
 }
 
-/// Notes when the session of a connection begins and ends, and has the host told.
+/// Tracks when the session of a connection begins and ends, and reports both to the host.
 pub(super) struct Attendance {
     hook: SessionHook,
     state: Mutex<State>,
 }
 
-/// Guarded by [`Attendance::state`], inside of which no other lock is taken.
+/// Guarded by [`Attendance::state`]. No other lock is taken while it is held.
 #[derive(Default)]
 struct State {
     phase: Phase,
-    /// What the host is not told yet: whoever gets its turn takes the first.
+    /// Events that are not delivered yet. Invariant: each event is queued before its delivery is
+    /// scheduled, and each delivery takes the oldest. So the host gets the begin before the end,
+    /// even if the deliveries are scheduled in the other order.
     untold: VecDeque<SessionEvent>,
 }
 
@@ -139,7 +147,7 @@ impl Attendance {
         })
     }
 
-    /// A request was understood: the first one begins the session.
+    /// Begins the session with the first valid request. Later calls do nothing.
     pub(super) fn begin(
         self: &Arc<Self>,
         peer: &Peer,
@@ -157,7 +165,7 @@ impl Attendance {
         self.have_told(peer);
     }
 
-    /// The connection has ended. Does not block.
+    /// Ends the session when the connection has ended. Does not block.
     pub(super) fn end(self: &Arc<Self>, peer: &Peer) {
         let mut state = self.state.lock();
         let Phase::Begun(session) = std::mem::replace(&mut state.phase, Phase::Over) else {

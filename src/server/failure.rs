@@ -1,4 +1,4 @@
-//! Why a handler can't give what was asked for.
+//! Errors of handlers, and their mapping to protocol errors.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -10,32 +10,35 @@ use crate::error::{ErrorCode, RpcError};
 use crate::protocol::principal::scope_set;
 use crate::schema::ProtocolVersion;
 
-/// Why a resource can't be read, a prompt not be given, an argument not be completed or, by a [guard](super::Guard), a request not be
-/// admitted.
+/// The error of a handler that reads a resource, gets a prompt or completes an argument, or of a
+/// [guard](super::Guard) that refuses a request.
 ///
-/// Unlike tools, these have no way to fail but with an error of the protocol. An [`RpcError`] taken in with `?` goes to the client as it
-/// is. Any other error becomes an internal error, and its text is for the host: see
-/// [`ServerBuilder::on_log`](super::ServerBuilder::on_log).
+/// Unlike tools, these can fail only with an error of the protocol. An [`RpcError`] converted with
+/// `?` is sent to the client unchanged. Any other error becomes an internal error. Its text is for
+/// the host: see [`ServerBuilder::on_log`](super::ServerBuilder::on_log).
 #[derive(Debug)]
 pub struct HandlerError(pub(super) Failure);
 
 #[derive(Debug)]
 pub(super) enum Failure {
     NotFound,
-    /// These were not granted, or not all of them.
+    /// The request needs all these scopes, and at least one was not granted.
     Scopes(BTreeSet<String>),
     Protocol(RpcError),
     Inner(String),
 }
 
 impl HandlerError {
-    /// What was asked for does not exist. For a resource the client is told so in the way of its revision.
+    /// The requested item does not exist. For a resource, the client gets the error code of its
+    /// revision.
     pub fn not_found() -> Self {
         Self(Failure::NotFound)
     }
 
-    /// What was asked for needs these scopes, all of them: also those that were granted. Over HTTP the client is told so with status 403, and
-    /// can have its user grant them. See [`Access::need_scopes`](super::Access::need_scopes).
+    /// The request needs all these scopes; list also those that were granted.
+    ///
+    /// Over HTTP the client gets status 403 with the scopes, and can have its user grant them. See
+    /// [`Access::need_scopes`](super::Access::need_scopes).
     pub fn insufficient_scope<S: AsRef<str>>(scopes: impl IntoIterator<Item = S>) -> Self {
         Self(Failure::Scopes(scope_set(scopes)))
     }
@@ -51,7 +54,8 @@ impl<E: StdError + 'static> From<E> for HandlerError {
     }
 }
 
-/// A resource that does not exist, told in the way of the legacy revisions. See `for_revision`.
+/// Returns the error of a missing resource, with the code of the legacy revisions. See
+/// `for_revision`.
 pub(super) fn resource_not_found(uri: &str) -> RpcError {
     let error = RpcError::new(ErrorCode::RESOURCE_NOT_FOUND, "resource not found");
     error
@@ -60,7 +64,8 @@ pub(super) fn resource_not_found(uri: &str) -> RpcError {
         .unwrap_or(error)
 }
 
-/// The modern era knows the code of missing resources no more, wherever an error comes from.
+/// Maps an error to the client's revision: the modern era has no special code for missing
+/// resources.
 pub(super) fn for_revision(mut error: RpcError, revision: ProtocolVersion) -> RpcError {
     if revision.is_modern() && error.code == ErrorCode::RESOURCE_NOT_FOUND {
         error.code = ErrorCode::INVALID_PARAMS;

@@ -1,4 +1,4 @@
-//! Files that a server gives: those in one folder, and no others.
+//! A folder whose files a server offers as resources, and no others.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -10,11 +10,14 @@ use super::uri::{decoded, encoded};
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::{ResourceContents, ResourceTemplate};
 
-/// A folder whose files are resources at `file:` addresses, and which nothing outside of it can be reached through.
+/// A folder whose files are resources with `file:` URIs. No file outside of it can be reached.
 ///
-/// An address is taken apart before it is decoded. One with `..`, with an encoded `/` or `\`, of another host, or that is no regular file
-/// is not there; nor is one that a symbolic link leads out of the folder. Who may make links in the folder while it is served can still
-/// change one between the look and the reading: serve no folder that strangers write to.
+/// A URI is split before it is decoded. It is "not found" if it contains `..` or an encoded `/` or
+/// `\`, names another host, or is not a regular file. A symbolic link that leads out of the folder
+/// is "not found" too.
+///
+/// Somebody with the right to create links in the folder can replace one between the check and the
+/// read. So don't serve a folder that untrusted users can write to.
 ///
 /// # Examples
 ///
@@ -32,17 +35,18 @@ use crate::schema::{ResourceContents, ResourceTemplate};
 // M-RES-S-15
 #[derive(Clone, Debug)]
 pub struct Folder {
-    /// Without symbolic links.
+    /// The path without symbolic links.
     root: PathBuf,
     max_bytes: u64,
 }
 
 impl Folder {
-    /// Takes an existing folder.
+    /// Opens an existing folder.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`] when it can't be found, [`ErrorKind::Invalid`] when it is none, or its path is not UTF-8.
+    /// [`ErrorKind::Io`] when the path can't be resolved, [`ErrorKind::Invalid`] when it is not a
+    /// folder or not UTF-8.
     pub fn new(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let root = fs::canonicalize(path).map_err(|error| {
@@ -59,18 +63,19 @@ impl Folder {
         })
     }
 
-    /// How many bytes a file may have that is read. Defaults to 8 MiB.
+    /// Sets the maximum size of a file that can be read, in bytes. Defaults to 8 MiB. Reading a
+    /// larger file fails.
     pub fn max_bytes(mut self, max_bytes: u64) -> Self {
         self.max_bytes = max_bytes;
         self
     }
 
-    /// The template of all files in the folder.
+    /// Returns the template of all files in the folder.
     pub fn template(&self, name: impl Into<String>) -> ResourceTemplate {
         ResourceTemplate::new(format!("{}{{+path}}", self.uri()), name)
     }
 
-    /// The address of the folder, with a slash at its end.
+    /// Returns the URI of the folder, with a slash at its end.
     pub fn uri(&self) -> String {
         let parts = self.root.iter().filter_map(|part| part.to_str());
         let parts = parts.filter(|part| *part != "/").map(encoded);
@@ -78,11 +83,12 @@ impl Folder {
         format!("file:///{path}")
     }
 
-    /// The path of a file in the folder, by its address.
+    /// Returns the path of a file in the folder, by its URI.
     ///
     /// # Errors
     ///
-    /// [`HandlerError::not_found`] for whatever is no file in the folder: an address can't be used to find out what is elsewhere.
+    /// [`HandlerError::not_found`] for every URI that is not a file in the folder. A client can't
+    /// find out with it which files exist elsewhere.
     pub fn path(&self, uri: &str) -> Result<PathBuf, HandlerError> {
         let path = path_of(uri).ok_or_else(HandlerError::not_found)?;
         let path = fs::canonicalize(path).map_err(|_| HandlerError::not_found())?;
@@ -97,7 +103,8 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// As [`path`](Self::path); when the file can't be read, or has more than [`max_bytes`](Self::max_bytes), an error for the log.
+    /// Those of [`path`](Self::path). When the file can't be read, or has more than
+    /// [`max_bytes`](Self::max_bytes), an error for the host's log.
     pub fn read(&self, read: &ResourceRead) -> Result<ResourceContents, HandlerError> {
         let path = self.path(read.uri())?;
         let mut bytes = Vec::new();
@@ -117,7 +124,7 @@ impl Folder {
     }
 }
 
-/// The path that a `file:` address names; `None` when it names none in a straight way.
+/// Returns the path that a `file:` URI names, or `None` for an invalid or unsafe URI.
 fn path_of(uri: &str) -> Option<String> {
     let (scheme, rest) = uri.split_once("://")?;
     let (host, path) = rest.split_once('/')?;

@@ -1,4 +1,4 @@
-//! What the host has to say about who may see and use what, and about what leaves the server.
+//! Guards: the host's checks of requests and of outgoing results.
 //!
 //! ```text
 //!  request ──▶ read ──▶ admit? ──▶ looked up ──▶ handler ──▶ release ──▶ answer
@@ -6,8 +6,8 @@
 //!  list request ──▶ admit? ──▶ each item: shows? ──▶ page ───────────────────╯ (not released)
 //! ```
 //!
-//! **Threads.** Guards are user code: they run where handlers do, many at once. A server without guards lists without leaving the reading
-//! thread, and pays nothing for them.
+//! **Threads.** Guards are user code: they run where handlers do, many at once. Without guards,
+//! lists are served on the reading thread, and guards cost nothing.
 
 use std::sync::Arc;
 
@@ -23,10 +23,11 @@ use crate::schema::{
     ReadResourceResult, RequestMetaObject,
 };
 
-/// Decides who may see and use what, and looks at what leaves the server.
+/// Decides which client may see and use which items, and checks outgoing results.
 ///
-/// A server asks all its guards, in the order in which [`ServerBuilder::guard`](super::ServerBuilder::guard) added them; the first one
-/// that says no ends the request. A closure that takes an [`Access`] is a guard that only admits.
+/// A server calls all its guards in the order in which
+/// [`ServerBuilder::guard`](super::ServerBuilder::guard) added them. The first refusal ends the
+/// request. A closure that takes an [`Access`] is a guard that only admits requests.
 ///
 /// # Examples
 ///
@@ -36,9 +37,11 @@ use crate::schema::{
 ///
 /// let server = Server::builder("files", "1.0")
 ///     .guard(|access: &Access<'_>| match access.primitive() {
-///         // Nobody but the administrator learns that there is such a tool.
-///         Some(Primitive::Tool("erase")) if access.principal() != Some("admin") => Err(HandlerError::not_found()),
-///         // Everybody sees it, and not everybody may use it.
+///         // Only the administrator can see that this tool exists.
+///         Some(Primitive::Tool("erase")) if access.principal() != Some("admin") => {
+///             Err(HandlerError::not_found())
+///         }
+///         // Every client sees this tool, but only a known principal may use it.
 ///         Some(Primitive::Tool("write")) if access.principal().is_none() => {
 ///             Err(RpcError::invalid_request("sign in to write").into())
 ///         }
@@ -48,20 +51,26 @@ use crate::schema::{
 /// # Ok::<(), mcplink::Error>(())
 /// ```
 pub trait Guard: Send + Sync {
-    /// Whether a request for a tool, prompt, resource, list of these, or about a task may go on. Runs before each such request, and each time
-    /// that it is sent again with answers, before anything is looked up and before any handler. Defaults to yes.
+    /// Decides whether a request may continue.
+    ///
+    /// It is called for each request for a tool, prompt, resource, list of these, or task, also
+    /// when a request is sent again with answers. It runs before the lookup and before any handler.
+    /// By default all requests are admitted.
     ///
     /// # Errors
     ///
-    /// [`HandlerError::not_found`] has the client told exactly what it would be told if there were no such thing, an [`RpcError`] is the
-    /// client's answer as it is, and any other error becomes an internal error whose text is for the host.
+    /// With [`HandlerError::not_found`], the client gets the error for an item that does not exist.
+    /// An [`RpcError`] is sent to the client unchanged. Any other error becomes an internal error,
+    /// and its text is for the host.
     fn admit(&self, access: &Access<'_>) -> Result<(), HandlerError> {
         _ = access;
         Ok(())
     }
 
-    /// Whether an item stands on a list, which is asked for with [`Access::method`]. What is not shown as a template is not read through
-    /// it either. Defaults to what [`admit`](Self::admit) says: all but what is not there, or what it could not decide.
+    /// Decides whether an item is on a list; [`Access::method`] is the list method.
+    ///
+    /// Resources are not read through a hidden template either. By default an item is hidden only
+    /// if [`admit`](Self::admit) returns "not found" or an internal error.
     fn shows(&self, item: &Access<'_>) -> bool {
         matches!(
             self.admit(item),
@@ -69,8 +78,8 @@ pub trait Guard: Send + Sync {
         )
     }
 
-    /// Looks at a result or log message before it leaves, and may change it: to take out what the client must not get. Defaults to
-    /// leaving it as it is.
+    /// Checks a result or log message before it is sent. It may change it, to remove data that the
+    /// client must not get. By default nothing is changed.
     fn release(&self, outgoing: &mut Outgoing<'_>, context: &Context) {
         _ = (outgoing, context);
     }
@@ -85,23 +94,26 @@ where
     }
 }
 
-/// A thing that a server has.
+/// An item of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Primitive<'a> {
-    /// The tool of this name.
+    /// A tool, by its name.
     Tool(&'a str),
-    /// The prompt of this name.
+    /// A prompt, by its name.
     Prompt(&'a str),
-    /// The resource at this address, registered there or given by a template. It is what the client wrote: through a template it may have
-    /// other spellings (`%61` for `a`), so compare what the template reads of it, or allow what is known instead of forbidding it.
+    /// A resource, by its URI: registered itself or read through a template.
+    ///
+    /// For a template, this is the client's spelling, and a URI may have others (`%61` for `a`). So
+    /// compare the values of the template's variables, or list the allowed URIs instead of the
+    /// forbidden ones.
     Resource(&'a str),
-    /// The template written like this.
+    /// A template, by its text.
     ResourceTemplate(&'a str),
 }
 
 impl Primitive<'_> {
-    /// What is said when there is no such thing.
+    /// Returns the error for an item that does not exist.
     pub(super) fn unknown(self) -> RpcError {
         let (noun, name) = match self {
             Self::Tool(name) => ("tool", name),
@@ -113,7 +125,7 @@ impl Primitive<'_> {
     }
 }
 
-/// Who wants what.
+/// A request for which guards decide about access.
 #[derive(Clone, Copy)]
 pub struct Access<'a> {
     pub(super) method: &'a str,
@@ -126,42 +138,47 @@ pub struct Access<'a> {
 }
 
 impl<'a> Access<'a> {
-    /// The method of the request.
+    /// Returns the method of the request.
     pub fn method(&self) -> &'a str {
         self.method
     }
 
-    /// The params of the request, as JSON text: arguments too.
+    /// Returns the params of the request as JSON text, with the arguments.
     pub fn params(&self) -> &'a str {
         self.params
     }
 
-    /// What the request is about: the tool that is called, the prompt that is wanted or completed, the resource that is read or
-    /// subscribed to, the template whose variable is completed, or the item that may stand on a list. `None` for a list as a whole, and
-    /// for `subscriptions/listen` as a whole: each resource in it is asked about too, and left out when it is refused. A subscription to
-    /// what is not there is accepted, as that to any unknown address is, and nothing is ever told on it.
+    /// Returns the item that the request is about, or `None` for a list as a whole.
+    ///
+    /// It is the called tool, the prompt, the resource to read or subscribe
+    /// to, the template of a completed variable, or an item on a list.
+    ///
+    /// A `subscriptions/listen` request is first checked as a whole, with `None`, and then for each
+    /// resource. A refused resource is left out. If the guard returns "not found", the subscription
+    /// is accepted, as for any unknown URI, but no notification is ever sent for it.
     pub fn primitive(&self) -> Option<Primitive<'a>> {
         self.primitive
     }
 
-    /// Who asks, if that was found out: see [`Context::principal`].
+    /// Returns the principal's name, if known: see [`Context::principal`].
     pub fn principal(&self) -> Option<&'a str> {
         self.link.principal_of(self.responder)
     }
 
-    /// Who asks and what that one may do, if that was found out.
+    /// Returns the principal with its granted scopes, if known.
     pub fn identity(&self) -> Option<&'a Principal> {
         self.link.identity_of(self.responder)
     }
 
-    /// Admits only who was granted all these scopes; see [`ServerBuilder::require_scopes`](super::ServerBuilder::require_scopes) for what is known
-    /// beforehand.
+    /// Returns an error unless all these scopes were granted. For scopes that are known in advance,
+    /// see [`ServerBuilder::require_scopes`](super::ServerBuilder::require_scopes).
     ///
-    /// Where nothing is known of scopes everybody is let through, except over HTTP, where that is to have none.
+    /// If the granted scopes are not known, the request is admitted. Over HTTP, unknown scopes
+    /// count as no scopes.
     ///
     /// # Errors
     ///
-    /// [`HandlerError::insufficient_scope`], to be given on with `?`.
+    /// [`HandlerError::insufficient_scope`]. Return it with `?`.
     pub fn need_scopes(&self, scopes: &[&str]) -> Result<(), HandlerError> {
         let needed = scope_set(scopes);
         if self.link.grants(self.responder, &needed) {
@@ -170,27 +187,30 @@ impl<'a> Access<'a> {
         Err(HandlerError(Failure::Scopes(needed)))
     }
 
-    /// A number that no other connection of this server has. Over HTTP, all clients of the modern era share one.
+    /// Returns the number of the connection, which is unique within this server. Over HTTP, all
+    /// clients of the modern era share one number.
     pub fn connection(&self) -> u64 {
         self.link.number
     }
 
-    /// In which revision the client asks, what it can do, and who it says it is.
+    /// Returns the client info of the request: its revision, and the client's capabilities and
+    /// name.
     pub fn terms(&self) -> &'a Terms {
         self.terms
     }
 
-    /// What travels beside the params, without what [`terms`](Self::terms) says.
+    /// Returns the `_meta` of the params, without the members that are part of
+    /// [`terms`](Self::terms).
     pub fn meta(&self) -> Option<&'a RequestMetaObject> {
         self.meta
     }
 
-    /// The client's side of the connection.
+    /// Returns the peer of the connection: the client.
     pub fn peer(&self) -> Peer {
         self.responder.peer()
     }
 
-    /// The same request, about one thing.
+    /// Returns this request, about one item.
     pub(super) fn about(&self, primitive: Primitive<'a>) -> Self {
         Self {
             primitive: Some(primitive),
@@ -210,27 +230,27 @@ impl std::fmt::Debug for Access<'_> {
     }
 }
 
-/// What is about to leave the server.
+/// A result or log message that is about to be sent.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Outgoing<'a> {
-    /// What a tool gave, be it a failure of the tool.
+    /// The result of a tool, possibly a failure.
     Tool(&'a mut CallToolResult),
-    /// What a prompt became.
+    /// The messages of a prompt.
     Prompt(&'a mut GetPromptResult),
-    /// What is in a resource.
+    /// The contents of a resource.
     Resource(&'a mut ReadResourceResult),
-    /// How an argument can be completed.
+    /// The completion of an argument.
     Completion(&'a mut CompleteResult),
-    /// What a handler tells with [`Context::log`].
+    /// A message of [`Context::log`].
     Log(&'a mut LoggingMessageNotificationParams),
 }
 
-/// All guards of a server.
+/// All guards of a server, in order.
 pub(super) type Guards = Vec<Arc<dyn Guard>>;
 
 impl Link {
-    /// Looks at the scopes that are required, and asks the guards, until one says no.
+    /// Checks the required scopes, then calls the guards until one refuses.
     pub(super) fn ask_guards(&self, access: &Access<'_>) -> Result<(), HandlerError> {
         let mut guards = self.server.guards.iter();
         let admitted = self.server.requirements.admit(access);
@@ -243,12 +263,12 @@ impl Link {
         admitted
     }
 
-    /// Asks the guards whether a request may go on; if not, what the client is told.
+    /// Checks whether a request may continue. If not, returns the client's error.
     pub(super) fn admit(&self, access: &Access<'_>) -> Result<(), RpcError> {
         self.admit_as(access, access.primitive)
     }
 
-    /// The same; what is not there is told as if `named` were not.
+    /// Like `admit`. If the guard returns "not found", the error names `named`.
     pub(super) fn admit_as(
         &self,
         access: &Access<'_>,
@@ -265,7 +285,7 @@ impl Link {
             })
     }
 
-    /// Asks the guards whether an item can be seen.
+    /// Returns whether all guards show an item.
     pub(super) fn shows(&self, item: &Access<'_>) -> bool {
         let mut guards = self.server.guards.iter();
         guards.all(|guard| guard.shows(item))
@@ -273,10 +293,10 @@ impl Link {
 }
 
 impl Context {
-    /// Has the guards look at what is about to leave.
+    /// Passes a result or log message to the guards before it is sent.
     pub(super) fn release(&self, mut outgoing: Outgoing<'_>) {
         let guards = &self.server().guards;
-        // What a handler gives that has yet to ask is not sent.
+        // A result is not sent if the handler still needs input.
         let is_log = matches!(outgoing, Outgoing::Log(_));
         if guards.is_empty() || (!is_log && self.rounds().lock().needs_input()) {
             return;

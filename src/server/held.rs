@@ -1,7 +1,8 @@
-//! Memory that clients have a server hold for longer than a thread works on it, counted over all connections.
+//! The memory budget of a server: memory that clients occupy while no thread works on it, for all
+//! connections together.
 //!
-//! How many calls, tasks and subscriptions one client may have is bounded by their number. What each of them keeps may be as long as a
-//! message, and there may be many clients: so it is counted in bytes too.
+//! The number of calls, tasks and subscriptions of one client is limited. But each may be as long
+//! as a message, and there may be many clients. So their bytes are limited too.
 
 use std::sync::Arc;
 
@@ -11,29 +12,31 @@ use crate::shares::{Admission, Client, Shares};
 use crate::sync::Mutex;
 use crate::transport::Limits;
 
-/// So much may be held in any case, whatever the limits are.
+/// The minimum budget in bytes, whatever the limits are.
 pub(super) const LEAST: usize = 16 << 20;
 
-/// What a call takes beside its request while it waits.
+/// The memory of a pending call besides its request, in bytes.
 pub(super) const EACH_CALL: usize = 4 << 10;
 
-/// A request with a longer text, or with a longer `_meta`, counts from the moment that it is taken in hand; others when they have to wait.
+/// A request with a longer text, or with a longer `_meta`, counts from its arrival. Others count
+/// while they wait.
 pub(super) const LARGE: usize = 64 << 10;
 const LARGE_META: usize = 4 << 10;
 
-/// What is kept of a `_meta` may take so much more than its text, up to so much and some times the text of the message.
+/// The estimated memory of a parsed `_meta`: this factor times its text, up to a maximum that
+/// depends on the text of the message.
 const META_TIMES: usize = 100;
 const MOST_OF_META: usize = 64 << 20;
 const META_TIMES_TEXT: usize = 4;
 
-/// Counts what is held, and by which client.
+/// The memory budget, with the share of each client.
 ///
-/// Nothing that is held gives way. A reserve ([`Limits::reserve_percent`]) is for clients that hold
-/// little, so one client alone can't keep all others from waiting.
+/// Reservations are never taken away from a client. A reserve ([`Limits::reserve_percent`]) is for
+/// clients that hold little, so one client alone can't use up the budget.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Room(Arc<Mutex<Option<Shares<()>>>>);
 
-/// What a client holds, until it is dropped.
+/// A reservation in the memory budget. It is released when it is dropped.
 #[derive(Debug)]
 pub(super) struct Hold {
     room: Room,
@@ -42,8 +45,8 @@ pub(super) struct Hold {
 }
 
 impl Room {
-    /// Takes so much for a client, unless that would be more than it may have of `max` beside what
-    /// is taken already. The first request is always granted.
+    /// Reserves bytes for a client, or returns `None` when its share of `max` is used up. The first
+    /// reservation is always granted.
     pub(super) fn take(
         &self,
         client: Client,
@@ -61,7 +64,8 @@ impl Room {
 }
 
 impl Hold {
-    /// Takes so much more. `max` and `limits` are the same for all that is taken of a room.
+    /// Adds bytes to the reservation. `max` and `limits` must be equal for all reservations of a
+    /// budget.
     pub(super) fn grow(&mut self, bytes: usize, max: usize, limits: &Limits) -> bool {
         let mut room = self.room.0.lock();
         let shares = room
@@ -74,7 +78,7 @@ impl Hold {
         taken
     }
 
-    /// Gives so much of it back.
+    /// Releases a part of the reservation, in bytes.
     pub(super) fn shrink(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
@@ -91,7 +95,8 @@ impl Drop for Hold {
 }
 
 impl Inner {
-    /// How much calls may hold together, and the results of tasks once more: as much as there may be in messages that are worked on.
+    /// Returns the budget for pending calls, in bytes. The results of tasks have another one of
+    /// this size. It is the maximum memory of messages in active requests.
     pub(super) fn max_held(&self) -> usize {
         let limits = &self.limits;
         let worked_on = limits.max_workers.saturating_mul(limits.max_message_bytes);
@@ -99,13 +104,13 @@ impl Inner {
     }
 }
 
-/// Whether a request counts as soon as it is taken in hand.
+/// Returns whether a request counts from its arrival.
 pub(super) fn is_large(request: &Request) -> bool {
     let len = request.text_len();
     len > LARGE || (len > LARGE_META && meta_len(request) > LARGE_META)
 }
 
-/// About what a request takes in memory while it is kept.
+/// Returns the estimated memory of a pending request, in bytes.
 pub(super) fn weight_of(request: &Request) -> usize {
     let len = request.text_len();
     let most_of_meta = MOST_OF_META.saturating_add(len.saturating_mul(META_TIMES_TEXT));

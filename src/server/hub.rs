@@ -1,26 +1,32 @@
-//! Changes, from what publishes them to the clients that want to be told.
+//! Subscriptions: they carry changes from publishers to the clients that want notifications.
 //!
-//! One publish reaches both eras. A legacy client is told on its connection, from `notifications/initialized` on; a modern one on each
-//! `subscriptions/listen` stream that asked for it.
+//! One publish reaches both eras. A legacy client gets notifications on its connection, from
+//! `notifications/initialized` on. A modern client gets them on each `subscriptions/listen` stream
+//! with a matching filter.
 //!
 //! ```text
 //!  publish ──▶ topic ──▶ inbox ──▶ fan-out thread ──▶ each member's set ──▶ its HTTP stream
-//!                                                                      ╰──▶ its connection, whose threads write it
+//!                                                                      ╰──▶ its connection's threads
 //! ```
 //!
-//! **Merging:** what waits is a set of topics, in the inbox and for each subscriber: it is no larger than what was subscribed to, so that a
-//! subscriber that reads slowly neither misses a change nor is ended for it. One that reads nothing at all is ended by the write timeout.
-//! Log messages can't merge: what exceeds [`max_backlog`](crate::transport::Limits::max_backlog) is dropped.
+//! **Merging:** the inbox and each subscriber hold a *set* of changed topics. A set is no larger
+//! than the subscription, so a slow subscriber neither misses a change nor must be ended. A client
+//! that reads nothing at all is ended by the write timeout. Log messages can't be merged: those
+//! above [`max_backlog`](crate::transport::Limits::max_backlog) are dropped.
 //!
-//! **Cost:** a publisher looks a topic up and queues it. An open stream is a table entry: it occupies no thread and does not count as a
-//! request in hand. To open and close one touches its own topics alone.
+//! **Cost:** a publisher looks up a topic and queues it. An open stream is a table entry: it
+//! occupies no thread and is not an active request. Opening and closing a stream touches only its
+//! own topics.
 //!
-//! **Invariant:** a subscriber is a member of its topics before it is acknowledged, and is told nothing before the acknowledgement: nothing
-//! is told before the one and nothing lost after the other.
+//! **Invariant:** a stream joins its topics before its acknowledgement is sent, and gets no
+//! notification before the acknowledgement. So no notification precedes the acknowledgement, and no
+//! later change is lost.
 //!
-//! **Locks:** an audience's, then those of topics and of subscribers. Nothing is written, ended or dropped under it.
+//! **Locks:** the lock of a connection's subscribers is taken before those of topics and
+//! subscribers. Nothing is written, ended or dropped under it.
 //!
-//! Spec: Base Protocol, Patterns, "Subscriptions" (2026-07-28); Server Features, "Resources", "Subscriptions" (up to 2025-11-25).
+//! Spec: Base Protocol, Patterns, "Subscriptions" (2026-07-28); Server Features, "Resources",
+//! "Subscriptions" (up to 2025-11-25).
 
 mod audience;
 mod fanout;
@@ -64,27 +70,27 @@ use crate::shares::Client;
 use crate::sync::Mutex;
 use crate::transport::{Limits, Threads};
 
-/// What happened.
+/// A change to publish.
 pub(super) enum Event<'a> {
     ToolsChanged,
     PromptsChanged,
     ResourcesChanged,
     Updated(&'a str),
-    /// A task is further.
+    /// A task has changed.
     TaskChanged(Arc<dyn Followed>),
-    /// For clients of the legacy era that want to know.
+    /// A log message for clients of the legacy era.
     Log(&'a LoggingMessageNotificationParams),
 }
 
-/// A task that may be followed.
+/// A task that clients can subscribe to.
 pub(super) trait Followed: Send + Sync {
     fn id(&self) -> &str;
 
-    /// Writes the message that tells how far it is, for the stream of a subscription.
+    /// Writes the notification of its current state, for the stream of a subscription.
     fn text(&self, subscription: Option<&RequestId>) -> Vec<u8>;
 }
 
-/// What a topic is about.
+/// The subject of a topic.
 enum Subject {
     Tools,
     Prompts,
@@ -94,7 +100,7 @@ enum Subject {
     Logs,
 }
 
-/// A change that waits for a subscriber.
+/// A pending notification of a subscriber.
 struct Due {
     topic: Arc<Topic>,
     /// The task that it is about.
@@ -102,7 +108,8 @@ struct Due {
 }
 
 impl Due {
-    /// The message as things are now, on the stream of a subscription or on none.
+    /// Writes the notification with the current state. `subscription` is the stream's id, if there
+    /// is a stream.
     fn text(&self, subscription: Option<&RequestId>) -> Vec<u8> {
         let meta = subscription.map(|id| NotificationMetaObject::of_subscription(id.clone()));
         let list = |method| notification(method, &NotificationParams { meta: meta.clone() });
@@ -138,17 +145,18 @@ fn end_of_stream(responder: Responder, revision: ProtocolVersion) {
         result.meta.get_or_insert_default().server_info = meta.server_info;
     }
     let peer = responder.peer();
-    // It fails when the client has cancelled or gone meanwhile.
+    // This fails when the client has cancelled or gone meanwhile.
     _ = responder.conclude(farewell, &result);
     peer.core().write_soon();
 }
 
-/// What a resource or a task counts against the limit: its name is kept, and may be as long as a message.
+/// Returns the weight of a resource or task in the subscription limit. Its name is stored, and may
+/// be as long as a message.
 fn weight_of(name: &str) -> usize {
     1 + name.len() / 1024
 }
 
-/// What a stream wants to be told.
+/// The parsed filter of a stream.
 struct Wanted {
     lists: Lists,
     uris: BTreeSet<String>,
@@ -173,29 +181,30 @@ impl Wanted {
         }
     }
 
-    /// How many topics that are.
+    /// Returns the number of topics.
     fn topics(&self) -> usize {
         self.lists.count() + self.uris.len() + self.tasks.len()
     }
 
-    /// What the stream counts against the limit.
+    /// Returns the weight of the stream in the subscription limit.
     fn weight(&self) -> usize {
         let names = self.uris.iter().chain(&self.tasks);
         1 + names.map(|name| weight_of(name)).sum::<usize>()
     }
 }
 
-/// What the set of the resources takes for each, beside its address.
+/// The memory of a subscribed resource besides its URI, in bytes.
 const EACH_RESOURCE: usize = 128;
 
-/// How many bytes that is at most of all legacy clients together: what so many of them may take that use up `max_subscriptions`.
+/// The factor of the memory budget for the URIs of all legacy clients. So many clients can use up
+/// `max_subscriptions` with URIs of 1 KiB.
 const FULL_CLIENTS: usize = 256;
 
-/// Where all changes of a server come together.
+/// All subscriptions of a server.
 #[derive(Default)]
 pub(super) struct Hub {
     fanout: Arc<Fanout>,
-    /// All connections with a subscriber, by a number of theirs. While there are any, the fan-out may have a thread.
+    /// The connections with subscribers, by number. While there is one, the fan-out thread may run.
     audiences: Mutex<BTreeMap<u64, Arc<Audience>>>,
     next: AtomicU64,
 }
@@ -208,7 +217,7 @@ impl Hub {
         }
     }
 
-    /// Queues an event for all who want to be told.
+    /// Queues the notifications of a change.
     pub(super) fn publish(&self, event: Event<'_>) {
         let topics = &self.fanout.topics;
         match event {
@@ -234,7 +243,7 @@ impl Hub {
         }
     }
 
-    /// Ends every stream in order.
+    /// Ends every stream with its result.
     pub(super) fn end_streams(&self) {
         let all: Vec<_> = self.audiences.lock().values().cloned().collect();
         for audience in all {
@@ -266,7 +275,8 @@ impl Hub {
         }
     }
 
-    /// Takes a subscriber out of its topics, and gives what it counted, and for which of many clients.
+    /// Takes a subscriber out of its topics. Returns its weight, and the client if many share the
+    /// connection.
     fn take_out(&self, subscriber: &Subscriber) -> (Option<Client>, usize) {
         let (topics, client, weight) = subscriber.take_topics();
         for topic in topics {
@@ -276,19 +286,19 @@ impl Hub {
     }
 }
 
-/// Whether guards have let a request in already.
+/// Whether the guards have admitted a request already.
 #[derive(Clone, Copy, PartialEq)]
 enum Asked {
     Now,
     Before,
 }
 
-/// What a `subscriptions/listen` begins with.
+/// The checked parts of a `subscriptions/listen` request.
 struct Opening {
     granted: SubscriptionFilter,
     wanted: Wanted,
     reserved: Reserved,
-    /// How far each of its tasks is will be told.
+    /// The tasks of the filter. The client first gets the current state of each.
     tasks: Vec<Arc<dyn Followed>>,
     revision: ProtocolVersion,
 }
@@ -306,7 +316,7 @@ fn too_many(client: Option<&Client>, limits: &Limits) -> RpcError {
 }
 
 impl Link {
-    /// The legacy client says that it is ready.
+    /// Handles `notifications/initialized` of a legacy client.
     pub(super) fn initialized(&self, peer: &Peer) {
         if !self.conversation.is_agreed() {
             return;
@@ -322,7 +332,7 @@ impl Link {
                 Ok(())
             }),
         );
-        // Clients without a session are told of no changes.
+        // Clients without a session get no change notifications.
         if std::mem::replace(&mut state.is_initialized, true) || !peer.can_be_asked() {
             return;
         }
@@ -336,7 +346,7 @@ impl Link {
         self.tell_if_due(&client, client.open());
     }
 
-    /// The one that stands for the legacy client, which is made when it is first needed.
+    /// Returns the subscriber of the legacy client, which is created at its first use.
     fn legacy_subscriber(&self, state: &mut State, peer: &Peer) -> Arc<Subscriber> {
         if let Some(client) = &state.legacy {
             return Arc::clone(client);
@@ -352,7 +362,7 @@ impl Link {
         client
     }
 
-    /// Has the hub know the connection.
+    /// Registers the connection.
     fn join_hub(&self, state: &mut State) {
         if state.number.is_none() {
             let hub = &self.server.hub;
@@ -362,7 +372,7 @@ impl Link {
         }
     }
 
-    /// Has a subscriber told of lists.
+    /// Adds a subscriber to the topics of lists.
     fn join_lists(&self, subscriber: &Arc<Subscriber>, lists: Lists) {
         let topics = &self.server.hub.fanout.topics;
         for (topic, is_told) in [
@@ -382,7 +392,7 @@ impl Link {
         }
     }
 
-    /// A client that nobody could write to reads again.
+    /// Continues to write to a client that has a reader again.
     #[cfg(feature = "http-server")]
     pub(super) fn reader_came(&self) {
         let client = self.audience.state.lock().legacy.clone();
@@ -393,13 +403,13 @@ impl Link {
         }
     }
 
-    /// Ends the streams of the connection in order.
+    /// Ends the streams of the connection with their result.
     #[cfg(feature = "http-server")]
     pub(super) fn end_streams(&self) {
         self.audience.end_streams(&self.server.hub);
     }
 
-    /// The connection has ended, or will in a moment.
+    /// Ends all subscriptions of a connection that has ended or is about to end.
     pub(super) fn leave(&self) {
         let hub = &self.server.hub;
         let mut state = self.audience.state.lock();
@@ -421,14 +431,14 @@ impl Link {
         hub.leave(number);
     }
 
-    /// Ends a stream of which nothing more can be told.
+    /// Ends a stream that can't get notifications any more.
     fn end_stream(&self, number: u64) {
         let stream = self.audience.state.lock().streams.remove(&number);
         let hub = &self.server.hub;
         self.audience.end_all(stream.into_iter(), hub);
     }
 
-    /// A client has cancelled a stream.
+    /// Removes a stream that the client has cancelled.
     fn forget_stream(&self, number: u64) {
         let stream = self.audience.state.lock().streams.remove(&number);
         if let Some(stream) = stream {
@@ -441,7 +451,8 @@ impl Link {
         match self.open_stream(&request, &responder, Asked::Now) {
             Ok(Some(opening)) => self.start_stream(responder, opening),
             Err(error) => send::<()>(Err(error), responder),
-            // What a client has cancelled before is taken out in order with notifications: then there may be room.
+            // Streams that the client has cancelled are removed in the order of notifications.
+            // After that there may be room.
             Ok(None) => responder
                 .peer()
                 .run_in_order(move || self.listen_at_last(&request, responder)),
@@ -457,7 +468,8 @@ impl Link {
         }
     }
 
-    /// What a stream begins with; nothing when there is no room for it.
+    /// Checks a `subscriptions/listen` request. Returns `None` when there is no room for the
+    /// stream.
     fn open_stream(
         &self,
         request: &Request,
@@ -489,7 +501,7 @@ impl Link {
             granted.task_ids = Some(ids).filter(|ids| !ids.is_empty());
         }
         let mut wanted = Wanted::of(&granted);
-        // Guards are asked about no more than there is room for.
+        // The room is reserved first, so that guards are called only for resources that fit.
         let (client, limits) = (responder.client(), responder.core().limits());
         let reserved = Reserved::take(&self.audience, client, wanted.weight(), limits);
         let Some(mut reserved) = reserved else {
@@ -554,20 +566,21 @@ impl Link {
             self.forget_stream(number);
         }
         if stream.is_over() {
-            // It was ended, or cancelled, before it had all its topics.
+            // The stream was ended or cancelled before it had joined all its topics.
             hub.take_out(&stream);
             return;
         }
-        // Over HTTP the acknowledgement leaves at once, and what happened from the moment that the stream had its topics is told behind it.
+        // Over HTTP the acknowledgement is written at once. Changes since the stream joined its
+        // topics follow it.
         let ack = SubscriptionsAcknowledgedNotificationParams::new(id, granted);
         let ack = notification(method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED, &ack);
         if !matches!(asking.post(ack), Ok(true)) {
-            // There was no room for what is told at once: it ends before it began.
+            // There was no room for the acknowledgement, so the stream ends at once.
             return self.end_stream(number);
         }
         for task in &tasks {
             if let Some(topic) = hub.fanout.topics.task(task.id()) {
-                // It is not open yet, so that nobody has to see to it.
+                // The stream is not open yet, so `mark` never makes this thread write.
                 _ = stream.mark(&topic, Some(task));
             }
         }
@@ -575,12 +588,12 @@ impl Link {
         peer.core().write_soon();
     }
 
-    /// Has a stream told of what it wants.
+    /// Adds a stream to the topics of its filter.
     fn join_topics(&self, stream: &Arc<Subscriber>, wanted: &Wanted) {
         let topics = &self.server.hub.fanout.topics;
         self.join_lists(stream, wanted.lists);
         for uri in &wanted.uris {
-            // A filter may spell one address in two ways.
+            // A filter may contain two spellings of one URI.
             if topics.uri(uri).is_none_or(|topic| !topic.has(stream)) {
                 topics.join_uri(uri, stream);
             }
@@ -603,16 +616,17 @@ impl Link {
         let access = self.access(request, responder, Some(resource), &terms, meta);
         match self.ask_guards(&access) {
             Ok(()) => {}
-            // As an unknown address: accepted, and never heard of.
+            // Like an unknown URI: the subscription is accepted, but there are no notifications.
             Err(HandlerError(Failure::NotFound)) => return Ok(EmptyResult::default()),
             Err(error) => {
                 let (peer, method) = (responder.peer(), request.method());
                 return Err(self.reveal(&peer, method, error.0, "guard of", method));
             }
         }
-        // What it counts for does not depend on how it is spelled.
+        // The weight does not depend on the spelling.
         let uri = &*normalized(&params.uri);
-        // A legacy client that can be asked has a connection of its own.
+        // Legacy clients with subscriptions have a connection of their own, so no client is named
+        // here.
         let limits = responder.core().limits();
         let mut state = self.audience.state.lock();
         if state.gone {
@@ -635,7 +649,7 @@ impl Link {
         Ok(EmptyResult::default())
     }
 
-    /// The topic of a resource that a client has subscribed to.
+    /// Returns the topic of a resource, if the client has subscribed to it.
     fn subscribed(&self, client: &Subscriber, uri: &str) -> Option<Arc<Topic>> {
         let topic = self.server.hub.fanout.topics.uri(uri);
         topic.filter(|topic| topic.has(client))
@@ -662,7 +676,7 @@ impl Link {
         Ok(EmptyResult::default())
     }
 
-    /// Counts a resource among those that all legacy clients have subscribed to.
+    /// Reserves memory for a URI in the budget of all legacy clients.
     fn hold_subscription(
         &self,
         state: &mut State,
@@ -690,14 +704,14 @@ impl Link {
         Err(RpcError::new(ErrorCode::INTERNAL_ERROR, text))
     }
 
-    /// The params of `resources/subscribe` and `resources/unsubscribe`.
+    /// Reads the params of `resources/subscribe` and `resources/unsubscribe`.
     fn subscription(
         &self,
         request: &Request,
         responder: &Responder,
     ) -> Result<(SubscribeRequestParams, Arc<Terms>), RpcError> {
         self.refuse_modern(request)?;
-        // Clients without a session are told of no changes, and share this connection.
+        // Clients without a session share this connection, and get no change notifications.
         let tells = self.server.resource_updates && responder.peer().can_be_asked();
         self.need(request, tells)?;
         let mut params: SubscribeRequestParams = read(request)?;
@@ -708,7 +722,7 @@ impl Link {
 }
 
 impl Inner {
-    /// What of a filter the server can honour.
+    /// Returns the part of a filter that the server supports.
     fn grant(&self, asked: SubscriptionFilter) -> SubscriptionFilter {
         let mut granted = SubscriptionFilter::default();
         let both = |asked: Option<bool>, list| {

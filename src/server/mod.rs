@@ -1,16 +1,19 @@
-//! A server: tools, resources and prompts that a peer can list and use, in every revision.
+//! An MCP server: the tools, resources and prompts that it offers to clients of every revision.
 //!
-//! A [`Server`] is a set of tools, resources and prompts with a name. It serves any number of connections at once, each with
-//! [`serve`](Server::serve) or [`open`](Server::open); the set can change meanwhile, from any thread. Handlers are written once: which
-//! revision a client speaks, and how, is seen only by those who ask their [`Context`].
+//! A [`Server`] serves any number of connections at once, each with [`serve`](Server::serve) or
+//! [`open`](Server::open). Tools, resources and prompts can be added and removed meanwhile, from
+//! any thread. A handler is written once for all revisions. A handler that needs the client's
+//! revision reads it from its [`Context`].
 //!
-//! **Changes** of what a server has are told to its clients by themselves, and [`Server::resource_updated`] tells that of a resource; on
-//! the connection of a legacy client, on the `subscriptions/listen` streams of a modern one. Nobody waits for a client to read them.
+//! **Change notifications** are sent to clients automatically when a list changes.
+//! [`Server::resource_updated`] reports the change of one resource. A legacy client gets them on
+//! its connection, a modern one on its `subscriptions/listen` streams. They are queued: no thread
+//! waits for a client to read them.
 //!
-//! **Threads.** Handlers run on the threads of the connection that the call came from, many at once, up to
-//! [`max_workers`](crate::transport::Limits::max_workers); a handler that keeps its call ([`ToolCall`],
-//! [`ResourceCall`], [`PromptCall`], [`CompletionCall`]) and returns occupies none. Listing and
-//! opening never wait for a handler.
+//! **Threads.** Handlers run on the worker threads of the connection that the call came from, up to
+//! [`max_workers`](crate::transport::Limits::max_workers) at once. A handler may keep its call
+//! ([`ToolCall`], [`ResourceCall`], [`PromptCall`], [`CompletionCall`]) and return; the pending
+//! call then occupies no worker. Listing and opening never wait for a handler.
 
 mod asking;
 mod builder;
@@ -100,16 +103,16 @@ use crate::schema::{
 use crate::transport::{Limits, Stdio, Threads, Transport};
 use crate::validation::Validator;
 
-/// A server. Cheap to clone; clones share what it has.
+/// A server. It is cheap to clone; clones share their state.
 #[derive(Clone)]
 pub struct Server(Arc<Inner>);
 
 struct Inner {
     info: Implementation,
-    /// What travels beside each result of the modern era.
+    /// The `_meta` text of modern results, made at the first use.
     meta_text: OnceLock<Box<str>>,
     instructions: Option<String>,
-    /// Newest first.
+    /// Sorted, the newest first.
     revisions: Vec<ProtocolVersion>,
     names_itself: bool,
     tools: Tools,
@@ -119,22 +122,22 @@ struct Inner {
     completers: Completers,
     requirements: Requirements,
     guards: Guards,
-    /// By their ids, with their settings.
+    /// The settings of the declared extensions, by their ids.
     extensions: JsonObject,
     logging: bool,
     resource_updates: bool,
     list_changes: bool,
     hub: Arc<Hub>,
-    /// What calls hold, of all connections together.
+    /// The memory budget of pending calls, for all connections together.
     held: Room,
-    /// The same for the addresses that legacy clients have subscribed to.
+    /// The memory budget of the URIs that legacy clients have subscribed to.
     subscribed: Room,
     page_size: Option<NonZeroUsize>,
     hints: HashMap<List, CacheHint>,
-    /// What the host handles itself.
+    /// The handlers of methods that the host added itself.
     methods: Handlers,
-    /// All that is handled, made for the first connection.
-    /// How each connection begins.
+    /// The settings of every connection. They are made for the first connection and cloned for
+    /// each.
     beginning: OnceLock<ConnectionBuilder>,
     limits: Limits,
     threads: Threads,
@@ -144,35 +147,36 @@ struct Inner {
     log: Option<LogHook>,
     on_session: Option<SessionHook>,
     on_event: Option<EventHook>,
-    /// Seal what calls know between rounds.
+    /// The keys that seal the state of a call between its rounds.
     keys: KeyRing,
     state_lifetime: Duration,
-    /// Has each state taken once.
+    /// Makes each sealed state usable only once.
     state_store: Option<Arc<dyn StateStore>>,
     pages: Pages,
-    /// Switched on by the host.
+    /// `Some` when the host has enabled tasks.
     tasks: Option<Tasks>,
-    /// What checks arguments and structured results of tools.
+    /// Checks the arguments and structured results of tools.
     validator: Option<Validator>,
-    /// The host was told that a tool embeds resources though the server has none.
+    /// Set after the host was warned that a tool embeds resources while the server declares none.
     embeds_undeclared: AtomicBool,
-    /// How many connections there were.
+    /// How many connections were opened. It gives each its number.
     connections: AtomicU64,
     latest_terms: LatestTerms,
 }
 
 impl Server {
-    /// Starts to describe a server with a name, for programs, and a version.
+    /// Returns a builder for a server with a name, meant for programs, and a version.
     pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ServerBuilder {
         ServerBuilder::new(Implementation::new(name, version))
     }
 
-    /// Adds a tool whose handler takes its arguments as `A` and gives its result before it returns.
+    /// Adds a tool whose handler takes its arguments as `A` and returns its result.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the name is taken or not a tool name, or the input schema is not one of an object. With a
-    /// [`validator`](ServerBuilder::validator) also as [`Validator::compile`] says, of both schemas.
+    /// [`ErrorKind::Invalid`] when the name is taken or not a tool name, or the input schema does
+    /// not describe an object. With a [`validator`](ServerBuilder::validator), also the errors of
+    /// [`Validator::compile`] for both schemas.
     pub fn add_tool<A, R>(
         &self,
         tool: Tool,
@@ -195,7 +199,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// As [`add_tool`](Self::add_tool).
+    /// Those of [`add_tool`](Self::add_tool).
     pub fn add_deferred_tool(
         &self,
         tool: Tool,
@@ -204,7 +208,7 @@ impl Server {
         self.add(tool, Arc::new(handler))
     }
 
-    /// Takes a tool away; calls of it that run go on. Returns whether there was one of that name.
+    /// Removes a tool and returns whether it existed. Running calls of the tool continue.
     pub fn remove_tool(&self, name: &str) -> bool {
         let removed = self.0.tools.remove(name);
         if removed {
@@ -217,7 +221,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the address is taken or not an address (RFC 3986).
+    /// [`ErrorKind::Invalid`] when the URI is taken or not a URI (RFC 3986).
     pub fn add_resource<R: ResourceOutput>(
         &self,
         resource: Resource,
@@ -236,7 +240,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// As [`add_resource`](Self::add_resource).
+    /// Those of [`add_resource`](Self::add_resource).
     ///
     /// # Examples
     ///
@@ -247,7 +251,7 @@ impl Server {
     /// let (sender, reads) = std::sync::mpsc::channel::<ResourceCall>();
     /// let server = Server::builder("sensor", "1.0").build()?;
     /// server.add_deferred_resource(Resource::new("sensor:temperature", "now"), move |call| {
-    ///     // Without anyone to answer it is dropped, and the client told that the server failed.
+    ///     // If the thread has ended, the call is dropped and the client gets an internal error.
     ///     _ = sender.send(call);
     /// })?;
     /// std::thread::spawn(move || {
@@ -265,7 +269,7 @@ impl Server {
         self.add_reading(resource, Arc::new(handler))
     }
 
-    /// Takes a resource away. Returns whether there was one of that address.
+    /// Removes a resource and returns whether it existed.
     pub fn remove_resource(&self, uri: &str) -> bool {
         let removed = self.0.resources.remove(uri);
         if removed {
@@ -274,11 +278,11 @@ impl Server {
         removed
     }
 
-    /// Adds resources whose addresses follow a template. See [`ServerBuilder::template`].
+    /// Adds resources whose URIs follow a template. See [`ServerBuilder::template`].
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the template is there already, or is not one that can be told apart.
+    /// [`ErrorKind::Invalid`] when the template exists already or is not a valid template.
     pub fn add_template<R: ResourceOutput>(
         &self,
         template: ResourceTemplate,
@@ -293,11 +297,12 @@ impl Server {
         Ok(())
     }
 
-    /// Adds resources whose addresses follow a template, and whose handler may keep the call and answer later, from any thread.
+    /// Adds resources whose URIs follow a template. The handler may keep the call and answer later,
+    /// from any thread.
     ///
     /// # Errors
     ///
-    /// As [`add_template`](Self::add_template).
+    /// Those of [`add_template`](Self::add_template).
     pub fn add_deferred_template(
         &self,
         template: ResourceTemplate,
@@ -306,7 +311,7 @@ impl Server {
         self.add_pattern(template, Arc::new(handler))
     }
 
-    /// Takes a template away. Returns whether there was this one.
+    /// Removes a template and returns whether it existed.
     pub fn remove_template(&self, uri_template: &str) -> bool {
         let removed = self.0.templates.remove(uri_template);
         if removed {
@@ -319,7 +324,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the name is taken or empty, or two arguments have the same one.
+    /// [`ErrorKind::Invalid`] when the name is taken or empty, or two arguments have one name.
     pub fn add_prompt<A: DeserializeOwned, R: PromptOutput>(
         &self,
         prompt: Prompt,
@@ -338,7 +343,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// As [`add_prompt`](Self::add_prompt).
+    /// Those of [`add_prompt`](Self::add_prompt).
     pub fn add_deferred_prompt(
         &self,
         prompt: Prompt,
@@ -347,7 +352,7 @@ impl Server {
         self.add_prompting(prompt, Arc::new(handler))
     }
 
-    /// Takes a prompt away. Returns whether there was one of that name.
+    /// Removes a prompt and returns whether it existed.
     pub fn remove_prompt(&self, name: &str) -> bool {
         let removed = self.0.prompts.remove(name);
         if removed {
@@ -360,7 +365,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the argument has one already.
+    /// [`ErrorKind::Invalid`] when the argument has a completer already.
     pub fn add_completer<R: CompletionOutput>(
         &self,
         reference: &CompletionReference,
@@ -375,7 +380,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// As [`add_completer`](Self::add_completer).
+    /// Those of [`add_completer`](Self::add_completer).
     pub fn add_deferred_completer(
         &self,
         reference: &CompletionReference,
@@ -386,25 +391,31 @@ impl Server {
         self.0.completers.add(reference, argument, handler)
     }
 
-    /// Tells everybody who subscribed to a resource that it changed: legacy clients and modern ones alike.
+    /// Notifies all clients that subscribed to a resource, legacy and modern, that it changed.
     ///
-    /// Only queues, from any thread: a client that does not read delays nobody. Changes that wait merge: a client is told at once of a change
-    /// that comes alone, and of many in a row that the resource changed, at most every 10 ms.
+    /// The notifications are only queued, so this never waits for a client. It may be called from
+    /// any thread. The first change of a resource is sent at once. Further changes that follow
+    /// quickly are merged into one notification every 10 ms.
     pub fn resource_updated(&self, uri: &str) {
         self.0.hub.publish(Event::Updated(uri));
     }
 
-    /// Sends a log message that belongs to no call to every client of the legacy era that wants it: those at or above the level that it set
-    /// with `logging/setLevel`, or *info*. A modern client gets only those of its calls: see [`Context::log`].
+    /// Sends a log message that belongs to no call to the clients of the legacy era.
     ///
-    /// Does nothing unless the server was built with [`logging`](ServerBuilder::logging). Only queues, from any thread; a client that does not
-    /// read misses what exceeds [`max_backlog`](crate::transport::Limits::max_backlog).
+    /// A client gets it if the level is at or above the one that it set with `logging/setLevel`, or
+    /// *info* by default. A modern client gets only the log messages of its calls: see
+    /// [`Context::log`].
+    ///
+    /// Does nothing unless the server was built with [`logging`](ServerBuilder::logging). The
+    /// message is only queued, and may be sent from any thread. A client that does not read misses
+    /// messages above [`max_backlog`](crate::transport::Limits::max_backlog).
     ///
     /// Spec: Server Features, Utilities, "Logging" (up to 2025-11-25).
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when `data` can't be written as JSON, or the level is not one of the specification's.
+    /// [`ErrorKind::Invalid`] when `data` can't be written as JSON, or the level is not one of the
+    /// specification's.
     pub fn log(
         &self,
         level: LoggingLevel,
@@ -423,28 +434,32 @@ impl Server {
         Ok(())
     }
 
-    /// Ends all `subscriptions/listen` streams in order, so that clients know it was on purpose. Connections and calls go on.
+    /// Ends all `subscriptions/listen` streams with their result, so that clients know that the end
+    /// is intended. Connections and calls go on.
     pub fn end_subscriptions(&self) {
         self.0.hub.end_streams();
     }
 
-    /// Serves a peer on threads of the connection, and returns at once. The connection ends when it is dropped.
+    /// Serves a peer on threads of the connection, and returns at once. Dropping the connection
+    /// closes it.
     ///
     /// # Errors
     ///
-    /// When the transport can't be opened.
+    /// An error when the transport can't be opened.
     pub fn open(&self, transport: impl Transport + 'static) -> Result<Connection> {
         self.open_link(None, transport)
     }
 
-    /// The same for a peer that acts on behalf of a user whom the host has made sure of: by the credentials of a Unix socket, by a
-    /// certificate, or because the user started it. Guards and handlers see the principal, and what the client keeps between the rounds of a call is
-    /// worth nothing in other hands. Scopes that tools need count only for a principal that says what was granted
-    /// ([`Principal::scopes`]).
+    /// Serves a peer that acts on behalf of a user whom the host has authenticated.
+    ///
+    /// Examples are the credentials of a Unix socket, a certificate, or a user who started the
+    /// peer. Guards and handlers see the principal. The sealed state of a call is valid only for
+    /// the principal that it was made for. Scopes are checked only if the principal lists its
+    /// granted scopes ([`Principal::scopes`]).
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open).
+    /// Those of [`open`](Self::open).
     pub fn open_for(
         &self,
         principal: impl Into<Principal>,
@@ -453,8 +468,11 @@ impl Server {
         self.open_link(Some(principal.into()), transport)
     }
 
-    /// The number of a connection that this server was [opened](Self::open) with, which its calls ([`Context::connection`]) and what is told of
-    /// its session ([`ServerBuilder::on_session`]) have too. `None` for another connection.
+    /// Returns the number of a connection that this server [opened](Self::open), or `None` for any
+    /// other connection.
+    ///
+    /// Calls have it too ([`Context::connection`]), and so do the events of a session
+    /// ([`ServerBuilder::on_session`]).
     pub fn number_of(&self, connection: &Connection) -> Option<u64> {
         let link = connection.peer().core().local::<Link>()?;
         Arc::ptr_eq(&link.server, &self.0).then_some(link.number)
@@ -469,7 +487,7 @@ impl Server {
         Self::connection(&link).open(transport)
     }
 
-    /// A connection with the settings of a server.
+    /// Returns a connection builder with the settings of the server.
     fn connection(link: &Arc<Link>) -> ConnectionBuilder {
         let inner = &link.server;
         let begun = inner.beginning.get_or_init(|| {
@@ -496,13 +514,13 @@ impl Server {
         }
     }
 
-    /// Serves a peer until it has gone.
+    /// Serves a peer and blocks until the connection has ended.
     ///
-    /// When its input ends, calls in hand may finish for as long as [`ServerBuilder::drain`] says.
+    /// When the peer closes its side, active calls may finish within [`ServerBuilder::drain`].
     ///
     /// # Errors
     ///
-    /// When the transport can't be opened, or fails. That the peer leaves is no error.
+    /// An error when the transport can't be opened or fails. A peer that leaves is not an error.
     pub fn serve(&self, transport: impl Transport + 'static) -> Result<()> {
         let error = self.open(transport)?.wait();
         if error.kind() == ErrorKind::Closed {
@@ -512,11 +530,13 @@ impl Server {
         }
     }
 
-    /// Serves the process that started this one, over the standard streams, until it closes them.
+    /// Serves the process that started this one, over the standard streams. Blocks until that
+    /// process closes them.
     ///
     /// # Errors
     ///
-    /// As [`serve`](Self::serve); [`ErrorKind::State`] when the standard streams are claimed already.
+    /// Those of [`serve`](Self::serve), and [`ErrorKind::State`] when the standard streams are in
+    /// use already.
     pub fn serve_stdio(&self) -> Result<()> {
         self.serve(Stdio::new())
     }

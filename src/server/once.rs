@@ -1,4 +1,4 @@
-//! What a call remembers between its rounds, and effects that happen once for all of them.
+//! Values that a call remembers between its rounds, and effects that run once for all rounds.
 
 use std::collections::HashMap;
 use std::thread::{self, ThreadId};
@@ -11,7 +11,7 @@ use super::context::Context;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 
-/// Which effects run at the moment, by key: whoever asks for the same one waits for it.
+/// The effects that are running, by key. A thread that needs one of them waits for it.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     running: Mutex<HashMap<String, ThreadId>>,
@@ -19,7 +19,7 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// Waits until no other thread runs the effect of `key`.
+    /// Waits until no other thread runs the effect of `key`, and claims it.
     fn take(&self, key: &str) -> Result<Turn<'_>> {
         let me = thread::current().id();
         let mut running = self.running.lock();
@@ -38,7 +38,7 @@ impl Turns {
     }
 }
 
-/// The right to run an effect. It ends with a panic of the effect too.
+/// The right to run an effect. Dropping it releases the key, also when the effect panics.
 struct Turn<'a> {
     turns: &'a Turns,
     key: String,
@@ -51,18 +51,22 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// Remembering.
+/// Values remembered between rounds.
 impl Context {
-    /// Runs `effect` once for the whole call, however often the handler is run, and gives what it gave.
+    /// Runs `effect` once for the whole call, however often the handler is run, and returns its
+    /// value.
     ///
-    /// What it gave is remembered between the rounds by the client, sealed. A client that repeats a round of old, though, has that round
-    /// run again, unless the server has a [`StateStore`](super::StateStore).
+    /// The client carries the value, sealed, between the rounds. A client that replays an earlier
+    /// round can make the effect run again, unless the server has a
+    /// [`StateStore`](super::StateStore).
     ///
-    /// Threads of a handler that want the same key get the same value: one runs the effect, the others wait until it has.
+    /// When several threads of a handler use one key, one runs the effect; the others wait and get
+    /// its value.
     ///
     /// # Errors
     ///
-    /// When the value can't be written as JSON, was remembered under this key as another type, or the effect asks for its own key.
+    /// An error when the value can't be written as JSON, was remembered under this key as another
+    /// type, or the effect uses its own key.
     pub fn once<T: Serialize + DeserializeOwned>(
         &self,
         key: &str,
@@ -78,21 +82,21 @@ impl Context {
         Ok(value)
     }
 
-    /// Remembers a value for the rounds to come.
+    /// Remembers a value for later rounds.
     ///
     /// # Errors
     ///
-    /// When it can't be written as JSON.
+    /// An error when the value can't be written as JSON.
     pub fn remember(&self, key: &str, value: &impl Serialize) -> Result<(), AskError> {
         let remembered = self.rounds().lock().remember(key, value);
         remembered.map_err(|error| self.unable(key, error))
     }
 
-    /// Gives what an earlier round, or this one, remembered under a key.
+    /// Returns the value that this round or an earlier one remembered under a key.
     ///
     /// # Errors
     ///
-    /// When it was remembered as another type.
+    /// An error when the value was remembered as another type.
     pub fn recall<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, AskError> {
         let value = self.rounds().lock().recall(key);
         value.map_err(|error| self.unable(key, error))

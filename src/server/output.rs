@@ -1,4 +1,4 @@
-//! What handlers give: texts, content, structured values, failures.
+//! The types that tool handlers may return: texts, content, structured values, failures.
 
 use std::any::Any;
 use std::error::Error as StdError;
@@ -17,11 +17,12 @@ use super::tools::ToolHandler;
 use crate::error::{Error, RpcError};
 use crate::schema::{CallToolResult, ContentBlock, JsonSchema};
 
-/// What the handler of a tool may give.
+/// The types that the handler of a tool may return.
 ///
-/// Texts, content blocks, whole results, [`Json`] for structured values, nothing, and a `Result` of any of these with a [`ToolError`].
+/// They are texts, content blocks, whole results, [`Json`] for structured values, `()`, and a
+/// `Result` of any of these with a [`ToolError`].
 pub trait ToolOutput {
-    /// The schema of the structured value, when the type has one.
+    /// Returns the schema of the structured value, when the type has one.
     fn output_schema() -> Option<JsonSchema>
     where
         Self: Sized,
@@ -29,11 +30,11 @@ pub trait ToolOutput {
         None
     }
 
-    /// Makes a result of it.
+    /// Converts the value into a result.
     ///
     /// # Errors
     ///
-    /// Why there is none: see [`ToolError`] for who learns of it.
+    /// The failure of the tool. See [`ToolError`] for how each failure is reported.
     fn into_result(self) -> Result<CallToolResult, ToolError>;
 }
 
@@ -83,7 +84,7 @@ impl<T: ToolOutput> ToolOutput for Result<T, ToolError> {
     }
 }
 
-/// A structured value, given with its JSON as a text for clients that only read that.
+/// A structured value. Its JSON is also sent as text, for clients that read only text.
 // M-TOOL-S-20
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
@@ -116,13 +117,14 @@ fn structured(value: &impl Serialize) -> Result<CallToolResult, ToolError> {
         .map_err(|error| ToolError(Failure::Unwritable(error)))
 }
 
-/// The JSON Schema (2020-12) of a type.
+/// Returns the JSON Schema (2020-12) of a type.
 #[cfg(feature = "schemars")]
 pub(super) fn schema_of<T: schemars::JsonSchema>() -> crate::error::Result<JsonSchema> {
     JsonSchema::new(&schemars::schema_for!(T))
 }
 
-/// The JSON Schema of a type as that of arguments, which are always an object: nothing is one without members.
+/// Returns the JSON Schema of a type that is used as a tool's arguments. Arguments are always an
+/// object, so `()` becomes an object without members.
 ///
 /// Spec: Server Features, Tools, "Tool" (2025-11-25, 2026-07-28).
 #[cfg(feature = "schemars")]
@@ -136,9 +138,13 @@ pub(super) fn schema_of_arguments<T: schemars::JsonSchema>() -> crate::error::Re
 
 /// Why a tool failed.
 ///
-/// A failure *of the tool* is a result that says so, for the model to read and react to: that is what a `ToolError` becomes, whether made
-/// of a text or, with `?`, of any error. An [`RpcError`] taken in with `?` stays an error *of the protocol*. An [`Error`] of this library
-/// becomes an internal error: its text is for the host. So does an [`AskError`] that [is one](AskError::is_failure).
+/// A failure *of the tool* becomes a result with `isError`, for the model to read and react to. A
+/// `ToolError` made of a text or, with `?`, of most errors is such a failure. Three kinds of errors
+/// are different:
+///
+/// - An [`RpcError`] converted with `?` stays an error *of the protocol*.
+/// - An [`Error`] of this library becomes an internal error; its text is for the host.
+/// - An [`AskError`] that [is a failure](AskError::is_failure) becomes an internal error too.
 #[derive(Debug)]
 pub struct ToolError(pub(super) Failure);
 
@@ -148,12 +154,13 @@ pub(super) enum Failure {
     Protocol(RpcError),
     /// The text is for the host.
     Inner(String),
-    /// The handler gave something that is no JSON, and is told so.
+    /// The handler returned a value that can't be written as JSON. `respond` returns this error to
+    /// it.
     Unwritable(Error),
 }
 
 impl ToolError {
-    /// Says what went wrong, for the model.
+    /// Creates a failure with a text for the model.
     pub fn new(text: impl Into<String>) -> Self {
         Self(Failure::Tool(Box::new(CallToolResult::error(text))))
     }
@@ -170,7 +177,7 @@ impl<E: StdError + 'static> From<E> for ToolError {
             .downcast_ref::<AskError>()
             .is_some_and(AskError::is_failure)
         {
-            // The log was told when it was asked.
+            // The error was logged when the handler asked.
             Self(Failure::Protocol(RpcError::internal("internal error")))
         } else {
             Self::new(error.to_string())
@@ -194,7 +201,8 @@ impl fmt::Display for ToolError {
     }
 }
 
-/// Makes a handler that answers before it returns. Bad arguments are the tool's failure, so that the model can mend them.
+/// Makes a handler that answers before it returns. Invalid arguments are reported as a failure of
+/// the tool, so that the model can correct them.
 // AMB-16
 pub(super) fn answering<A, R>(
     handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
@@ -211,7 +219,7 @@ where
             }
             Err(error) => call.respond(Err::<(), _>(error)),
         };
-        // It fails when nobody waits any more, which is no fault of the handler's.
+        // This fails when the client no longer waits, which is not the handler's fault.
         drop(answered);
     })
 }

@@ -1,6 +1,8 @@
-//! Pages that users were sent to, until what is to be done there is done. 2025-11-25 only: other revisions are not told.
+//! URL mode elicitations that are not completed yet: which client showed which page. Only
+//! 2025-11-25 has completion notifications.
 //!
-//! Spec: Client Features, "Elicitation", "Completion Notifications for URL Mode Elicitation" (2025-11-25).
+//! Spec: Client Features, "Elicitation", "Completion Notifications for URL Mode Elicitation"
+//! (2025-11-25).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -11,17 +13,18 @@ use crate::protocol::Peer;
 use crate::schema::{ElicitationCompleteNotificationParams, method};
 use crate::sync::Mutex;
 
-/// Of more pages the oldest is forgotten, and its completion not told: clients can't count on that anyway.
+/// The maximum number of pages. Above it the oldest is dropped, and its completion is not notified.
+/// Clients must not rely on the notification anyway.
 const MAX_PAGES: usize = 10_000;
 
-/// Which connection a page was shown on, by the id of its elicitation.
+/// The connection on which a page was shown, by the id of its elicitation.
 #[derive(Default)]
 pub(super) struct Pages(Mutex<Table>);
 
 #[derive(Default)]
 struct Table {
     shown: HashMap<String, Peer>,
-    /// The ids, the oldest first. Some may be gone.
+    /// The ids, the oldest first. Some may be removed from `shown` already.
     order: VecDeque<String>,
 }
 
@@ -42,7 +45,8 @@ impl Pages {
             order.retain(|id| shown.contains_key(id));
         }
         drop(table);
-        // It may have left meanwhile.
+        // The connection may have closed before the page was added. `forget` would then have missed
+        // it.
         if peer.is_closed() {
             self.remove(id);
         }
@@ -52,7 +56,7 @@ impl Pages {
         self.0.lock().shown.remove(id)
     }
 
-    /// Forgets the pages of a connection that has ended.
+    /// Removes the pages of a connection that has ended.
     pub(super) fn forget(&self, gone: &Peer) {
         let mut table = self.0.lock();
         table
@@ -62,18 +66,21 @@ impl Pages {
 }
 
 impl Server {
-    /// Tells the client that what its user was to do on a page is done. Returns whether a client was told.
+    /// Notifies the client that a URL mode elicitation is complete. Returns whether a notification
+    /// was sent.
     ///
-    /// `elicitation_id` is what the handler named the page with
-    /// ([`ElicitRequestURLParams::elicitation_id`](crate::schema::ElicitRequestURLParams::elicitation_id)), a text that no other page has; only the client that was sent
-    /// there is told, and only once. Only 2025-11-25 knows this; in other revisions nothing is sent, and a client asks again by itself. May be
+    /// `elicitation_id` is the unique id that the handler gave the page
+    /// ([`ElicitRequestURLParams::elicitation_id`](crate::schema::ElicitRequestURLParams::elicitation_id)).
+    /// Only the client that showed the page is notified, and only once. Only revision 2025-11-25
+    /// has this notification; in others nothing is sent, and the client retries by itself. May be
     /// called from any thread, for example that of a web server.
     ///
-    /// Spec: Client Features, "Elicitation", "Completion Notifications for URL Mode Elicitation" (2025-11-25).
+    /// Spec: Client Features, "Elicitation", "Completion Notifications for URL Mode Elicitation"
+    /// (2025-11-25).
     ///
     /// # Errors
     ///
-    /// As [`Peer::notify`].
+    /// Those of [`Peer::notify`].
     pub fn elicitation_complete(&self, elicitation_id: &str) -> Result<bool> {
         let Some(peer) = self.0.pages.remove(elicitation_id) else {
             return Ok(false);

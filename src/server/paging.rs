@@ -1,8 +1,8 @@
-//! Where a list goes on: text that means something to this server only.
+//! Pagination cursors: opaque positions in a list.
 //!
-//! A cursor holds the number of the last item that was shown. Numbers only grow and items never change theirs, so what is added or removed
-//! between two pages neither hides an item that stayed nor shows it twice; and a cursor outlives the process if items are added in the
-//! same order.
+//! A cursor holds the number of the last item that was shown. Numbers only grow, and an item never
+//! changes its number. So an item added or removed between two pages neither hides another item nor
+//! shows it twice. A cursor stays valid after a restart if items are added in the same order.
 //!
 //! Spec: Server Features, Utilities, "Pagination" (every revision).
 
@@ -14,7 +14,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use crate::error::RpcError;
 use crate::schema::CacheHint;
 
-/// A list that a server gives.
+/// A list that a server offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum List {
@@ -28,16 +28,16 @@ pub enum List {
     ResourceTemplates,
 }
 
-/// What is said of a list of which nothing was said.
+/// The cache hint of a list without one.
 pub(super) const UNCACHED: CacheHint = CacheHint {
     ttl_ms: None,
     cache_scope: None,
 };
 
-/// Tells cursors of this form from others, past and to come.
+/// The version of the cursor format. It distinguishes these cursors from older and newer ones.
 const FORM: u8 = 2;
 
-/// What a cursor is one of. The numbers are in cursors that were given out.
+/// The list that a cursor belongs to. The numbers are part of issued cursors: don't change them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Paged {
     Tools = 1,
@@ -69,7 +69,8 @@ impl Cursor {
         Self { list, last_shown }
     }
 
-    /// Where a client wants a list to go on. An empty text, which no cursor of ours is, is none: some clients write it for the first page.
+    /// Parses a client's cursor. An empty text counts as no cursor, because some clients send it
+    /// for the first page.
     pub(super) fn read(list: Paged, text: Option<&str>) -> Result<Option<Self>, RpcError> {
         let Some(text) = text.filter(|text| !text.is_empty()) else {
             return Ok(None);

@@ -1,19 +1,20 @@
-//! What progress of a call may go out: growing values, and not too many of them. Log messages are bounded in the same way.
+//! Limits of progress notifications: values must grow, and the rate is bounded. Log messages have a
+//! rate limit of this kind too.
 
 use std::time::{Duration, Instant};
 
 use crate::protocol::Progress;
 
-/// So many messages may go out at once …
+/// The burst size of the token bucket, in messages.
 const BURST: u32 = 16_384;
-/// … and one more every so often.
+/// The refill interval of the token bucket: one message each.
 const INTERVAL: Duration = Duration::from_millis(1);
 
-/// How many messages may go out. The clock is an argument.
+/// A token bucket that limits the rate of messages. The clock is an argument.
 #[derive(Debug)]
 pub(super) struct Budget {
     credit: u32,
-    /// When it was last filled up: not before the first message.
+    /// When the bucket was last refilled; `None` before the first message.
     since: Option<Instant>,
 }
 
@@ -25,7 +26,7 @@ impl Budget {
         }
     }
 
-    /// Whether one more may go out now.
+    /// Takes a token, and returns whether one more message may be sent now.
     pub(super) fn take(&mut self, now: Instant) -> bool {
         let since = *self.since.get_or_insert(now);
         let earned = now.saturating_duration_since(since).as_millis() / INTERVAL.as_millis();
@@ -42,7 +43,7 @@ impl Budget {
     }
 }
 
-/// Decides over each progress message. The clock is an argument.
+/// Filters progress notifications. The clock is an argument.
 #[derive(Debug)]
 pub(super) struct Pace {
     last: f64,
@@ -60,7 +61,8 @@ impl Pace {
         }
     }
 
-    /// Gives the message back if it may go out now. One that does not grow is dropped, one too many is held until the end.
+    /// Returns the message if it may be sent now. A value that does not grow is dropped. A message
+    /// above the rate limit is held back.
     pub(super) fn admit(&mut self, progress: Progress, now: Instant) -> Option<Progress> {
         let grows = progress.progress.is_finite() && progress.progress > self.last;
         if !grows {
@@ -75,7 +77,7 @@ impl Pace {
         Some(progress)
     }
 
-    /// The newest message, if it was held back: it goes out before the answer.
+    /// Returns the newest message if it was held back. It is sent before the answer.
     pub(super) fn finish(&mut self) -> Option<Progress> {
         self.held.take()
     }

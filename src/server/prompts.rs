@@ -38,7 +38,7 @@ listed!(
     Link::serve_prompts
 );
 
-/// Adds a prompt if it can be told from others.
+/// Adds a prompt, after checking that it has a name and its arguments have different ones.
 pub(super) fn add(prompts: &Prompts, prompt: Prompt, handler: PromptHandler) -> Result<()> {
     let mut names: Vec<&str> = declared(&prompt).map(|argument| &*argument.name).collect();
     names.sort_unstable();
@@ -59,17 +59,20 @@ fn declared(prompt: &Prompt) -> impl Iterator<Item = &crate::schema::PromptArgum
     prompt.arguments.iter().flatten()
 }
 
-/// What the handler of a prompt may give.
+/// The types that the handler of a prompt may return.
 ///
-/// A text becomes one message of the user's; [`PromptMessage`], one or several, whole results, and a `Result` of any of these with a
-/// [`HandlerError`]. A result without a description gets that of the prompt, and an embedded resource without a MIME type a general one;
-/// what has a MIME type or address that is none is not sent, and the client is told of an internal error.
+/// A text becomes one user message. A handler may also return one or several [`PromptMessage`], a
+/// whole result, or a `Result` of any of these with a [`HandlerError`].
+///
+/// A result without a description gets the prompt's. An embedded resource without a MIME type gets
+/// a general one. A result with an invalid MIME type or URI is not sent; the client gets an
+/// internal error instead.
 pub trait PromptOutput {
-    /// Makes a result of it.
+    /// Converts the value into a result.
     ///
     /// # Errors
     ///
-    /// Why there is none.
+    /// The reason why the handler has no result.
     fn into_result(self) -> Result<GetPromptResult, HandlerError>;
 }
 
@@ -109,34 +112,37 @@ impl<T: PromptOutput, E: Into<HandlerError>> PromptOutput for Result<T, E> {
     }
 }
 
-/// A prompt that still has to be given, from any thread. Dropped, it asks the client what the handler [asked](Context::ask) in vain;
-/// without such a question, or by a panic, it answers with an internal error.
+/// A pending prompt call, which can be answered from any thread.
+///
+/// If it is dropped, the client gets the input requests that the handler [made](Context::ask). If
+/// there are none, or the handler panicked, the call is answered with an internal error.
 pub struct PromptCall {
     call: Unanswered,
     entry: Arc<PromptEntry>,
 }
 
 impl PromptCall {
-    /// What is known of the call.
+    /// Returns the context of the call.
     pub fn context(&self) -> &Context {
         self.call.context()
     }
 
-    /// The name of the prompt.
+    /// Returns the name of the prompt.
     pub fn name(&self) -> &str {
         &self.entry.item.name
     }
 
-    /// The arguments as JSON text, an object of strings; `{}` when there are none.
+    /// Returns the arguments as JSON text, an object of strings. It is `{}` when there are no
+    /// arguments.
     pub fn raw_arguments(&self) -> &str {
         self.call.arguments()
     }
 
-    /// Reads the arguments, which are all texts, as `A`: a struct of strings, a map, or `()` for none.
+    /// Parses the arguments, all strings, as `A`: a struct of strings, a map, or `()`.
     ///
     /// # Errors
     ///
-    /// One that says which argument is wrong, to be given to the client.
+    /// An error for the client, which names the wrong argument.
     pub fn arguments<A: DeserializeOwned>(&self) -> Result<A, RpcError> {
         typed(self.raw_arguments())
     }
@@ -145,7 +151,7 @@ impl PromptCall {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Cancelled`] or [`ErrorKind::Closed`] when nobody waits any more.
+    /// [`ErrorKind::Cancelled`] or [`ErrorKind::Closed`] when the client no longer waits.
     pub fn respond(self, output: impl PromptOutput) -> Result<()> {
         let Self { call, entry } = self;
         let context = call.into_context();
@@ -169,7 +175,7 @@ impl PromptCall {
     ///
     /// # Errors
     ///
-    /// As [`respond`](Self::respond).
+    /// Those of [`respond`](Self::respond).
     pub fn refuse(self, error: &RpcError) -> Result<()> {
         self.call.refuse(error)
     }
@@ -196,12 +202,12 @@ pub(super) fn prompting<A: DeserializeOwned, R: PromptOutput>(
             }
             Err(error) => call.refuse(&error),
         };
-        // It fails when nobody waits any more, which is no fault of the handler's.
+        // This fails when the client no longer waits, which is not the handler's fault.
         drop(answered);
     })
 }
 
-/// Reads arguments. None at all are also read as `()`.
+/// Parses arguments. An empty object can also be read as `()`.
 fn typed<A: DeserializeOwned>(arguments: &str) -> Result<A, RpcError> {
     let read = match serde_json::from_str(arguments) {
         Err(error) if arguments == "{}" => serde_json::from_str("null").map_err(|_| error),
@@ -213,7 +219,8 @@ fn typed<A: DeserializeOwned>(arguments: &str) -> Result<A, RpcError> {
     })
 }
 
-/// Looks whether the arguments are those that the prompt declares; a prompt that declares none takes any.
+/// Checks the arguments against those that the prompt declares. A prompt that declares none accepts
+/// any.
 fn check(prompt: &Prompt, arguments: &Arguments) -> Result<(), RpcError> {
     let missing = declared(prompt)
         .find(|argument| argument.is_required() && !arguments.contains_key(&argument.name));
@@ -232,8 +239,10 @@ fn check(prompt: &Prompt, arguments: &Arguments) -> Result<(), RpcError> {
     }
 }
 
-/// Gives content in a prompt what the specification wants it to have: a MIME type, and an embedded resource an address as well. A missing
-/// MIME type is that of any text, or of any bytes.
+/// Completes content in a prompt as the specification requires it.
+///
+/// Images, audio and embedded resources need a MIME type, an embedded resource also a URI. An
+/// embedded resource without a MIME type gets the general one of text or of bytes.
 fn complete(content: &mut ContentBlock) -> Result<(), HandlerError> {
     let mime_type = match content {
         ContentBlock::Image(image) => &image.mime_type,
@@ -265,7 +274,7 @@ fn complete(content: &mut ContentBlock) -> Result<(), HandlerError> {
     Err(Error::new(ErrorKind::Invalid, text).into())
 }
 
-/// Whether a text has the form of a MIME type (RFC 6838), whatever parameters follow.
+/// Returns whether a text has the form of a MIME type (RFC 6838). Parameters are not checked.
 fn is_mime_type(text: &str) -> bool {
     let name = text.split(';').next().unwrap_or_default().trim_ascii_end();
     let is_name = |part: &str| {

@@ -1,4 +1,5 @@
-//! Which questions may be asked at all, and of whom.
+//! Rules for input requests: which ones are allowed, and which capabilities of the client they
+//! need.
 
 use std::fmt;
 
@@ -10,7 +11,8 @@ use crate::schema::{
     InputRequests, InputResponse, ProtocolVersion, RootsCapability, UrlDoubt,
 };
 
-/// Names of fields that ask for what must not go through a client. Letters and digits only, in lower case.
+/// Field names that ask for secrets, which must not pass through a client. Only letters and digits,
+/// in lower case.
 const SECRETS: &[&str] = &[
     "accesstoken",
     "apikey",
@@ -33,11 +35,12 @@ const SECRETS: &[&str] = &[
     "secretkey",
 ];
 
-/// Checks what a handler asks.
+/// Checks an input request of a handler.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Invalid`] for a question that the specification forbids: that is the handler's mistake.
+/// [`ErrorKind::Invalid`] for an input request that the specification forbids, which is the
+/// handler's mistake.
 pub(super) fn check(question: &InputRequest, revision: ProtocolVersion) -> Result<()> {
     match question {
         InputRequest::Elicit(request) => match &request.params {
@@ -78,7 +81,8 @@ fn is_secret(name: &str) -> bool {
     SECRETS.contains(&name.as_str())
 }
 
-/// What the specification advises against in a question, for the log of the host.
+/// Returns the properties of an input request that the specification advises against, for the
+/// host's log.
 pub(super) fn doubts(question: &InputRequest) -> Vec<String> {
     let InputRequest::Elicit(request) = question else {
         return Vec::new();
@@ -110,7 +114,7 @@ fn page_doubts(page: &ElicitRequestURLParams) -> Vec<String> {
     doubts.collect()
 }
 
-/// Checks that an answer is one to such a question.
+/// Checks that an answer has the form that its kind of input request requires.
 pub(super) fn check_answer(method: Asked, answer: &InputResponse) -> Result<()> {
     match method {
         Asked::Elicit => answer.elicit_result()?.check(),
@@ -119,7 +123,7 @@ pub(super) fn check_answer(method: Asked, answer: &InputResponse) -> Result<()> 
     }
 }
 
-/// The kinds of questions.
+/// The kinds of input requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     Elicit,
@@ -137,7 +141,7 @@ impl Asked {
         }
     }
 
-    /// One letter, which the digest of a question begins with.
+    /// Returns the letter that the digest of such an input request begins with.
     pub(super) fn letter(self) -> char {
         match self {
             Self::Elicit => 'e',
@@ -162,7 +166,7 @@ impl fmt::Display for Asked {
     }
 }
 
-/// What the client would have had to declare for a whole round of questions.
+/// Returns the capabilities that a round of input requests needs and the client has not declared.
 pub(super) fn missing_capabilities(asked: &InputRequests, terms: &Terms) -> ClientCapabilities {
     let mut missing = ClientCapabilities::default();
     for question in asked.values() {
@@ -175,7 +179,7 @@ pub(super) fn missing_capabilities(asked: &InputRequests, terms: &Terms) -> Clie
                 if !can_elicit(mode, terms) {
                     let elicitation = missing.elicitation.take().unwrap_or_default();
                     missing.elicitation = Some(match mode {
-                        // "{}" means forms, and is what clients declare.
+                        // An empty object means forms, and is the usual declaration.
                         ElicitationMode::Form => elicitation,
                         ElicitationMode::Url => elicitation.with(mode),
                     });
@@ -214,7 +218,7 @@ fn note_sampling(
         params.include_context,
         Some(IncludeContext::ThisServer | IncludeContext::AllServers)
     );
-    // Before 2025-11-25 every client with sampling knew it.
+    // Before 2025-11-25 there was no capability for it: every client with sampling supported it.
     let context = adds_context && detailed && declared.is_none_or(|it| it.context.is_none());
     if declared.is_some() && !tools && !context {
         return;

@@ -1,7 +1,9 @@
-//! Questions to a client of the legacy era: requests of ours, for which nobody waits.
+//! Input requests to a client of the legacy era, sent as requests of the server. No thread waits
+//! for the answers.
 //!
-//! A call whose questions are out is no longer one in hand: it occupies no worker, and people who take their time keep no other call out.
-//! How many such calls a connection may have is bounded by [`max_questions`](crate::transport::Limits::max_questions).
+//! A call with pending input requests is no longer active: it occupies no worker, so slow users
+//! don't delay other calls. [`max_questions`](crate::transport::Limits::max_questions) limits such
+//! calls for each connection.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,19 +26,20 @@ use crate::schema::{
 use crate::sync::Mutex;
 use crate::transport::sys::random;
 
-/// Counts the calls of a connection that wait for answers.
+/// Counts the calls of a connection that wait for input.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiting(Arc<()>);
 
 impl Waiting {
-    /// A place to wait in until it is dropped; `None` when `max` are taken.
+    /// Returns a permit, held until it is dropped, or `None` when `max` are taken.
     fn take(&self, max: usize) -> Option<Self> {
-        // Two at the same time may both find the last one: one too many does no harm. One is held by the connection itself.
+        // The connection itself holds one reference. Two threads may both take the last permit; one
+        // too many is harmless.
         (Arc::strong_count(&self.0) <= max).then(|| self.clone())
     }
 }
 
-/// Sends one round of questions. The last answer has the handler run again.
+/// Sends the input requests of one round. After the last answer the handler is run again.
 pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
     let (peer, revision) = (context.peer(), context.terms().revision);
     let asking = context.asking_client();
@@ -72,10 +75,12 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
         if let Some(id) = elicitation_id(&shown) {
             server.pages.add(id, &peer);
         }
-        // An answer is one to the question as the handler asked it.
+        // An answer belongs to the input request as the handler made it, not to the form that is
+        // sent.
         let gatherer = Arc::clone(&gathering);
         let (asked_key, asked_question) = (key.clone(), question.clone());
-        // Beside the question, of which it is no part: the answer belongs to the question whatever the trace.
+        // The trace context is added to the sent copy only. The answer is valid whatever the trace
+        // is.
         let traced = with_trace(shown.clone(), &trace);
         let sent = asking.start(
             method_of(&shown),
@@ -90,7 +95,8 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
             Err(error) => gathering.take(key, question, Err(error)),
         }
     }
-    // A client that cancels its call does not want to be asked for it any more. Without the guard nobody would be told.
+    // When the client cancels its call, its pending input requests are cancelled too. The guard
+    // keeps that callback registered.
     let guard = cancel.on_trigger(move || {
         for call in &started {
             call.cancel("the request that it was asked for is cancelled");
@@ -100,7 +106,7 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
     Ok(())
 }
 
-/// The answers to one round of questions, as they come.
+/// Collects the answers to the input requests of one round.
 struct Gathering(Mutex<Option<Gathered>>);
 
 struct Gathered {
@@ -112,7 +118,7 @@ struct Gathered {
     _place: Waiting,
 }
 
-/// A question by its key, and what came of it.
+/// The key of an input request, the request, and its answer or error.
 pub(super) type Gained = (String, InputRequest, Result<InputResponse>);
 
 impl Gathering {
@@ -164,7 +170,7 @@ fn read_response(question: &InputRequest, result: &str) -> Result<InputResponse>
     Ok(response)
 }
 
-/// Has the handler run once more, with what was answered.
+/// Runs the handler again with the answers.
 pub(super) fn run_again(mut context: Context, answers: Vec<Gained>) {
     context.come_back();
     if let Some(task) = context.task() {
@@ -184,7 +190,8 @@ pub(super) fn run_again(mut context: Context, answers: Vec<Gained>) {
     core.run_later(key, Box::new(move || again.run(context)));
 }
 
-/// The question as the client is sent it. A page needs an id in 2025-11-25, that of no other page.
+/// Returns the input request in the form that is sent. In 2025-11-25 a page needs a unique id,
+/// which is added here.
 fn prepare(question: &InputRequest, revision: ProtocolVersion) -> Result<InputRequest> {
     let mut question = question.clone();
     question.fit_to(revision);
@@ -234,7 +241,7 @@ fn method_of(question: &InputRequest) -> &'static str {
     }
 }
 
-/// The same for a question of a task, which has to name it.
+/// Writes the params of an input request that belongs to a task. They must name the task.
 fn write_related(
     question: &InputRequest,
     task: &str,

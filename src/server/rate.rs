@@ -1,4 +1,4 @@
-//! How often one caller may ask.
+//! A rate limit for the requests of each caller.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,15 +15,17 @@ use crate::schema::method;
 use crate::sync::Mutex;
 use crate::transport::clock::CENTURY;
 
-/// So many callers are remembered before the idle ones are looked for.
+/// The number of callers above which idle ones are removed.
 const FEW: usize = 1024;
 
-/// A [`Guard`] that bounds how often one caller may ask.
+/// A [`Guard`] that limits the request rate of each caller.
 ///
-/// Each caller has a bucket of `requests` tokens, which fills up again evenly within `per`; a request that finds it empty is refused, and
-/// told when to come again. A caller is a principal, on however many connections, or else a connection; over HTTP,
-/// all clients of the modern era without a principal are one. What is forgotten is only what has
-/// no effect any more, so memory is bounded by the callers within one span.
+/// Each caller has a token bucket of `requests` tokens, which is refilled evenly within `per`. A
+/// request that finds the bucket empty is refused, with the time after which it can be retried.
+///
+/// A caller is a principal, on any number of connections, or else a connection. Over HTTP, all
+/// modern clients without a principal are one caller. Callers whose bucket is full again are
+/// removed, so the memory is bounded by the callers within one period.
 ///
 /// # Examples
 ///
@@ -35,21 +37,22 @@ const FEW: usize = 1024;
 /// use mcplink::server::{RateLimit, Server};
 ///
 /// let ten = NonZeroU32::new(10).expect("not zero");
+/// let limit = RateLimit::new(ten, Duration::from_secs(1));
 /// let server = Server::builder("busy", "1.0")
-///     .guard(RateLimit::new(ten, Duration::from_secs(1)).on(&[method::TOOLS_CALL, method::COMPLETION_COMPLETE]))
+///     .guard(limit.on(&[method::TOOLS_CALL, method::COMPLETION_COMPLETE]))
 ///     .build()?;
 /// # Ok::<(), mcplink::Error>(())
 /// ```
 pub struct RateLimit {
     requests: NonZeroU32,
     per: Duration,
-    /// Which methods count; empty for all of them.
+    /// The methods that count; empty for all methods.
     methods: Vec<String>,
     callers: Mutex<Callers>,
 }
 
 impl RateLimit {
-    /// Lets each caller send so many requests within a span of time, for whatever the guards of a server are asked about.
+    /// Allows each caller `requests` requests within `per`. All requests that guards see count.
     pub fn new(requests: NonZeroU32, per: Duration) -> Self {
         Self {
             requests,
@@ -59,7 +62,7 @@ impl RateLimit {
         }
     }
 
-    /// Counts these methods only, together.
+    /// Counts only these methods, in one common bucket.
     pub fn on(mut self, methods: &[&str]) -> Self {
         self.methods = methods.iter().map(|method| (*method).to_owned()).collect();
         self
@@ -70,7 +73,7 @@ impl Guard for RateLimit {
     fn admit(&self, access: &Access<'_>) -> Result<(), HandlerError> {
         let counts =
             self.methods.is_empty() || self.methods.iter().any(|method| method == access.method());
-        // A request for a stream counts once, whatever it subscribes to.
+        // A `subscriptions/listen` request counts once, not once for each resource.
         let is_part =
             access.method() == method::SUBSCRIPTIONS_LISTEN && access.primitive().is_some();
         if !counts || is_part {
@@ -92,7 +95,7 @@ impl Guard for RateLimit {
                 Span(wait)
             );
             let error = RpcError::new(ErrorCode::INTERNAL_ERROR, text);
-            // Rounded up: who comes a moment too early is refused again.
+            // Rounded up: a client that retries a moment too early would be refused again.
             let millis = millis(wait) + 1;
             error
                 .clone()
@@ -123,17 +126,17 @@ enum Caller {
     Connection(u64),
 }
 
-/// When the bucket of each caller is full again: all that has to be known of it. A caller whose time has passed is like a new one. The
-/// clock is an argument.
+/// When the bucket of each caller is full again, which is its whole state. A caller whose time has
+/// passed is like a new one. The clock is an argument.
 #[derive(Default)]
 struct Callers {
     full_at: HashMap<Caller, Instant>,
-    /// At this many the idle ones are forgotten.
+    /// The number of callers at which idle ones are removed.
     crowd: usize,
 }
 
 impl Callers {
-    /// Takes a token; if there is none, says how long it takes until there is.
+    /// Takes a token. If there is none, returns the time until there is one.
     fn take(
         &mut self,
         caller: Caller,

@@ -1,8 +1,8 @@
-//! The resources of a server: single ones, and those whose addresses follow a template.
+//! The resources of a server: single ones, and templates whose URIs follow a pattern.
 //!
-//! A read goes to the resource with this address, or else to the first template, in the order in
-//! which they were added, that gives it. An address that is spelled exactly so goes before one that
-//! only normalizes to the same (RFC 3986, section 6.2).
+//! A read goes to the resource with the requested URI. If there is none, it goes to the first
+//! template that matches, in the order of registration. An exact match of the spelling is preferred
+//! to a match after normalization (RFC 3986, section 6.2).
 //!
 //! Spec: Server Features, "Resources" (every revision).
 
@@ -34,7 +34,7 @@ pub(super) type ReadHandler = Arc<dyn Fn(ResourceCall) + Send + Sync>;
 pub(super) type Resources = Catalogue<Resource, ReadHandler>;
 pub(super) type Templates = Catalogue<ResourceTemplate, Pattern>;
 
-/// What is behind a template.
+/// A template's parsed pattern and its handler.
 pub(super) struct Pattern {
     pub(super) addresses: UriTemplate,
     handler: ReadHandler,
@@ -56,7 +56,7 @@ listed!(
     Link::serve_resources
 );
 
-/// Adds a resource if its address is one.
+/// Adds a resource after checking its URI and annotations.
 pub(super) fn add(resources: &Resources, resource: Resource, handler: ReadHandler) -> Result<()> {
     if !is_uri(&resource.uri) {
         let uri = Excerpt(&resource.uri);
@@ -84,7 +84,7 @@ fn check_annotations<T: Listed>(item: &T, annotations: Option<&Annotations>) -> 
     })
 }
 
-/// A resource that a client wants to read.
+/// A read of a resource, as the handler sees it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ResourceRead {
@@ -94,25 +94,25 @@ pub struct ResourceRead {
 }
 
 impl ResourceRead {
-    /// The address, as the client gave it.
+    /// Returns the URI as the client spelled it.
     pub fn uri(&self) -> &str {
         &self.uri
     }
 
-    /// What kind of data the resource or its template was said to have.
+    /// Returns the MIME type that the resource or its template was registered with.
     pub fn mime_type(&self) -> Option<&str> {
         self.mime_type.as_deref()
     }
 
-    /// The value that a variable of the template has in the address; `None` when it has none there.
+    /// Returns the value of a template variable, or `None` when the URI has none for it.
     ///
-    /// Values are the client's: those of `{var}` are percent-decoded, so that they may hold `/` and `..` too. Check before one becomes a
-    /// path.
+    /// Values come from the client. Those of `{var}` are percent-decoded, so they may contain `/`
+    /// and `..` too. Check a value before using it in a path.
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str)
     }
 
-    /// The values of all variables.
+    /// Returns the values of all variables.
     pub fn variables(&self) -> &BTreeMap<String, String> {
         &self.variables
     }
@@ -125,17 +125,19 @@ impl ResourceRead {
     }
 }
 
-/// What the handler of a resource may give.
+/// The types that the handler of a resource may return.
 ///
-/// A `String` is the text of the resource and a `Vec<u8>` its bytes, both of the address that was asked for and the kind of data that was
-/// registered; [`ResourceContents`], one or several, say both themselves. `None` means that the resource does not exist, [`Cached`] lets
-/// clients keep what it wraps, and a `Result` may hold a [`HandlerError`].
+/// A `String` is the text of the resource and a `Vec<u8>` its bytes. Both get the requested URI and
+/// the registered MIME type. [`ResourceContents`], one or several, carry both themselves.
+///
+/// `None` means that the resource does not exist. [`Cached`] lets clients cache the wrapped value.
+/// A `Result` may hold a [`HandlerError`].
 pub trait ResourceOutput {
-    /// Makes a result of it.
+    /// Converts the value into a result.
     ///
     /// # Errors
     ///
-    /// Why there is none.
+    /// The reason why the handler has no result.
     fn into_result(self, read: &ResourceRead) -> Result<ReadResourceResult, HandlerError>;
 }
 
@@ -187,10 +189,11 @@ impl<T: ResourceOutput, E: Into<HandlerError>> ResourceOutput for Result<T, E> {
     }
 }
 
-/// What a handler of a resource gives, and how long and by whom it may be kept. Since 2026-07-28; left out before.
+/// A resource's contents with a cache hint: how long and for whom they may be cached.
 ///
-/// Without it nothing is kept. **Public means public**: what is marked so may be given to other users by whoever stands between, without
-/// asking this server again. The mark is no access control: check who asks in the handler.
+/// Clients of revisions before 2026-07-28 do not get the hint. Without a hint nothing is cached.
+/// **Public means public**: a shared cache may give such a result to other users without a request
+/// to this server. The hint is no access control: check the principal in the handler.
 ///
 /// Spec: Server Features, Utilities, "Caching" (2026-07-28).
 #[derive(Clone, Debug)]
@@ -206,20 +209,22 @@ impl<T: ResourceOutput> ResourceOutput for Cached<T> {
     }
 }
 
-/// A read that still has to be answered, from any thread. Dropped, it asks the client what the handler [asked](Context::ask) in vain;
-/// without such a question, or by a panic, it answers with an internal error.
+/// A pending read, which can be answered from any thread.
+///
+/// If it is dropped, the client gets the input requests that the handler [made](Context::ask). If
+/// there are none, or the handler panicked, the call is answered with an internal error.
 pub struct ResourceCall {
     call: Unanswered,
     reading: Arc<Reading>,
 }
 
 impl ResourceCall {
-    /// What is known of the call.
+    /// Returns the context of the call.
     pub fn context(&self) -> &Context {
         self.call.context()
     }
 
-    /// What is to be read.
+    /// Returns the URI and variables of the read.
     pub fn read(&self) -> &ResourceRead {
         &self.reading.read
     }
@@ -228,7 +233,7 @@ impl ResourceCall {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Cancelled`] or [`ErrorKind::Closed`] when nobody waits any more.
+    /// [`ErrorKind::Cancelled`] or [`ErrorKind::Closed`] when the client no longer waits.
     pub fn respond(self, output: impl ResourceOutput) -> Result<()> {
         let Self { call, reading } = self;
         let (read, context) = (&reading.read, call.into_context());
@@ -245,11 +250,11 @@ impl ResourceCall {
         context.conclude(answer)
     }
 
-    /// Answers that the resource does not exist, in the way of the client's revision.
+    /// Answers that the resource does not exist, with the error code of the client's revision.
     ///
     /// # Errors
     ///
-    /// As [`respond`](Self::respond).
+    /// Those of [`respond`](Self::respond).
     pub fn not_found(self) -> Result<()> {
         self.respond(Err::<ReadResourceResult, _>(HandlerError::not_found()))
     }
@@ -258,7 +263,7 @@ impl ResourceCall {
     ///
     /// # Errors
     ///
-    /// As [`respond`](Self::respond).
+    /// Those of [`respond`](Self::respond).
     pub fn refuse(self, error: &RpcError) -> Result<()> {
         self.call.refuse(error)
     }
@@ -279,7 +284,7 @@ pub(super) fn reading<R: ResourceOutput>(
 ) -> ReadHandler {
     Arc::new(move |call: ResourceCall| {
         let output = handler(call.read(), call.context());
-        // It fails when nobody waits any more, which is no fault of the handler's.
+        // This fails when the client no longer waits, which is not the handler's fault.
         _ = call.respond(output);
     })
 }
@@ -315,7 +320,8 @@ impl Link {
             Err(error) => return send::<()>(Err(error), responder),
         };
         let found = self.server.find_resource(&params.uri);
-        // Guards and scopes are about the resource as it was added, however it is spelled here.
+        // Guards and scopes apply to the URI of the registered resource, however the client spells
+        // it.
         let uri = found.as_ref().map_or(&params.uri, |entry| &entry.item.uri);
         let resource = Primitive::Resource(uri);
         let meta = params.meta.as_ref();
@@ -344,7 +350,7 @@ impl Link {
         );
     }
 
-    /// What reads an address: the resource that was found, else a template.
+    /// Returns the handler of a URI: the resource that was found, else a template's.
     fn reader_of(
         &self,
         uri: &str,
@@ -373,13 +379,13 @@ impl Link {
 }
 
 impl Inner {
-    /// The resource of an address, however it is spelled.
+    /// Returns the resource of a URI, in any equivalent spelling.
     pub(super) fn find_resource(&self, uri: &str) -> Option<Arc<Entry<Resource, ReadHandler>>> {
         self.resources.find_alike(uri, normalized)
     }
 
-    /// The first template that gives an address, and with which values: an exact match goes before
-    /// one of the normalized address.
+    /// Returns the first template that matches a URI, with its values. An exact match is preferred
+    /// to a match of the normalized URI.
     fn find_template(&self, uri: &str) -> Option<(Arc<Entry<ResourceTemplate, Pattern>>, Values)> {
         let templates = self.templates.entries();
         let first = |values_of: &dyn Fn(&UriTemplate) -> Option<Values>| {
@@ -397,13 +403,13 @@ impl Inner {
         })
     }
 
-    /// The template through which an address is read that no resource has.
+    /// Returns the template that serves a URI, if no resource has this URI.
     pub(super) fn template_of(&self, uri: &str) -> Option<String> {
         let (entry, _) = self.find_template(uri)?;
         Some(entry.item.uri_template.clone())
     }
 
-    /// Whether two addresses give the same values when they are read through the template of the second.
+    /// Returns whether two URIs have equal values in the template of the second.
     pub(super) fn reads_alike(&self, one: &str, other: &str) -> bool {
         let Some((entry, other)) = self.find_template(other) else {
             return false;
@@ -418,7 +424,7 @@ impl Inner {
     }
 }
 
-/// Refuses what is no address before anything is done with it.
+/// Refuses a text that is not a URI.
 pub(super) fn check_uri(uri: &str) -> Result<(), RpcError> {
     if is_uri(uri) {
         return Ok(());
@@ -427,7 +433,7 @@ pub(super) fn check_uri(uri: &str) -> Result<(), RpcError> {
     Err(RpcError::invalid_params(text))
 }
 
-/// A resource that is being read.
+/// An active read: the handler and its input.
 struct Reading {
     handler: ReadHandler,
     read: ResourceRead,

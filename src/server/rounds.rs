@@ -1,13 +1,15 @@
-//! What a call knows of its client's answers: the part of asking that decides, the same in both eras.
+//! The state of a multi round-trip request: input requests, answers and remembered values. It is
+//! the same in both eras, and does no I/O.
 //!
-//! A handler is run, asks by key, and is left early when an answer is missing. What it asked is noted here, not only in the error that it
-//! gets, so that a handler which swallows the error still asks. When the answers have come it is run again from the start, and finds them
-//! here. Nothing waits in between.
+//! A handler asks by key, and returns early when an answer is missing. Each input request is
+//! recorded here too, not only in the handler's error. So it is sent even if the handler swallows
+//! the error. When the answers have come, the handler is run again from the start, and finds them
+//! here. No thread waits in between.
 //!
 //! ```text
 //!  run ──▶ asked nothing ──▶ answered
-//!   ▲   ╲▶ asked ──▶ [modern: input_required, state sealed │ legacy: requests of ours] ──▶ answers ──╮
-//!   ╰──────────────────────────────────────────────────────────────────────────────────────────────╯
+//!   ▲   ╲▶ asked ──▶ [modern: input_required, state sealed │ legacy: requests] ──▶ answers ──╮
+//!   ╰──────────────────────────────────────────────────────────────────────────────────────╯
 //! ```
 
 use std::collections::BTreeMap;
@@ -27,48 +29,50 @@ use crate::schema::{
     ElicitRequestParams, InputRequest, InputRequests, InputResponse, InputResponses,
 };
 
-/// After so many rounds a call is not asked any further.
+/// The maximum number of rounds of input requests in one call. A call that needs more fails.
 pub(super) const MAX_ROUNDS: u32 = 10;
 
-/// Questions, answers and what is remembered of one call.
+/// The input requests, answers and remembered values of one call.
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
-    /// Made when there is something to note: most calls ask nothing.
+    /// Allocated at the first use, since most calls make no input request.
     notes: Option<Box<Notes>>,
-    /// This run of the handler wants to go on as a task.
+    /// This run of the handler wants to continue as a task.
     wants_task: bool,
     inquire: Option<Inquire>,
 }
 
-/// Sends what a run of a handler asked. It comes with the first question: a program whose handlers never ask is linked without it.
+/// Sends the input requests of a run. It is set by the first one, so that a program whose handlers
+/// never ask is linked without this code.
 pub(super) type Inquire = fn(Context) -> Result<()>;
 
 #[derive(Clone, Debug, Default)]
 struct Notes {
-    /// How often the client was asked.
+    /// The number of rounds so far.
     round: u32,
     answers: BTreeMap<String, Answer>,
     memory: BTreeMap<String, Box<RawValue>>,
-    /// What this run of the handler asked and found no answer to.
+    /// The input requests of this run that have no answer yet.
     asked: InputRequests,
 }
 
-/// An answer, tied to the question that was shown: to another question it is none.
+/// An answer, with the digest of the input request that was shown. It does not answer any other
+/// input request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Answer {
     #[serde(rename = "q")]
     question: String,
     #[serde(rename = "a", skip_serializing_if = "Option::is_none")]
     response: Option<InputResponse>,
-    /// The client refused to answer, which only the legacy era can say.
+    /// The client's refusal to answer. Only the legacy era has it.
     #[serde(rename = "e", skip_serializing_if = "Option::is_none")]
     refusal: Option<RpcError>,
-    /// Why there is no answer, if not for the client's refusal: only in the legacy era, in which no state travels.
+    /// Another reason for the missing answer. Only in the legacy era, which sends no state.
     #[serde(skip)]
     failure: Option<Error>,
 }
 
-/// What travels between the rounds of the modern era.
+/// The plaintext of a sealed state, which travels between the rounds of the modern era.
 #[derive(Serialize, Deserialize)]
 struct Content {
     #[serde(rename = "r")]
@@ -77,13 +81,14 @@ struct Content {
     answers: BTreeMap<String, Answer>,
     #[serde(rename = "m")]
     memory: BTreeMap<String, Box<RawValue>>,
-    /// The digests of the questions that are shown now.
+    /// The digests of the input requests that are sent with this state.
     #[serde(rename = "q")]
     asked: BTreeMap<String, String>,
 }
 
 impl Answer {
-    /// Whether what was filled in is what the form asked for. If not, it is asked for once more.
+    /// Returns whether the answer has the fields that the form requires. If not, the form is sent
+    /// again.
     fn fits(&self, question: &InputRequest) -> bool {
         let (InputRequest::Elicit(request), Some(response)) = (question, &self.response) else {
             return true;
@@ -97,7 +102,7 @@ impl Answer {
 }
 
 impl Rounds {
-    /// Notes what sends that which is asked next.
+    /// Sets the function that sends the input requests.
     pub(super) fn with(&mut self, inquire: Inquire) -> &mut Self {
         self.inquire = Some(inquire);
         self
@@ -107,13 +112,14 @@ impl Rounds {
         self.notes.get_or_insert_default()
     }
 
-    /// Whether this run of the handler asked something.
+    /// Returns whether this run of the handler made an input request without an answer.
     fn has_asked(&self) -> bool {
         let notes = self.notes.as_ref();
         notes.is_some_and(|notes| !notes.asked.is_empty())
     }
 
-    /// The answer to a question, or `None` after noting that it has to be asked.
+    /// Returns the answer to an input request. If there is none, records the request and returns
+    /// `None`.
     pub(super) fn ask(
         &mut self,
         key: &str,
@@ -152,7 +158,7 @@ impl Rounds {
         Ok(None)
     }
 
-    /// What is remembered under a key.
+    /// Returns the value that is remembered under a key.
     pub(super) fn recall<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>> {
         let memory = self.notes.as_ref().map(|notes| &notes.memory);
         let Some(value) = memory.and_then(|memory| memory.get(key)) else {
@@ -168,7 +174,7 @@ impl Rounds {
             })
     }
 
-    /// Remembers a value for the rounds to come.
+    /// Remembers a value for later rounds.
     pub(super) fn remember(&mut self, key: &str, value: &impl Serialize) -> Result<()> {
         let value = serde_json::value::to_raw_value(value).map_err(|error| {
             Error::new(
@@ -180,27 +186,28 @@ impl Rounds {
         Ok(())
     }
 
-    /// Whether the handler has to be run again.
+    /// Returns whether the handler has to be run again.
     pub(super) fn needs_input(&self) -> bool {
         self.wants_task || self.has_asked()
     }
 
-    /// What has the handler run again, if it has to be.
+    /// Returns the function that sends the input requests, if the handler has to be run again.
     pub(super) fn inquiry(&self) -> Option<Inquire> {
         self.inquire.filter(|_| self.needs_input())
     }
 
-    /// Notes that the handler wants to go on as a task.
+    /// Records that the handler wants to continue as a task.
     pub(super) fn want_task(&mut self) {
         self.wants_task = true;
     }
 
-    /// Whether the handler wants to go on as a task, and asked nothing that comes before.
+    /// Returns whether the handler wants to continue as a task, and clears the wish. Input requests
+    /// of this run come first.
     pub(super) fn take_wish_for_task(&mut self) -> bool {
         std::mem::take(&mut self.wants_task) && !self.has_asked()
     }
 
-    /// Begins the next round: what has to be asked, or `None` after too many rounds.
+    /// Begins the next round. Returns its input requests, or `None` after too many rounds.
     pub(super) fn next(&mut self) -> Option<InputRequests> {
         let notes = self.notes();
         notes.round += 1;
@@ -208,7 +215,7 @@ impl Rounds {
         (notes.round <= MAX_ROUNDS).then_some(asked)
     }
 
-    /// What has to be kept until the answers to `asked` come.
+    /// Returns the state to keep until the answers to `asked` come, as JSON.
     pub(super) fn to_content(&self, asked: &InputRequests) -> Result<Vec<u8>> {
         let digests = asked
             .iter()
@@ -223,7 +230,8 @@ impl Rounds {
         serde_json::to_vec(&content).map_err(|error| not_json(&error))
     }
 
-    /// Goes on from what was kept, with the answers that came. Answers to what was not asked are ignored.
+    /// Restores a call from its state, with the new answers. Answers to other input requests are
+    /// ignored.
     pub(super) fn resume(content: &[u8], responses: InputResponses) -> Result<Self, Unusable> {
         let Content {
             round,
@@ -260,7 +268,7 @@ impl Rounds {
         })
     }
 
-    /// Takes an answer that came as the response to a request of ours.
+    /// Records the response to an input request of the legacy era.
     pub(super) fn answer(
         &mut self,
         key: String,
@@ -288,16 +296,16 @@ impl Rounds {
     }
 }
 
-/// Why a call can't go on.
+/// Why a call can't continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Unusable {
-    /// What was kept can't be read.
+    /// The state can't be read.
     Content,
-    /// The client's answer to one of the questions is none; in its own words, which it may know.
+    /// The client's answer does not fit the input request. The text is for the client.
     Answer(String),
 }
 
-/// Tells one question from another, short enough to travel: a letter for its kind, and the beginning of a hash.
+/// Returns the digest of an input request: a letter for its kind, and the beginning of a hash.
 fn digest(question: &InputRequest) -> Result<String> {
     let kind = Asked::of(question).ok_or_else(|| {
         Error::new(
@@ -343,7 +351,7 @@ mod tests {
             .is_some()
     }
 
-    /// The next round of the modern era, with answers under these keys.
+    /// Returns the next round of the modern era, with answers under these keys.
     fn again(rounds: &mut Rounds, keys: &[&str]) -> Rounds {
         let asked = rounds.next().expect("not too many");
         let content = rounds.to_content(&asked).expect("JSON");

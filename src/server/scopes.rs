@@ -1,4 +1,4 @@
-//! Which scopes have to be granted for what.
+//! OAuth scopes that a server requires for its items.
 //!
 //! Spec: Base Protocol, Authorization, "Scope Challenge Handling" (2025-11-25 and later).
 
@@ -16,10 +16,11 @@ use crate::protocol::principal::{Principal, scope_set};
 use crate::schema::url::normalized;
 use crate::sync::Mutex;
 
-/// What was said of what needs which scopes: looked at before all guards.
+/// The required scopes of all items. They are checked before the guards.
 #[derive(Debug, Default)]
 pub(super) struct Requirements {
-    /// Whether anything was said.
+    /// Whether any requirement was added. Set after the entry, so that readers can skip the lock
+    /// while it is false.
     any: AtomicBool,
     said: Mutex<Said>,
 }
@@ -33,15 +34,22 @@ struct Said {
 }
 
 impl ServerBuilder {
-    /// Lets only those use something who were granted all these scopes; it stands on lists all the same, so that clients know what more they
-    /// could have. What is needed for a template is needed for each resource that is read through it. Said twice, all of them are needed.
+    /// Requires all these scopes for the use of an item.
     ///
-    /// The scopes are checked before the handler runs. Over HTTP a client that lacks one is told with status 403, and can have its user grant
-    /// all that the operation needs; one whose scopes nobody has found out has none. Elsewhere scopes count only for who was said
-    /// to have some: see [`Server::open_for`](super::Server::open_for). For what is added later there is [`Server::require_scopes`]; for what is
-    /// decided by arguments, write a guard with [`Access::need_scopes`](super::Access::need_scopes).
+    /// The item stays on lists, so that clients know which permissions they could request. The
+    /// scopes of a template apply to each resource that is read through it. Repeated calls for one
+    /// item add scopes.
     ///
-    /// What is named has to be there when the server is built, so that nothing stays open for a slip of the pen.
+    /// The scopes are checked before the handler runs. Over HTTP, a client that lacks one gets
+    /// status 403, and can have its user grant all required scopes. A client whose scopes are
+    /// unknown has none. On other transports, scopes are checked only if the principal lists its
+    /// scopes: see [`Server::open_for`](super::Server::open_for).
+    ///
+    /// For items that are added later, use [`Server::require_scopes`]. For decisions that depend on
+    /// arguments, write a guard with [`Access::need_scopes`](super::Access::need_scopes).
+    ///
+    /// The item must exist when the server is built, so that a misspelled name can't leave an item
+    /// unprotected.
     ///
     /// # Examples
     ///
@@ -67,13 +75,16 @@ impl ServerBuilder {
 }
 
 impl Server {
-    /// The same as [`ServerBuilder::require_scopes`] for what the server has by now. It stays when that is taken away, and holds for what is
-    /// added in its place. To leave no gap for requests that come between adding and this, say it before anybody is served, or have the
-    /// handler ask for the scopes ([`Context::need_scopes`](super::Context::need_scopes)).
+    /// Requires all these scopes for the use of an item of a running server.
+    ///
+    /// See [`ServerBuilder::require_scopes`]. The requirement stays when the item is removed, and
+    /// applies to a new item with its name. Requests that come between adding the item and this
+    /// call are not checked. To avoid that, call it before serving, or have the handler check the
+    /// scopes ([`Context::need_scopes`](super::Context::need_scopes)).
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the server has no such thing.
+    /// [`ErrorKind::Invalid`] when the server has no such item.
     pub fn require_scopes<S: AsRef<str>>(
         &self,
         of: Primitive<'_>,
@@ -85,7 +96,7 @@ impl Server {
     }
 }
 
-/// Checks that the server has what scopes are required for.
+/// Checks that the item of a requirement exists.
 fn check_known(server: &Inner, of: Primitive<'_>) -> Result<()> {
     let (is_there, noun, name) = match of {
         Primitive::Tool(name) => (server.tools.find(name).is_some(), "tool", name),
@@ -121,7 +132,7 @@ impl Requirements {
         !self.any.load(Ordering::Acquire)
     }
 
-    /// Checks that the server has what is named.
+    /// Checks that all items with requirements exist.
     pub(super) fn check(&self, server: &Inner) -> Result<()> {
         let said = self.said.lock();
         let tools = said.tools.keys().map(|name| Primitive::Tool(name));
@@ -133,7 +144,7 @@ impl Requirements {
         all.try_for_each(|of| check_known(server, of))
     }
 
-    /// Lets through who was granted what the request needs.
+    /// Refuses a request that lacks a required scope.
     pub(super) fn admit(&self, access: &Access<'_>) -> Result<(), HandlerError> {
         let Some(primitive) = access.primitive().filter(|_| !self.is_empty()) else {
             return Ok(());
@@ -161,7 +172,8 @@ impl Requirements {
         if let Some(of_template) = of_template {
             needed.extend(of_template.iter().cloned());
         }
-        // An address can be written in other ways that are read alike.
+        // A URI has several spellings that reach the resource. The requirements of all of them
+        // apply.
         if let Primitive::Resource(uri) = primitive {
             let own = normalized(uri);
             let is_alike = |named: &str| match &template {
@@ -193,7 +205,7 @@ impl Said {
 }
 
 impl Link {
-    /// Whether who asks has all these scopes.
+    /// Returns whether the client has all these scopes.
     pub(super) fn grants(&self, responder: &Responder, needed: &BTreeSet<String>) -> bool {
         let granted = self.identity_of(responder).and_then(Principal::granted);
         match granted {
@@ -203,7 +215,7 @@ impl Link {
     }
 }
 
-/// What a client is told that lacks one of these scopes.
+/// Returns the error for a client that lacks one of these scopes.
 pub(super) fn missing(scopes: &BTreeSet<String>) -> RpcError {
     let names: Vec<&str> = scopes.iter().map(String::as_str).collect();
     let text = format!("these scopes have to be granted first: {}", names.join(" "));

@@ -1,11 +1,12 @@
-//! Sealed `requestState`: what a call knows so far, carried by the client, who can neither read nor change it.
+//! Sealed `requestState`: the state of a call, which the client carries but can neither read nor
+//! change.
 //!
 //! ```text
 //!  base64url( version 1 │ key id 4 │ nonce 24 │ sealed( expiry 8 │ content ) + tag 16 )
 //! ```
 //!
-//! Sealing is XChaCha20-Poly1305 with a random nonce. What the state was made for (server, method, target, arguments, principal) is
-//! authenticated beside it, so that it opens for the same request only.
+//! State is sealed with XChaCha20-Poly1305 and a random nonce. The server, method, target,
+//! arguments and principal are authenticated with it, so it opens only for that request.
 //!
 //! Spec: Base Protocol, Patterns, "Multi Round-Trip Requests" (2026-07-28).
 
@@ -26,12 +27,14 @@ const TAG: usize = 16;
 const EXPIRY: usize = 8;
 const HEAD: usize = 1 + KEY_ID + NONCE;
 
-/// A secret key that seals the state of calls between rounds. Replicas that serve the same clients share their keys.
+/// A secret key that seals the state of calls between rounds. Replicas that serve common clients
+/// must share their keys.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StateKey([u8; 32]);
 
 impl StateKey {
-    /// Uses 32 secret bytes as the key: as random as those of [`random`](Self::random).
+    /// Uses 32 secret bytes as the key. They must be as random as those of
+    /// [`random`](Self::random).
     pub fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
@@ -40,14 +43,14 @@ impl StateKey {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`] when the system has no randomness to give.
+    /// [`ErrorKind::Io`] when the system's random source fails.
     pub fn random() -> Result<Self> {
         let mut bytes = [0; 32];
         random::fill(&mut bytes)?;
         Ok(Self(bytes))
     }
 
-    /// Tells keys apart, and says nothing about them.
+    /// Returns the beginning of the key's hash: it identifies the key without revealing it.
     fn id(&self) -> [u8; KEY_ID] {
         let digest = Sha256::digest(&self.0).expect("32 bytes can be hashed");
         let mut id = [0; KEY_ID];
@@ -66,25 +69,25 @@ impl fmt::Debug for StateKey {
     }
 }
 
-/// What a state held.
+/// An opened state.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Opened {
     pub(super) content: Vec<u8>,
-    /// Tells this state from every other.
+    /// Identifies this state. It is the key id and the nonce.
     pub(super) id: String,
-    /// In milliseconds since 1970.
+    /// The expiry, in milliseconds since 1970.
     pub(super) expiry: u64,
 }
 
-/// Why a state was refused: for the log only, the client is told one thing for all of them.
+/// Why a state was refused. This is for the log only: the client gets one text for all reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     Malformed,
     UnknownKey,
-    /// It was altered, or made for another request, server or principal.
+    /// The state was altered, or made for another request, server or principal.
     NotGenuine,
     Expired,
-    /// It was presented before, and may be presented once.
+    /// The state was presented before, and the server accepts each only once.
     Used,
 }
 
@@ -100,17 +103,18 @@ impl fmt::Display for Refused {
     }
 }
 
-/// Keys, the newest first: that one seals, all of them open.
+/// The keys, the newest first. The newest seals; every key opens.
 #[derive(Clone, Debug)]
 pub(super) struct KeyRing(Vec<StateKey>);
 
 impl KeyRing {
-    /// The ring must not be empty.
+    /// Returns `None` when there are no keys.
     pub(super) fn new(keys: Vec<StateKey>) -> Option<Self> {
         (!keys.is_empty()).then_some(Self(keys))
     }
 
-    /// Seals `content` until `expiry`, in milliseconds since 1970, for what `binding` names.
+    /// Seals `content` for the request that `binding` describes. `expiry` is in milliseconds since
+    /// 1970.
     pub(super) fn seal(&self, content: &[u8], binding: &[u8], expiry: u64) -> Result<String> {
         let key = &self.0[0];
         let mut nonce = [0; NONCE];
@@ -132,7 +136,7 @@ impl KeyRing {
         Ok(URL_SAFE_NO_PAD.encode(sealed))
     }
 
-    /// Opens what was sealed for the same binding. `now` is in milliseconds since 1970.
+    /// Opens a state that was sealed with this binding. `now` is in milliseconds since 1970.
     pub(super) fn open(&self, state: &str, binding: &[u8], now: u64) -> Result<Opened, Refused> {
         let sealed = URL_SAFE_NO_PAD
             .decode(state)

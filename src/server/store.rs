@@ -1,7 +1,8 @@
-//! States of calls that were presented, for servers that take each one once.
+//! Stores that make sealed states usable only once.
 //!
-//! A sealed state is good for its time, so that a client whose connection broke can repeat a round: what is sealed in it may then happen
-//! again. Where it must not, somebody has to remember which states came. That is a [`StateStore`].
+//! A sealed state is valid until it expires, so that a client whose connection broke can repeat a
+//! round. The round's effects may then happen twice. A [`StateStore`] remembers which states were
+//! presented, and so prevents the replay.
 //!
 //! Spec: Base Protocol, Patterns, "Multi Round-Trip Requests", "Replay" (2026-07-28).
 
@@ -15,34 +16,39 @@ use crate::shares::{Admission, Client, Shares};
 use crate::sync::Mutex;
 use crate::transport::clock::CENTURY;
 
-/// Remembers which states of calls were presented. See [`ServerBuilder::state_store`](super::ServerBuilder::state_store).
+/// Remembers which states of calls were presented. See
+/// [`ServerBuilder::state_store`](super::ServerBuilder::state_store).
 ///
-/// Replicas that serve the same clients need one that they share, such as a database: "set if not there, with this time to live".
+/// Replicas that serve common clients need one shared store, such as a database with "set if
+/// absent, with a time to live".
 pub trait StateStore: Send + Sync {
-    /// Notes that the state `id` is presented, and says whether that is the first time.
+    /// Records that the state `id` is presented, and returns whether this is the first time.
     ///
-    /// `id` is 32 letters, digits, `-` and `_`. It has to be remembered for `lifetime`; the state is worth nothing after it. Of two calls at the
-    /// same time one must get `false`. Runs on the thread of the call, which waits for it.
+    /// `id` consists of 32 letters, digits, `-` and `_`. It must be remembered for `lifetime`;
+    /// after that the state has expired. Of two concurrent calls, one must get `false`. This runs
+    /// on the thread of the call and blocks it.
     ///
     /// # Errors
     ///
-    /// When it can't be known. The state is refused then.
+    /// When the store can't tell. The state is then refused.
     fn claim(&self, id: &str, lifetime: Duration) -> Result<bool>;
 
-    /// The same, with the client that presents the state: a text that is another one for each
-    /// principal, or for each session or address of clients without one. A store with a bound can
-    /// keep one client from filling it for all. Defaults to [`claim`](Self::claim).
+    /// Like [`claim`](Self::claim), with the client that presents the state.
+    ///
+    /// `client` is a text that differs for each principal, or for each session or address of
+    /// clients without a principal. A store with a capacity can use it to keep one client from
+    /// filling the store. By default it calls [`claim`](Self::claim).
     ///
     /// # Errors
     ///
-    /// As [`claim`](Self::claim).
+    /// Those of [`claim`](Self::claim).
     fn claim_for(&self, client: &str, id: &str, lifetime: Duration) -> Result<bool> {
         _ = client;
         self.claim(id, lifetime)
     }
 }
 
-/// A [`StateStore`] in the memory of this process.
+/// A [`StateStore`] in the memory of this process. The default capacity is 10,000 states.
 #[derive(Debug)]
 pub struct MemoryStateStore {
     capacity: usize,
@@ -50,17 +56,20 @@ pub struct MemoryStateStore {
 }
 
 struct Seen {
-    /// Each state, and the client that presented it.
+    /// The presented states, with the client of each.
     ids: HashMap<String, Client>,
-    /// The soonest to be forgotten first.
+    /// The states by expiry time, the earliest first.
     expiry: BTreeSet<(Instant, String)>,
-    /// None gives way: a state that was forgotten could be presented again.
+    /// Limits each client's share. No state is evicted for another: an evicted state could be
+    /// presented again.
     shares: Shares<()>,
 }
 
 impl MemoryStateStore {
-    /// Remembers at most `capacity` states. While it is full of states that could still be
-    /// presented, others are refused; an eighth of it is for clients that presented few.
+    /// Creates a store for at most `capacity` states.
+    ///
+    /// While it is full of states that have not expired, further states are refused. An eighth of
+    /// the capacity is reserved for clients that presented few.
     pub fn new(capacity: NonZeroUsize) -> Self {
         let capacity = capacity.get();
         Self {
@@ -109,7 +118,7 @@ impl Seen {
     }
 }
 
-/// Ten thousand states.
+/// Creates a store with a capacity of 10,000 states.
 impl Default for MemoryStateStore {
     fn default() -> Self {
         Self::new(NonZeroUsize::new(10_000).expect("not zero"))

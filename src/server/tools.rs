@@ -14,21 +14,22 @@ use crate::validation::{CompiledSchema, Validator};
 
 pub(super) type ToolHandler = Arc<dyn Fn(ToolCall) + Send + Sync>;
 pub(super) type Tools = Catalogue<Tool, Work>;
-/// A tool and what it does.
+/// A tool and its handler.
 pub(super) type Entry = catalogue::Entry<Tool, Work>;
 
 listed!(Tool in ListToolsResult of Tools, "tool", name, Tool, Link::serve_tools);
 
-/// What is done when a tool is called.
+/// The handler of a tool, and the checks of its arguments and results.
 pub(super) struct Work {
     pub(super) handler: ToolHandler,
-    /// What arguments are checked with before.
+    /// The schema for checking arguments before the handler runs.
     arguments: Option<CompiledSchema>,
     pub(super) promise: Promise,
 }
 
 impl Work {
-    /// Checks arguments. Those of a server without a validator are checked when they are read as the handler's type.
+    /// Checks arguments against the input schema. Without a validator, arguments are checked only
+    /// when they are parsed as the handler's type.
     pub(super) fn check_arguments(&self, arguments: &str) -> Result<()> {
         match &self.arguments {
             Some(schema) => schema.check(arguments),
@@ -37,19 +38,20 @@ impl Work {
     }
 }
 
-/// What a tool's output schema says of its results.
+/// The result that a tool's output schema promises.
 #[derive(Clone, Debug)]
 pub(super) enum Promise {
-    /// There is none.
+    /// The tool has no output schema.
     Nothing,
-    /// They are structured, in a way that nobody can check here.
+    /// The result is structured, but the server has no validator to check it.
     Structured,
-    /// They are structured, and fit.
+    /// The result is structured, and checked against this schema.
     Fitting(CompiledSchema),
 }
 
 impl Promise {
-    /// Checks that a result is as was promised; one that tells a failure needs no structure.
+    /// Checks a result against the output schema. A result that reports a failure needs no
+    /// structured content.
     pub(super) fn check(&self, result: &CallToolResult) -> Result<()> {
         if result.is_error() || matches!(self, Self::Nothing) {
             return Ok(());
@@ -67,7 +69,7 @@ impl Promise {
     }
 }
 
-/// Adds a tool if it is well described.
+/// Adds a tool after checking its name and schemas.
 fn add(
     tools: &Tools,
     tool: Tool,
@@ -89,7 +91,7 @@ fn add(
 }
 
 impl Inner {
-    /// Adds a tool if it is well described, and the server can run it.
+    /// Adds a tool after checking its description, and that the server can run it.
     pub(super) fn add_tool(&self, mut tool: Tool, handler: ToolHandler) -> Result<()> {
         tool.input_schema = tool.input_schema.with_properties();
         let execution = tool.execution.as_ref();
@@ -127,6 +129,8 @@ fn describe(tool: &Tool, handler: ToolHandler, validator: Option<&Validator>) ->
     })
 }
 
+/// Checks a tool's name.
+///
 /// Spec: Server Features, Tools, "Tool Names" (2025-11-25 and later).
 fn check_name(name: &str) -> Result<()> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
@@ -224,7 +228,7 @@ mod tests {
         assert!(!page(&tools, None, 0).get().contains("\"b\""));
     }
 
-    /// The names on a page, and where the list goes on.
+    /// Returns the names on a page, and the cursor of the next page.
     fn names(page: &RawValue) -> (Vec<String>, Option<String>) {
         let page: ListToolsResult = serde_json::from_str(page.get()).expect("a page");
         let names = page.tools.into_iter().map(|tool| tool.name).collect();
@@ -240,7 +244,7 @@ mod tests {
         }
         let (shown, next) = names(&page(&tools, None, 2));
         assert_eq!(shown, ["a", "b"]);
-        // The last one shown goes, one before it and one at the end come.
+        // The last tool shown and the one before it are removed; one is added at the end.
         tools.remove("b");
         tools.remove("a");
         add(&tools, "a").expect("free again");

@@ -1,19 +1,21 @@
-//! Addresses of resources and patterns of them.
+//! URIs of resources, and URI templates.
 //!
-//! A pattern is an RFC 6570 template, used backwards: from an address to the values. These expressions are understood:
+//! A template of RFC 6570 is used in reverse: it takes the values of its variables from a URI.
+//! These expressions are supported:
 //!
 //! | expression | matches |
 //! |---|---|
 //! | `{id}`, `{a,b}` | text without `/`, `?`, `#`; percent-decoded |
-//! | `{+path}` | any text without `?` and `#`, as it stands; one in a template |
-//! | `{/a,b}` | `/` and text, for each; at the end of the path it may be missing |
-//! | `{.ext}` | `.` and text without a further `.`; at the end of the path it may be missing |
-//! | `{?a,b}` | a query with any of these names, in any order, each at most once; percent-decoded; at the end only |
+//! | `{+path}` | any text without `?` and `#`, not decoded; at most once in a template |
+//! | `{/a,b}` | `/` and text, for each; optional at the end of the path |
+//! | `{.ext}` | `.` and text without a further `.`; optional at the end of the path |
+//! | `{?a,b}` | a query with any of these names, each at most once; decoded; only at the end |
 //!
-//! A match that exists is found. Where there are several, expressions before a `{+…}` take as little as they can, and it and all others, from
-//! the left, as much as they can.
+//! If a match exists, it is found. If there are several, expressions before a `{+…}` match lazily.
+//! The `{+…}` and all other expressions match greedily, from left to right.
 //!
-//! **Time** is linear in the length of the address, for each expression and each text between them; **memory** as well, one bit a byte.
+//! **Complexity:** for each expression and each text between them, time is linear in the length of
+//! the URI. So is memory, with one bit for each byte.
 //!
 //! Spec: RFC 3986; RFC 6570; Server Features, "Resources" (every revision).
 
@@ -22,8 +24,8 @@ use std::collections::BTreeMap;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::schema::url::normalized_escapes;
 
-/// Whether a text has the form of an absolute address: a scheme, and then only characters that addresses may hold. Letters beyond ASCII
-/// are let through, since many peers send them unencoded.
+/// Returns whether a text has the form of an absolute URI: a scheme, and then only characters that
+/// URIs may contain. Letters beyond ASCII are accepted, since many peers send them unencoded.
 pub(super) fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else {
         return false;
@@ -39,12 +41,13 @@ pub(super) fn is_uri(text: &str) -> bool {
         && percent_decode(rest, Invalid::Keep).is_some()
 }
 
-/// The text behind percent-encoding; `None` when it is not encoded well, or not UTF-8.
+/// Decodes percent-encoding. Returns `None` when the encoding is invalid or the result is not
+/// UTF-8.
 pub(super) fn decoded(text: &str) -> Option<String> {
     percent_decode(text, Invalid::Refuse)
 }
 
-/// A text as one part of a path.
+/// Percent-encodes a text as one segment of a path.
 pub(super) fn encoded(text: &str) -> String {
     text.bytes()
         .map(|byte| match byte {
@@ -58,12 +61,13 @@ pub(super) fn encoded(text: &str) -> String {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Invalid {
-    /// Bytes that are not UTF-8 are fine where nobody reads them.
+    /// Invalid UTF-8 is accepted, since the decoded text is not used.
     Keep,
     Refuse,
 }
 
-/// `None` when a `%` is not followed by two hexadecimal digits, or the bytes are not UTF-8.
+/// Decodes percent-encoding. Returns `None` when a `%` is not followed by two hexadecimal digits,
+/// or, with `Refuse`, when the bytes are not UTF-8.
 fn percent_decode(text: &str, invalid: Invalid) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -86,23 +90,23 @@ fn percent_decode(text: &str, invalid: Invalid) -> Option<String> {
     }
 }
 
-/// A pattern of addresses.
+/// A URI template.
 #[derive(Debug)]
 pub(super) struct UriTemplate {
-    /// The path with all of its optional ends, then with fewer and fewer of them.
+    /// Variants of the path: first with all its optional parts, then with fewer and fewer.
     paths: Vec<Path>,
-    /// The same with normalized texts, for normalized addresses.
+    /// The variants with normalized texts, for normalized URIs.
     normalized: Vec<Path>,
-    /// The names that the query may hold; `None` when there is no expression for it.
+    /// The names that the query may contain; `None` when the template has no query.
     query: Option<Vec<String>>,
     names: Vec<String>,
 }
 
-/// Texts and variables by turns: no variable stands beside another one.
+/// Texts and variables. Invariant: no two variables are adjacent.
 #[derive(Debug)]
 struct Path {
     parts: Vec<Part>,
-    /// Variables before this part take as little as they can, it and those behind it as much.
+    /// Variables before this index match lazily; this one and later ones match greedily.
     greedy_from: usize,
 }
 
@@ -127,14 +131,14 @@ struct Variable {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Simple,
-    /// As simple, without dots.
+    /// Like `Simple`, but without dots.
     Extension,
-    /// Slashes too, and not decoded.
+    /// Like `Simple`, but with slashes, and not decoded.
     Reserved,
 }
 
 impl Kind {
-    /// Whether a value may hold this byte.
+    /// Returns whether a value may contain this byte.
     fn takes(self, byte: u8) -> bool {
         match self {
             Self::Simple => !b"/?#".contains(&byte),
@@ -161,18 +165,17 @@ impl UriTemplate {
         })
     }
 
-    /// The names of all variables.
+    /// Returns the names of all variables.
     pub(super) fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The values with which the template gives this address; `None` when it can't.
+    /// Returns the values of the variables in a URI, or `None` when it does not match.
     pub(super) fn matches(&self, uri: &str) -> Option<Values> {
         self.matches_in(&self.paths, uri)
     }
 
-    /// The same for an address that was normalized, in which the texts of the template may be
-    /// spelled otherwise.
+    /// Like `matches`, for a normalized URI. The template's texts are normalized too.
     pub(super) fn matches_normalized(&self, uri: &str) -> Option<Values> {
         self.matches_in(&self.normalized, uri)
     }
@@ -210,7 +213,7 @@ impl Path {
         Self { parts, greedy_from }
     }
 
-    /// The same with its texts as they stand in a normalized address.
+    /// Returns the path with normalized texts.
     fn normalized(&self) -> Self {
         let parts = self
             .parts
@@ -225,7 +228,7 @@ impl Path {
     }
 
     fn matches(&self, path: &str) -> Option<Values> {
-        // Most addresses are none of this template's, and show it at once.
+        // A fast path: most URIs that don't match differ at the beginning.
         if let Some(Part::Text(text)) = self.parts.first()
             && !path.starts_with(text)
         {
@@ -259,7 +262,8 @@ impl Path {
         Some(values)
     }
 
-    /// For each part, and for the end behind the last: from which places on it and all behind it match what is left.
+    /// Returns, for each part and for the end, the positions from which it and all later parts
+    /// match the rest.
     fn fits(&self, path: &[u8]) -> Vec<Places> {
         let mut end = Places::none_of(path.len() + 1);
         end.add(path.len());
@@ -295,8 +299,8 @@ impl Path {
     }
 }
 
-/// The text with which a template begins, as it stands in a normalized address: scheme and host are
-/// in it, or as much of the host as stands before a variable.
+/// Normalizes the text at the beginning of a template. It contains the scheme, and the host or as
+/// much of it as precedes a variable.
 fn normalized_beginning(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once(':') else {
         return normalized_escapes(text);
@@ -304,7 +308,7 @@ fn normalized_beginning(text: &str) -> String {
     let authority = rest.strip_prefix("//");
     let host_ends = authority.map_or(0, |rest| 2 + rest.find('/').unwrap_or(rest.len()));
     let (authority, path) = rest.split_at(host_ends);
-    // What stands before an `@` names a user, in whatever case.
+    // The user info before `@` is case-sensitive.
     let host = authority.rfind('@').map_or(0, |at| at + 1);
     let (user, host) = authority.split_at(host);
     let host = normalized_escapes(&host.to_ascii_lowercase());
@@ -312,12 +316,12 @@ fn normalized_beginning(text: &str) -> String {
     format!("{scheme}:{user}{host}{}", normalized_escapes(path))
 }
 
-/// Whether what stands here belongs to a `%` before it.
+/// Returns whether this position is within a percent-encoded byte.
 fn splits_encoded(path: &[u8], at: usize) -> bool {
     path[at.saturating_sub(2)..at].contains(&b'%')
 }
 
-/// A set of places in a text.
+/// A set of positions in a text, as a bit set.
 struct Places(Vec<u64>);
 
 impl Places {
@@ -334,11 +338,11 @@ impl Places {
     }
 }
 
-/// Reads a template into texts and variables.
+/// Parses a template into texts and variables.
 #[derive(Default)]
 struct Parser {
     parts: Vec<Part>,
-    /// Where an end begins that may be missing.
+    /// The indexes at which optional parts begin.
     ends: Vec<usize>,
     query: Option<Vec<String>>,
     names: Vec<String>,
@@ -425,7 +429,8 @@ impl Parser {
                     self.variable(name, Kind::Reserved)?;
                 }
                 Some(prefix @ ('/' | '.')) => {
-                    // A part of its own, not joined with the text before it: it may be missing.
+                    // The prefix is a part of its own, not joined with the text before it, since it
+                    // is optional.
                     self.ends.push(self.parts.len());
                     self.parts.push(Part::Text(prefix.to_string()));
                     let kind = if prefix == '.' {

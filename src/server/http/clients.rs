@@ -1,9 +1,9 @@
-//! Which client sends a request, as far as that is known before it is served.
+//! The client of a request, as far as it is known before the request is served.
 //!
-//! Shares of threads and sessions are a principal's, else an address's; of threads, sessions at one
-//! address have parts of their own. What a request says of itself counts only if it was verified
-//! before: credentials that the server has let in lately, and sessions that exist. So a client
-//! can't become another one, or a fresh one, by making up credentials.
+//! Shares of threads and sessions belong to the principal, or else to the address. For threads,
+//! sessions at one address have shares of their own. A request's own claims count only if they were
+//! verified before: credentials that the server accepted recently, and existing sessions. So a
+//! client can't use the share of another client, or a new share, with made-up credentials.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -19,21 +19,21 @@ use crate::sync::Mutex;
 use crate::transport::http::forwarded::client_address;
 use crate::transport::http::{ClientKey, HttpRequest};
 
-/// How many credentials are remembered: twice as many at most.
+/// The size of one generation of the credentials cache. Two generations are kept.
 const REMEMBERED: usize = 4096;
 
-/// The fields that credentials come in. The first one that a request has counts.
+/// The header fields for credentials. The first one that a request has counts.
 const CREDENTIALS: [&str; 3] = ["Authorization", "X-Api-Key", "Cookie"];
 
-/// The principals of the credentials that were let in last. Of the credentials only a keyed hash is
-/// kept.
+/// A cache of recently accepted credentials and their principals. Only a keyed hash of the
+/// credentials is stored.
 #[derive(Debug, Default)]
 pub(super) struct Verified {
     keys: RandomState,
     generations: Mutex<Generations>,
 }
 
-/// When the recent ones are many, they become the older ones, which are forgotten.
+/// When the recent generation is full, it replaces the older one, whose entries are dropped.
 #[derive(Debug, Default)]
 struct Generations {
     recent: HashMap<u64, Arc<str>>,
@@ -53,7 +53,7 @@ impl Verified {
         CREDENTIALS.iter().find_map(of_field)
     }
 
-    /// The credentials of a request were verified.
+    /// Records that the credentials of a request were accepted.
     pub(super) fn remember(&self, request: &HttpRequest<'_>, principal: &Principal) {
         let Some(hash) = self.hash(request) else {
             return;
@@ -69,7 +69,7 @@ impl Verified {
         generations.recent.insert(hash, principal.name().into());
     }
 
-    /// The principal whose credentials a request shows, if they were verified lately.
+    /// Returns the principal of a request's credentials, if they were accepted recently.
     fn find(&self, request: &HttpRequest<'_>) -> Option<Arc<str>> {
         let hash = self.hash(request)?;
         let generations = self.generations.lock();
@@ -79,7 +79,7 @@ impl Verified {
 }
 
 impl Served {
-    /// Which client sends a request that was not looked at yet.
+    /// Returns the client of a request that was not checked yet.
     pub(super) fn client(&self, request: &HttpRequest<'_>, address: ClientKey) -> ClientKey {
         if !matches!(self.options.access, Access::Open)
             && let Some(name) = self.verified.find(request)
@@ -94,7 +94,7 @@ impl Served {
         session.unwrap_or(address)
     }
 
-    /// Whose share a session takes: the principal's, or else the address's.
+    /// Returns the client whose share a session takes: the principal, or else the address.
     pub(super) fn owner(&self, request: &HttpRequest<'_>, principal: Option<&Principal>) -> Client {
         if let Some(principal) = principal {
             return principal.client();

@@ -1,4 +1,4 @@
-//! Lets the pages of allowed web sites read the answers.
+//! CORS: lets the pages of allowed origins read responses.
 //!
 //! Spec: Fetch, "CORS protocol".
 
@@ -10,13 +10,13 @@ use super::options::HttpOptions;
 use crate::error::Result;
 use crate::transport::http::{HttpRequest, ResponseHead, ResponseWriter};
 
-/// The origin of a page that may read the answer to its request.
+/// Returns the request's origin if its pages may read the response.
 pub(super) fn reader(options: &HttpOptions, request: &HttpRequest<'_>) -> Option<String> {
     let origin = guard::text(request, "Origin")?;
     guard::is_listed(options, &origin).then_some(origin)
 }
 
-/// The answer to a browser that asks whether the page may send its request.
+/// Returns the response to a browser's preflight request.
 pub(super) fn preflight(request: &HttpRequest<'_>, methods: &'static str) -> ResponseHead {
     let fields = guard::text(request, "Access-Control-Request-Headers").unwrap_or_default();
     let fields: String = fields
@@ -29,7 +29,7 @@ pub(super) fn preflight(request: &HttpRequest<'_>, methods: &'static str) -> Res
         .header("Access-Control-Max-Age", "600")
 }
 
-/// Adds to each head which page may read the answer.
+/// Adds the CORS fields for an origin to each response head.
 #[derive(Debug)]
 pub(super) struct ForReader {
     pub(super) inner: Box<dyn ResponseWriter>,

@@ -1,8 +1,9 @@
-//! Why a request is not let in, and what its sender is told to do about it.
+//! Denied requests: the reason, the HTTP status and the challenge for the client.
 //!
-//! What the status and the head of an answer say of it is said here too.
+//! It also decides the HTTP status of JSON-RPC errors, in both eras.
 //!
-//! Spec: Base Protocol, Authorization, "Error Handling" (2025-03-26 and later); RFC 6750, section 3; RFC 9449, section 7.1.
+//! Spec: Base Protocol, Authorization, "Error Handling" (2025-03-26 and later); RFC 6750, section
+//! 3; RFC 9449, section 7.1.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -18,7 +19,8 @@ use crate::protocol::{Answer, LogLevel};
 use crate::sync::Mutex;
 use crate::transport::http::ResponseHead;
 
-/// The ways in which tokens are sent: by whoever has them, or with a proof of the key that they are bound to.
+/// The authentication schemes: a bearer token, or a token with a proof of the key that it is bound
+/// to.
 pub(super) const BEARER: &str = "Bearer";
 pub(super) const DPOP: &str = "DPoP";
 
@@ -28,15 +30,15 @@ pub struct Denied(pub(super) Why);
 
 #[derive(Clone, Debug)]
 pub(super) enum Why {
-    /// It carries no token.
+    /// The request has no token.
     NoToken,
-    /// Nobody can tell what it carries.
+    /// The credentials can't be parsed.
     Malformed(String),
     InvalidToken(String),
-    /// What was to prove that its sender has the key of the token does not.
+    /// The proof of the token's key is invalid.
     #[cfg_attr(not(feature = "jwt"), expect(dead_code, reason = "proofs"))]
     Proof(String),
-    /// The next proof has to have this nonce.
+    /// The next proof must contain this nonce.
     #[cfg_attr(not(feature = "jwt"), expect(dead_code, reason = "proofs"))]
     Nonce(String),
     Scopes(BTreeSet<String>),
@@ -46,34 +48,39 @@ pub(super) enum Why {
 }
 
 impl Denied {
-    /// Nobody known sent it: status 401, with this challenge in `WWW-Authenticate` (RFC 9110, section 11.6.1).
+    /// The sender is unknown: responds 401 with this challenge in `WWW-Authenticate` (RFC 9110,
+    /// section 11.6.1).
     pub fn unauthorized(challenge: impl Into<String>) -> Self {
         Self(Why::Challenge(challenge.into()))
     }
 
-    /// The one who sent it may not: status 403.
+    /// The sender is known but not allowed: responds 403.
     pub fn forbidden() -> Self {
         Self(Why::Forbidden)
     }
 
-    /// Its access token is not good: status 401, on which clients come by another one. The reason is shown to the client and to
-    /// [`ServerBuilder::on_log`](crate::server::ServerBuilder::on_log), so it never quotes the token: "it has expired".
+    /// Invalid access token: responds 401 so that the client obtains a new one.
+    ///
+    /// The reason is sent to the client and to
+    /// [`ServerBuilder::on_log`](crate::server::ServerBuilder::on_log), so it must not quote the
+    /// token. Example: "it has expired".
     pub fn invalid_token(why: impl Into<String>) -> Self {
         Self(Why::InvalidToken(why.into()))
     }
 
-    /// Whoever sent it needs these scopes, all of them: status 403, on which clients have their users grant more.
+    /// The request needs all these scopes: responds 403, so that the client requests them from its
+    /// user.
     pub fn insufficient_scope<S: AsRef<str>>(scopes: impl IntoIterator<Item = S>) -> Self {
         Self(Why::Scopes(scope_set(scopes)))
     }
 
-    /// Whether it may be served can't be found out at the moment: status 503, so that no client throws a good token away. The reason is for
-    /// the host's log.
+    /// Authorization can't be checked at the moment: responds 503, so that the client keeps its
+    /// token. The reason goes only to the host's log.
     pub fn unavailable(why: impl Into<String>) -> Self {
         Self(Why::Unavailable(why.into()))
     }
 
-    /// What the host is told of it.
+    /// Returns the log message for the host.
     pub(super) fn for_host(&self) -> Option<(LogLevel, String)> {
         match &self.0 {
             Why::InvalidToken(why) => Some((
@@ -97,13 +104,13 @@ impl Denied {
             Why::Challenge(_) | Why::Forbidden => {
                 Some((LogLevel::Debug, "a request was not authorized".to_owned()))
             }
-            // The usual way of a client to learn what it needs next.
+            // Clients normally get these answers while they find out what the server requires.
             Why::NoToken | Why::Nonce(_) => None,
         }
     }
 }
 
-/// Says no to requests, in the way of what checks them.
+/// Makes the refusals, with the challenges of the server's access check.
 pub(super) struct Challenger(Access);
 
 impl Challenger {
@@ -171,7 +178,7 @@ impl Challenger {
         }
     }
 
-    /// The ways in which tokens are taken, with the usual one first.
+    /// Returns the accepted authentication schemes, the preferred one first.
     fn schemes(&self) -> &'static [&'static str] {
         match self.server().and_then(ResourceServer::proofs) {
             Some(proofs) if proofs.is_required() => &[DPOP],
@@ -180,7 +187,7 @@ impl Challenger {
         }
     }
 
-    /// The value of `WWW-Authenticate`: a challenge for each way in which tokens are taken.
+    /// Returns the value of `WWW-Authenticate`: a challenge for each accepted scheme.
     fn challenge(
         &self,
         error: Option<(&str, Option<&str>)>,
@@ -193,7 +200,8 @@ impl Challenger {
         all.join(", ")
     }
 
-    /// Scopes that every request needs are among those of any operation.
+    /// Returns the challenge for one scheme. It lists the given scopes and those that every request
+    /// needs.
     fn challenge_of(
         &self,
         scheme: &str,
@@ -203,7 +211,7 @@ impl Challenger {
         let mut challenge = scheme.to_owned();
         let mut add = |name: &str, value: &str| {
             let comma = if challenge.contains('=') { "," } else { "" };
-            // It can't fail: strings take everything.
+            // Writing to a string can't fail.
             _ = write!(challenge, "{comma} {name}=\"{}\"", quotable(value));
         };
         if let Some((error, description)) = error {
@@ -232,27 +240,27 @@ impl Challenger {
     }
 }
 
-/// The text with what may stand between quotes there; the rest is left out (RFC 6750, section 3).
+/// Removes characters that may not be inside quotes there (RFC 6750, section 3).
 fn quotable(text: &str) -> String {
     let allowed = |c: &char| matches!(c, ' '..='~') && !matches!(c, '"' | '\\');
     text.chars().filter(allowed).collect()
 }
 
-/// What the head of an answer says that the answer itself does not: known before the answer is.
+/// The requirements that decide the head of an answer, recorded before the answer is known.
 pub(super) struct Demand {
     challenger: Arc<Challenger>,
     era: Era,
     note: Mutex<Note>,
 }
 
-/// Which statuses errors have.
+/// The era of a request, which decides the status of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Era {
     Legacy,
     Modern,
 }
 
-/// What was noted of a refusal that comes next.
+/// The recorded reason of the next refusal.
 enum Note {
     Nothing,
     /// These scopes are missing.
@@ -261,7 +269,7 @@ enum Note {
         reason = "one pointer for the many that have none"
     )]
     Scopes(Box<BTreeSet<String>>),
-    /// It is the error of a guard.
+    /// A guard refused the request.
     OfGuard,
 }
 
@@ -282,7 +290,7 @@ impl Demand {
         *self.note.lock() = Note::OfGuard;
     }
 
-    /// The head of an answer that is one message.
+    /// Returns the head of an answer that is a single message.
     pub(super) fn head(&self, answer: Answer) -> ResponseHead {
         if answer == Answer::Result {
             return json_head(200);
@@ -301,10 +309,11 @@ impl Demand {
 }
 
 impl Era {
-    /// The status of an answer. In the legacy era what was read as a request is answered with
-    /// status 200, whatever the answer says. In the modern era the status tells errors of this
-    /// library apart; of the errors of handlers it tells only the one that has a status of its own,
-    /// whoever gives it.
+    /// Returns the status of an answer.
+    ///
+    /// In the legacy era, an answer to a parsed request has status 200, also if it is an error. In
+    /// the modern era, errors of this library have different statuses. Among the errors of
+    /// handlers, only a missing client capability has a status of its own.
     ///
     /// Spec: Transports, "Streamable HTTP" (2026-07-28).
     // M-HTTP-S-24, M-HTTP-S-33, M-META-S-14, AMB-05
@@ -335,7 +344,7 @@ impl Era {
 mod tests {
     use super::*;
 
-    // A name of a scope, or the reason of a verifier, can't end the quotes or the line.
+    // The name of a scope, or a verifier's reason, must not end the quotes or the line.
     #[test]
     fn challenges_hold_only_what_may_stand_in_them() {
         let challenger = Challenger::new(Access::Open);

@@ -1,4 +1,4 @@
-//! Where the events of legacy streams are kept, for clients that come back for them.
+//! Event stores: they keep the events of legacy streams, so that clients can resume them.
 //!
 //! Spec: Transports, "Streamable HTTP", "Resumability and Redelivery" (2025-03-26 to 2025-11-25).
 
@@ -12,13 +12,15 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::error::Result;
 use crate::sync::Mutex;
 
-/// Keeps what was said on the streams of legacy sessions, so that a client that lost one gets the rest (`Last-Event-ID`). See
-/// [`HttpOptions::event_store`](super::HttpOptions::event_store).
+/// Stores the events of legacy sessions' streams, so that a client that lost a stream gets the rest
+/// (`Last-Event-ID`). See [`HttpOptions::event_store`](super::HttpOptions::event_store).
 ///
-/// One keeps more than memory should hold, or elsewhere; what has to live as long as the stream is up to it. It shares events, not
-/// sessions: these live in the process that opened them, which all requests of a session have to reach.
+/// Implement one to store more than memory should hold, or to store events elsewhere. What must
+/// outlive the stream is up to the store. It can't move sessions to another process: a session
+/// lives in the process that opened it, and all its requests must reach that process.
 ///
-/// The ids of events are the library's business: a store is asked by session, stream, and the number of the event.
+/// The library makes the event ids. A store only sees the session, the stream and the number of the
+/// event.
 ///
 /// Spec: Transports, "Streamable HTTP", "Resumability and Redelivery" (2025-03-26 to 2025-11-25).
 ///
@@ -53,11 +55,17 @@ use crate::sync::Mutex;
 ///         fs::write(self.0.join(number.to_string()), event).map_err(failed)
 ///     }
 ///
-///     fn replay_after(&mut self, number: u64, send: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>) -> Result<()> {
+///     fn replay_after(
+///         &mut self,
+///         number: u64,
+///         send: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
+///     ) -> Result<()> {
 ///         for next in number + 1.. {
 ///             match fs::read(self.0.join(next.to_string())) {
 ///                 Ok(event) if send(next, &event).is_continue() => {}
-///                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+///                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
+///                     return Err(failed(error));
+///                 }
 ///                 _ => break,
 ///             }
 ///         }
@@ -67,7 +75,7 @@ use crate::sync::Mutex;
 ///
 /// impl Drop for FilesOfStream {
 ///     fn drop(&mut self) {
-///         // What can't be removed now is swept up at the next start.
+///         // Files that can't be removed now are removed at the next start.
 ///         _ = fs::remove_dir_all(&self.0);
 ///     }
 /// }
@@ -78,7 +86,10 @@ use crate::sync::Mutex;
 /// # log.append(1, b"a")?;
 /// # log.append(2, b"b")?;
 /// # let mut seen = Vec::new();
-/// # log.replay_after(1, &mut |number, event| { seen.push((number, event.to_vec())); ControlFlow::Continue(()) })?;
+/// # log.replay_after(1, &mut |number, event| {
+/// #     seen.push((number, event.to_vec()));
+/// #     ControlFlow::Continue(())
+/// # })?;
 /// # assert_eq!(seen, [(2, b"b".to_vec())]);
 /// # drop(log);
 /// # assert!(!folder.join("s-1").exists());
@@ -86,38 +97,44 @@ use crate::sync::Mutex;
 /// # Ok::<_, Error>(())
 /// ```
 pub trait EventStore: Send + Sync {
-    /// Begins to keep the events of a stream: called when its first one is there, so for streams only that have any.
+    /// Opens the log of a stream. It is called for the stream's first event, so never for a stream
+    /// without events.
     ///
-    /// `session` is a name that no other session has, on any server: 22 letters, digits, `-` and `_`. It is not the id of the session, which
-    /// is a secret, and is good for nothing but telling sessions apart. `stream` is counted within the session; 0 is the one for what
-    /// belongs to no request.
+    /// `session` is unique among all sessions of all servers: 22 letters, digits, `-` and `_`. It
+    /// is not the secret session id, and gives no access to the session. `stream` is a number
+    /// within the session; 0 is the stream for messages that belong to no request.
     ///
-    /// Runs on the thread that has something to say on the stream, which waits for it.
+    /// It runs on the thread that sends the event, and blocks it.
     fn open(&self, session: &str, stream: u64) -> Box<dyn EventLog>;
 }
 
-/// The events of one stream. Dropped when nobody can come back for them any more: the session has ended, or enough later streams of it have.
+/// The events of one stream. It is dropped when no client can resume the stream any more: the
+/// session has ended, or enough newer streams of the session have ended.
 ///
-/// It is used by one thread at a time, which waits for it: the handler that says something, a thread of the session that tells of a change, or
-/// the one that reads the request of a client that comes back. So does whoever else has something to say on the same stream, and nobody else: logs of other streams are used at the same time.
+/// One thread at a time uses it, and waits for it. That is a handler that sends a message, a thread
+/// of the session that sends a notification, or the thread that reads a resume request. Other
+/// senders on that stream wait too. Logs of other streams are used concurrently.
 ///
-/// A log that fails or panics costs no client what it reads at the moment: events still go out in order, but nobody can go on from before
-/// those that were not kept. The host is told by [`ServerBuilder::on_log`](crate::server::ServerBuilder::on_log).
+/// If a log fails or panics, clients that read at the moment lose nothing: events are still sent in
+/// order. But a stream can't be resumed from before an event that was not stored. The error goes to
+/// [`ServerBuilder::on_log`](crate::server::ServerBuilder::on_log).
 pub trait EventLog: Send {
-    /// Keeps an event: a message as JSON text, or nothing, for one that only marks a place. Numbers rise from 1, one at a time; one that
-    /// failed is not kept again.
+    /// Stores an event: a message as JSON text, or an empty text for a mark, which only sets a
+    /// position. Numbers start at 1 and increase by 1. An event whose storing failed is not
+    /// retried.
     ///
     /// # Errors
     ///
-    /// When the event isn't kept.
+    /// An error when the event is not stored.
     fn append(&mut self, number: u64, event: &[u8]) -> Result<()>;
 
-    /// Sends the events behind this number, in order, with their own numbers, until there are none left or `send` says that it is enough.
-    /// Events that were dropped in between are left out: the client is told then that the rest can't be had.
+    /// Passes the events after `number` to `send`, in order and with their numbers, until the end
+    /// or until `send` breaks. Dropped events are left out; the client then gets an error that the
+    /// rest is lost.
     ///
     /// # Errors
     ///
-    /// When that can't be found out now. The client is asked to try again (status 503).
+    /// An error when the events can't be read now. The client gets status 503 and can retry.
     fn replay_after(
         &mut self,
         number: u64,
@@ -125,17 +142,19 @@ pub trait EventLog: Send {
     ) -> Result<()>;
 }
 
-/// The store of who sets none: some events of each stream, in memory.
+/// The default event store: the latest events of each stream, in memory.
 #[derive(Debug)]
 pub(super) struct Recent {
-    /// Of each stream. The last event is kept in any case, while there is room.
+    /// The maximum for each stream. The last event is always kept, as long as the memory budget
+    /// allows.
     max_events: usize,
     max_bytes: usize,
     room: Arc<Room>,
 }
 
 impl Recent {
-    /// Keeps so many events of each stream, so many bytes of them, and so many bytes of all streams together.
+    /// Creates a store with limits for the events of each stream, for their bytes, and for the
+    /// bytes of all streams together.
     pub(super) fn new(max_events: usize, max_bytes: usize, max_of_all: usize) -> Self {
         Self {
             max_events: max_events.max(1),
@@ -162,37 +181,42 @@ impl EventStore for Recent {
     }
 }
 
-/// What an event takes beside its text.
+/// The memory of an event besides its text, in bytes.
 const EACH: usize = 48;
 
-/// The memory that the events of all streams share. When it is full, the oldest events of a stream that has most go, to within a factor of
-/// two: who has few is left alone, however many others there are.
+/// The memory budget that the events of all streams share.
 ///
-/// **Invariant:** while no log's lock is held, `taken` is the size of all of them together, and `logs` has those that are not empty, each
-/// under its rank.
+/// When it is used up, the oldest events of a largest stream are dropped, where sizes within a
+/// factor of two count as equal. So a stream with few events keeps them, however many other streams
+/// there are.
 ///
-/// **Locks:** that of `logs` is taken inside that of a log, for moments; that of a second log is never taken beside another.
+/// **Invariant:** while no log's lock is held, `taken` is the total size of all logs, and `logs`
+/// holds every non-empty log under its rank.
+///
+/// **Locks:** the lock of `logs` is taken inside a log's lock, for moments. No thread holds the
+/// locks of two logs: two such threads could deadlock.
 #[derive(Debug)]
 struct Room {
     max: usize,
     taken: AtomicUsize,
     next: AtomicU64,
-    /// The last one gives way first: of those that have most, the one that began first. A log moves when its size doubles or halves, so that
-    /// most events cost no look in here.
+    /// Logs in the order in which they are cut: the last one first. It is the oldest of the
+    /// largest. A log moves only when its size doubles or halves, so most events don't take this
+    /// lock.
     logs: Mutex<Ranked>,
 }
 
-/// Logs by rank, and those of a rank by age.
+/// Logs by rank, and then by age.
 type Ranked = BTreeMap<(u32, Reverse<u64>), Arc<Mutex<Kept>>>;
 
-/// The events of a stream that are kept.
+/// The stored events of a stream.
 #[derive(Debug, Default)]
 struct Kept {
     events: VecDeque<Box<[u8]>>,
     bytes: usize,
-    /// The number of the last event, kept or not.
+    /// The number of the last event, stored or not.
     last: u64,
-    /// Under which the room has it; zero if it has not.
+    /// Its rank in `Room::logs`, or zero if it is not there.
     rank: u32,
 }
 
@@ -201,7 +225,7 @@ impl Kept {
         self.bytes + self.events.len() * EACH
     }
 
-    /// The number of bits of its size.
+    /// Returns the number of bits of its size.
     fn due_rank(&self) -> u32 {
         usize::BITS - self.size().leading_zeros()
     }
@@ -212,7 +236,7 @@ impl Kept {
         self.events.push_back(event);
     }
 
-    /// Drops the oldest event, if there is one.
+    /// Drops the oldest event, and returns whether there was one.
     fn pop(&mut self, room: &Room) -> bool {
         let Some(event) = self.events.pop_front() else {
             return false;
@@ -231,7 +255,7 @@ impl Room {
         self.taken.load(Ordering::Relaxed) > self.max
     }
 
-    /// Puts a log, whose lock is held, where it belongs by its size.
+    /// Moves a log to the rank of its size. The caller holds the log's lock.
     fn rank(&self, age: Reverse<u64>, kept: &mut Kept, log: &Arc<Mutex<Kept>>) {
         let due = kept.due_rank();
         let rank = std::mem::replace(&mut kept.rank, due);
@@ -247,7 +271,7 @@ impl Room {
         drop(removed);
     }
 
-    /// Drops what is too much. No log's lock is held.
+    /// Drops events until the budget is met. The caller holds no log's lock.
     fn tidy(&self) {
         while self.is_too_full() {
             let most = self.logs.lock().last_key_value().map(|(key, log)| {
@@ -385,7 +409,7 @@ mod tests {
         }
         assert_eq!(all, 9);
 
-        // What is larger than all may be is not kept, and takes nobody's place for long.
+        // An event larger than the whole budget is not kept, and displaces others only briefly.
         others[0].append(51, &[b'x'; 20_000]).expect("taken");
         assert_eq!(kept(&mut *others[0]), [0; 0]);
         assert_eq!(kept(&mut *small), [1]);

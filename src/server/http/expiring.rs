@@ -1,6 +1,6 @@
-//! Streams that are open for as long as their reader likes tell nothing more when the reader's authorization has expired.
+//! Ends long-lived streams when the authorization of their reader expires.
 //!
-//! A call is another matter: it was authorized when it came, and gets its answer.
+//! A call is different: it was authorized when it came, and gets its answer.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -9,7 +9,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::principal::Principal;
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
-/// Refuses the first thing that is to be told after a time: who tells it ends the stream then, and that may be said.
+/// Fails the first write after the expiry. The writer of the stream then ends it, and its final
+/// write passes.
 #[derive(Debug)]
 struct Expiring {
     inner: Box<dyn ResponseWriter>,
@@ -17,7 +18,7 @@ struct Expiring {
     has_refused: bool,
 }
 
-/// The response to a request for a stream by this principal.
+/// Wraps the response of a stream, if the principal's authorization expires.
 pub(super) fn bounded(
     response: Box<dyn ResponseWriter>,
     principal: Option<&Principal>,

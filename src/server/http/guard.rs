@@ -1,4 +1,5 @@
-//! Which requests are let in: those that a page of another web site can't make a browser send here.
+//! Host and Origin checks against DNS rebinding: web pages of other sites must not reach the
+//! server.
 //!
 //! Spec: Transports, "Streamable HTTP", "Security Warning" (every revision).
 
@@ -9,10 +10,10 @@ use crate::error::Excerpt;
 use crate::schema::url::Url;
 use crate::transport::http::HttpRequest;
 
-/// The names of a server on this machine.
+/// The names by which a server on this machine is reached.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Why a request is not let in, with the setting that would let it in.
+/// Checks a request. On refusal, returns the reason with the setting that would allow the request.
 pub(super) fn check(options: &HttpOptions, request: &HttpRequest<'_>) -> Result<(), String> {
     let local = request.local.is_some_and(|local| is_loopback(&local));
     let host = text(request, "Host");
@@ -48,7 +49,7 @@ pub(super) fn check(options: &HttpOptions, request: &HttpRequest<'_>) -> Result<
     ))
 }
 
-/// Whether pages of an origin may read the answers too.
+/// Returns whether pages of an origin may also read responses.
 pub(super) fn is_listed(options: &HttpOptions, origin: &str) -> bool {
     let mut allowed = options.allowed_origins.iter();
     allowed.any(|allowed| allowed.eq_ignore_ascii_case(origin))
@@ -68,8 +69,10 @@ fn is_loopback_name(name: &str) -> bool {
     LOOPBACK.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
 
-/// Whether only who has the machine has the name: an address, or this machine's own name. Any other name its owner can have lead here for a
-/// moment, and the page that was loaded under it before then calls what it takes for its own host (DNS rebinding).
+/// Returns whether nobody else can own this name: it is an IP address, or a name of this machine.
+///
+/// The owner of any other name can point it to this server for a moment. A page that was loaded
+/// under that name before can then call the server as its own host (DNS rebinding).
 fn names_a_machine(name: &str) -> bool {
     let bare = name
         .strip_prefix('[')
@@ -81,7 +84,7 @@ fn names_a_machine(name: &str) -> bool {
     is_address || is_loopback_name(name)
 }
 
-/// `host` of `host:port`; the brackets of an IPv6 address stay.
+/// Returns `host` of `host:port`. The brackets of an IPv6 address stay.
 fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port))
@@ -93,8 +96,8 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// `host:port` of `http://host:port` or `https://host:port`. A page of any other scheme, such as
-/// that of a browser's extension, is not a page of this server, whatever its host is called.
+/// Returns `host:port` of `http://host:port` or `https://host:port`. A page with another scheme,
+/// such as a browser extension's, is never a page of this server, whatever its host is.
 fn origin_host(origin: &str) -> Option<&str> {
     let url = Url::read(origin)?;
     let is_origin = (url.is("http") || url.is("https")) && url.user.is_none();
@@ -190,7 +193,8 @@ mod tests {
         }
     }
 
-    // M-HTTP-S-02, L-HTTP-S-02, AMB-38: the owner of a name can have it lead to a server in the network of whoever visits a page of his.
+    // M-HTTP-S-02, L-HTTP-S-02, AMB-38: the owner of a name can point it to a server in the network
+    // of a page's visitor.
     #[test]
     fn a_page_is_of_the_own_host_only_if_nobody_else_can_have_the_name() {
         let anyone = HttpOptions::new();

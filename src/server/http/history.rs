@@ -1,4 +1,4 @@
-//! What was said on one stream: numbered, kept, and told again.
+//! The events of one stream: numbered, stored and replayed.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -10,10 +10,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{LogHook, LogLevel, tell};
 use crate::transport::http::event::{write_event, write_mark};
 
-/// So much is told again at once.
+/// The maximum size of one piece of a replay, in bytes.
 const PIECE: usize = 64 << 10;
 
-/// Which stream an event was on, and which one of it it was.
+/// The id of an event: its stream, and its number on the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EventId {
     pub(super) stream: u64,
@@ -36,20 +36,20 @@ impl fmt::Display for EventId {
     }
 }
 
-/// Where the events of a session are kept.
+/// The event store of a session.
 pub(super) struct Keeper {
     pub(super) store: Arc<dyn EventStore>,
-    /// It is code of the host's, which may take its time.
+    /// The store is the host's code, and may be slow.
     pub(super) is_hosts: bool,
-    /// What the store calls the session.
+    /// The session's name in the store.
     pub(super) name: String,
     pub(super) log: Option<LogHook>,
 }
 
-/// Why a client can't go on where it was.
+/// Why a stream can't be resumed.
 #[derive(Debug)]
 pub(super) enum Missing {
-    /// What came next is not kept (any more).
+    /// The next event is not stored (any more).
     Gone,
     /// The store failed.
     Failed(Error),
@@ -58,14 +58,14 @@ pub(super) enum Missing {
 /// The events of one stream.
 pub(super) struct History {
     stream: u64,
-    /// Of the last event.
+    /// The number of the last event.
     sequence: u64,
-    /// Of the last event that the store failed to keep.
+    /// The number of the last event that could not be stored.
     lost: u64,
     is_failing: bool,
-    /// The last event marks a place, and is not kept yet.
+    /// The last event is a mark, and not stored yet.
     is_marked: bool,
-    /// There once something was said.
+    /// `Some` after the first stored event.
     log: Option<Box<dyn EventLog>>,
 }
 
@@ -81,12 +81,12 @@ impl History {
         }
     }
 
-    /// The number of the last event.
+    /// Returns the number of the last event.
     pub(super) fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// The id of the last event.
+    /// Returns the id of the last event.
     pub(super) fn last_id(&self) -> EventId {
         EventId {
             stream: self.stream,
@@ -94,9 +94,10 @@ impl History {
         }
     }
 
-    /// Numbers and keeps an event. One that isn't kept still has its number: a client that saw it can go on from there.
+    /// Numbers and stores an event. An event that can't be stored keeps its number, so a client
+    /// that received it can resume after it.
     ///
-    /// Gives what the host is to be told, once for all failures in a row.
+    /// Returns the error for the host's log, once for consecutive failures.
     #[must_use]
     pub(super) fn keep(&mut self, keeper: &Keeper, text: &[u8]) -> Option<Error> {
         self.sequence += 1;
@@ -115,14 +116,14 @@ impl History {
         (!was_failing).then(|| error.context("an event of a stream is not kept"))
     }
 
-    /// Numbers an event that marks a place, on a stream without events. It is kept together with
-    /// the next one: no store is waited for now.
+    /// Numbers a mark: an event that only sets a position. It is stored with the next event, so
+    /// that this does not wait for the store.
     pub(super) fn mark(&mut self) {
         self.sequence += 1;
         self.is_marked = true;
     }
 
-    /// The id of the event that comes next.
+    /// Returns the id that the next event will have.
     pub(super) fn next_id(&self) -> EventId {
         EventId {
             stream: self.stream,
@@ -130,13 +131,13 @@ impl History {
         }
     }
 
-    /// Appends the last event as it goes out.
+    /// Appends the last event in its wire format.
     pub(super) fn write_last(&self, text: &[u8], out: &mut Vec<u8>) {
         write(out, self.last_id(), text);
     }
 
-    /// Appends what came behind an event, as much as goes out at once; gives the number of the last one. Events that are not kept are left
-    /// out if `may_skip`.
+    /// Appends a piece of the events after `after`, and returns the number of the last one. If
+    /// `may_skip`, events that are not stored are left out.
     pub(super) fn read(
         &mut self,
         after: u64,
@@ -193,7 +194,7 @@ impl fmt::Debug for Keeper {
     }
 }
 
-/// An event without text marks a place only.
+/// Appends an event in its wire format. An empty event is a mark: it only sets a position.
 pub(super) fn write(out: &mut Vec<u8>, id: EventId, text: &[u8]) {
     let id = id.to_string();
     if text.is_empty() {
@@ -203,7 +204,7 @@ pub(super) fn write(out: &mut Vec<u8>, id: EventId, text: &[u8]) {
     }
 }
 
-/// Runs code of the host's, whose panic is its failure.
+/// Runs code of the host, and turns a panic into an error.
 fn guarded<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
         let text = "the event store panicked";

@@ -1,4 +1,4 @@
-//! A server that listens for HTTP clients by itself.
+//! A server with its own HTTP listener.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::{HttpLimits, HttpListener, HttpStats, Service};
 
-/// How long clients get to read what they are told at the end.
+/// How long clients may take to read the last data when the server closes.
 const FAREWELL: Duration = Duration::from_millis(500);
 
 /// A server that listens for HTTP clients. Dropping it closes it.
@@ -86,15 +86,15 @@ impl HttpServer {
         })
     }
 
-    /// Where it listens, with the port that the system has chosen if none was asked for.
+    /// Returns the address on which it listens, with the port that the system chose if it was 0.
     pub fn local_addr(&self) -> SocketAddr {
         self.listener.local_addr()
     }
 
-    /// The address of the endpoint, for clients on the same machine.
+    /// Returns the URL of the endpoint, for clients on this machine.
     pub fn url(&self) -> String {
         let mut address = self.local_addr();
-        // One that listens on all addresses is reached on this machine's own.
+        // A server that listens on all addresses can be reached at the loopback address.
         match address.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
             IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
@@ -103,19 +103,19 @@ impl HttpServer {
         format!("http://{address}{}", self.path)
     }
 
-    /// What the listener has to do at the moment, and what it has refused.
+    /// Returns the listener's current load, and counters of refused requests.
     pub fn stats(&self) -> HttpStats {
         let mut stats = self.listener.stats();
         stats.displaced_sessions = self.service.displaced_sessions();
         stats
     }
 
-    /// How many sessions of legacy clients are open.
+    /// Returns the number of open sessions of legacy clients.
     pub fn sessions(&self) -> usize {
         self.service.sessions()
     }
 
-    /// Waits until another thread has closed the server.
+    /// Blocks until another thread has closed the server.
     pub fn wait(&self) {
         let mut closed = self.closed.lock();
         while !*closed {
@@ -123,12 +123,14 @@ impl HttpServer {
         }
     }
 
-    /// Closes the server; idempotent. In this order: nothing more is accepted, subscriptions end with their result, calls in hand may
-    /// finish for as long as [`ServerBuilder::drain`](crate::server::ServerBuilder::drain) says,
-    /// sessions end, calls that have not finished are answered with an error, connections are
-    /// closed.
+    /// Closes the server; idempotent.
     ///
-    /// Returns within that time and a few seconds. A handler that does not return by then keeps its thread, and nothing else.
+    /// It stops accepting and ends subscriptions with their result. Active calls may finish within
+    /// [`ServerBuilder::drain`](crate::server::ServerBuilder::drain). Then it ends sessions,
+    /// answers the remaining calls with an error, and closes connections.
+    ///
+    /// Returns within the drain time and a few seconds. A handler that does not return by then
+    /// keeps only its thread.
     pub fn close(&self) {
         self.service.end_streams();
         self.listener.drain(self.drain);

@@ -1,18 +1,21 @@
-//! A server over Streamable HTTP, both eras on one address.
+//! An MCP server over Streamable HTTP, for both eras at one URL.
 //!
-//! [`Server::listen_http`](super::Server::listen_http) does it all. [`HttpService`] answers the requests only: mount it in a web server of
-//! your own, which hands it an [`HttpRequest`](crate::transport::http::HttpRequest) and a
+//! [`Server::listen_http`](super::Server::listen_http) opens a listener with everything needed.
+//! [`HttpService`] only answers requests: mount it in another web server, which passes it an
+//! [`HttpRequest`](crate::transport::http::HttpRequest) and a
 //! [`ResponseWriter`](crate::transport::http::ResponseWriter).
 //!
 //! ```text
-//!                 ╭─ modern: one connection for all clients, nothing is kept between requests
+//!                 ╭─ modern: one connection for all clients, no state between requests
 //!  POST ─ checks ─┤
-//!                 ╰─ legacy: a session for each client, or none where they are switched off
+//!                 ╰─ legacy: a session for each client, or no session if sessions are disabled
 //! ```
 //!
-//! **Threads.** A handler runs on the thread that brought the request. Open streams occupy none.
+//! **Threads.** A handler runs on the thread that brought the request. Open streams occupy no
+//! thread.
 //!
-//! **What a client that goes away means.** A modern one cancels its request; a legacy one does not: it may come back for the rest.
+//! **Disconnects.** A modern client that disconnects cancels its request. A legacy client does not:
+//! it may reconnect and get the rest.
 //!
 //! Spec: Transports, "Streamable HTTP" (2025-03-26 and later).
 

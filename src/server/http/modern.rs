@@ -1,4 +1,4 @@
-//! What a modern request says twice: in its header fields and in its body.
+//! Compares the header fields of a modern request with its body, which must agree.
 //!
 //! Spec: Transports, "Streamable HTTP", "Server Validation" (2026-07-28).
 // AMB-01
@@ -17,9 +17,8 @@ use crate::schema::{ProtocolVersion, method};
 use crate::transport::http::HttpRequest;
 use crate::transport::http::field::{self, Mirror, Mirrored};
 
-/// What of a request's params the header fields are compared with. Members of the wrong type count as missing here.
-///
-/// All are JSON text.
+/// The members of a request's params that are compared with header fields, as JSON text. Members of
+/// the wrong type count as missing here.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Envelope<'a> {
     meta: Option<&'a str>,
@@ -38,7 +37,8 @@ pub(super) struct Meta<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// Of params in which a member stands twice there is none: who reads them refuses them.
+    /// Reads the members. If one is duplicated, returns none of them: the later parser refuses such
+    /// params.
     pub(super) fn of(params: Members<'a>) -> Self {
         let mut envelope = Self::default();
         for (key, value) in params {
@@ -65,7 +65,7 @@ impl<'a> Envelope<'a> {
 }
 
 impl<'a> Meta<'a> {
-    /// The revision that the body names.
+    /// Returns the revision in the body.
     pub(super) fn version(&self) -> Option<Cow<'a, str>> {
         self.version.map(RawValue::get).and_then(text_of)
     }
@@ -79,9 +79,11 @@ fn text_of(value: &str) -> Option<Cow<'_, str>> {
         .map(|text| text.0)
 }
 
-/// Compares header fields and body of a request, in the order that the specification's rules lead to, and asks what the revision is.
+/// Compares the header fields with the body, in the order of the specification's rules, and checks
+/// the revision.
 ///
-/// What a tool's own fields lack is given back: it says that there is such a tool, which guards may hide from who calls it.
+/// A mismatch in a tool's own fields is returned as `Ok(Some(error))` for later. It reveals that
+/// the tool exists, and guards may hide the tool from this client.
 pub(super) fn check(
     server: &Inner,
     http: &HttpRequest<'_>,
@@ -119,7 +121,7 @@ pub(super) fn check(
     Ok(compared.and_then(Result::err).map(Box::new))
 }
 
-/// The parameters that the tool's schema wants repeated in fields.
+/// Compares the parameters that the tool's schema maps to header fields.
 fn compare_parameters(
     server: &Inner,
     http: &HttpRequest<'_>,
@@ -129,7 +131,7 @@ fn compare_parameters(
     let Some(entry) = server.tools.find(tool) else {
         return Ok(());
     };
-    // Checked when the tool was added.
+    // The schema was checked when the tool was added.
     let mirrored = Mirrored::in_schema(entry.item.input_schema.as_str()).unwrap_or_default();
     if mirrored.is_empty() {
         return Ok(());
@@ -162,15 +164,15 @@ fn compare_parameters(
     Ok(())
 }
 
-/// What a field says; nothing that can be read if it is there more than once with different values,
-/// since who looks at it on the way may have read another one.
+/// Returns the value of a field. Returns `Some(None)` if it can't be decoded or occurs several
+/// times with different values, because an intermediary may have read another value.
 fn said<'a>(http: &HttpRequest<'a>, name: &str) -> Option<Option<Cow<'a, str>>> {
     let mut values = http.values(name);
     let value = values.next()?;
     Some(field::decode(value).filter(|_| values.all(|other| other == value)))
 }
 
-/// Why a field that is there says nothing.
+/// Why the value of an existing field can't be used.
 const UNREADABLE: &str = "it can't be decoded, or is there more than once with different values";
 
 fn compare(http: &HttpRequest<'_>, name: &str, body: &str) -> Result<(), RpcError> {

@@ -1,4 +1,4 @@
-//! How a server is served over HTTP.
+//! The options of a server over HTTP.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use super::resource_server::ResourceServer;
 use crate::protocol::principal::Principal;
 use crate::transport::http::{HttpLimits, HttpRequest, Network};
 
-/// Looks at a request before anything else is done for it.
+/// The host's check of a request, before anything else is done for it.
 type Authenticate = Arc<dyn Fn(&HttpRequest<'_>) -> Result<Principal, Denied> + Send + Sync>;
 
-/// How it is found out who sends a request.
+/// How a server authenticates requests.
 #[derive(Clone)]
 pub(super) enum Access {
-    /// It isn't.
+    /// No authentication.
     Open,
-    /// In a way of the host's.
+    /// A function of the host.
     Checked(Authenticate),
-    /// By an access token.
+    /// An access token.
     Tokens(Arc<ResourceServer>),
 }
 
-/// How a server is served over HTTP. The defaults suit a server for clients on the same machine.
+/// The options of a server over HTTP. The defaults suit a server for clients on this machine.
 #[derive(Clone)]
 pub struct HttpOptions {
     pub(super) path: String,
@@ -71,27 +71,34 @@ impl Default for HttpOptions {
 }
 
 impl HttpOptions {
-    /// The defaults.
+    /// Returns the defaults.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The path of the endpoint. Defaults to `/mcp`; others are answered with 404.
+    /// Sets the path of the endpoint. Defaults to `/mcp`. Requests to other paths get status 404.
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.path = rooted(path.into());
         self
     }
 
-    /// The names under which the server is reached, compared with the `Host` field without its port. Behind a proxy, name what the proxy
-    /// sends. Defaults to `localhost`, `127.0.0.1` and `[::1]` for requests that come in on a loopback address, and to all for others.
+    /// Sets the host names of the server, which the `Host` field must match without its port.
+    /// Behind a proxy, use the names that the proxy sends.
+    ///
+    /// Defaults to `localhost`, `127.0.0.1` and `[::1]` for requests on a loopback address, and to
+    /// any name for others.
     pub fn allowed_hosts<S: Into<String>>(mut self, hosts: impl IntoIterator<Item = S>) -> Self {
         self.allowed_hosts = Some(hosts.into_iter().map(Into::into).collect());
         self
     }
 
-    /// The web sites whose pages may call the server, as `https://example.com`: scheme, host, and port where it is not the usual one.
-    /// Pages of these also get the fields of CORS that browsers ask for. Defaults to pages of the server's own host, if that is one of
-    /// [`allowed_hosts`](Self::allowed_hosts), an address or this machine: any other name its owner could have lead here.
+    /// Sets the origins whose pages may call the server, such as `https://example.com`: scheme,
+    /// host, and port unless it is the default port.
+    ///
+    /// Their pages also get the CORS fields that browsers require. By default only pages of the
+    /// server's own host may call it. That host must be one of
+    /// [`allowed_hosts`](Self::allowed_hosts), an IP address or a name of this machine. The owner
+    /// of any other name could point it to this server (DNS rebinding).
     pub fn allowed_origins<S: Into<String>>(
         mut self,
         origins: impl IntoIterator<Item = S>,
@@ -100,8 +107,9 @@ impl HttpOptions {
         self
     }
 
-    /// Serves only requests that carry an access token for this server, checks it before anything else is done, and tells clients where tokens
-    /// are to be had. Takes the place of [`authenticate`](Self::authenticate), which is for anything else than tokens.
+    /// Requires an access token for this server. It is checked before anything else, and clients
+    /// are told where to get tokens. Replaces [`authenticate`](Self::authenticate), which is for
+    /// other credentials.
     ///
     /// Spec: Base Protocol, "Authorization" (2025-06-18 and later).
     pub fn authorization(mut self, server: ResourceServer) -> Self {
@@ -109,10 +117,12 @@ impl HttpOptions {
         self
     }
 
-    /// Finds out who sends each request, before anything else is done for it. Handlers learn it from
-    /// [`Context::principal`](crate::server::Context::principal). Runs on the thread that read the request; when it panics the request is answered
-    /// with status 503, and the log is told. Takes the place of
-    /// [`authorization`](Self::authorization). Defaults to nobody in particular.
+    /// Authenticates each request with a function of the host, before anything else is done for it.
+    /// Handlers get the result from [`Context::principal`](crate::server::Context::principal).
+    ///
+    /// The function runs on the thread that read the request. If it panics, the request is answered
+    /// with status 503 and the panic is logged. Replaces [`authorization`](Self::authorization). By
+    /// default requests have no principal.
     pub fn authenticate(
         mut self,
         check: impl Fn(&HttpRequest<'_>) -> Result<Principal, Denied> + Send + Sync + 'static,
@@ -121,35 +131,41 @@ impl HttpOptions {
         self
     }
 
-    /// Whether legacy clients get sessions. Without them any replica can answer any request; but such clients can't be asked questions,
-    /// nor be told of changes. Defaults to yes. Modern clients need none.
+    /// Sets whether legacy clients get sessions. Defaults to yes. Modern clients need no session.
+    ///
+    /// Without sessions, any replica can answer any request. But legacy clients then get neither
+    /// input requests nor change notifications.
     pub fn sessions(mut self, sessions: bool) -> Self {
         self.sessions = sessions;
         self
     }
 
-    /// How many sessions there may be. Defaults to 10 000. When all are taken, an idle session ends
-    /// to make room: one without an open stream and without a request in hand, of the principal or
-    /// address that has most sessions, one that was never used first, then the one that is idle for
-    /// longest. When none gives way, the next client is refused with status 503. A client displaces
-    /// sessions of others only up to its part ([`HttpLimits::part_percent`]), and only of those
-    /// that have more than it has.
+    /// Sets the maximum number of sessions. Defaults to 10,000.
     ///
-    /// What clients say of themselves is bounded likewise: by 2 KiB for each session that there may
-    /// be, and 1 MiB at least. More than 256 KiB are never taken.
+    /// At the limit, an idle session is ended to make room: one without an open stream and without
+    /// an active request. It is a session of the principal or address with most sessions. Sessions
+    /// that were never used go first, then those with the longest idle time. If no session can be
+    /// ended, the client gets status 503.
+    ///
+    /// A client can displace sessions of others only up to its part ([`HttpLimits::part_percent`]),
+    /// and only those of clients with more sessions than it has.
+    ///
+    /// The client info of all sessions has a limit too: 2 KiB for each possible session, at least 1
+    /// MiB. The params of one `initialize` are limited to 256 KiB.
     pub fn max_sessions(mut self, max: usize) -> Self {
         self.max_sessions = max;
         self
     }
 
-    /// After how long a session ends without a request, an answer or an open stream. Defaults to 30 min. It is looked for when requests come.
+    /// Sets the idle timeout of a session: without a request, an answer or an open stream for this
+    /// time, it ends. Defaults to 30 min. Idle sessions are searched only when requests come.
     pub fn session_idle(mut self, idle: Duration) -> Self {
         self.session_idle = idle;
         self
     }
 
-    /// Serves clients of 2024-11-05 too, on the two paths that its HTTP transport has: one for the stream, one for what the client posts.
-    /// Defaults to no; new clients need neither.
+    /// Serves clients of 2024-11-05 too, on the two paths of its HTTP transport: one for the event
+    /// stream, one for the client's posts. Defaults to no. New clients need neither.
     ///
     /// Spec: Transports, "HTTP with SSE" (2024-11-05).
     pub fn old_paths(mut self, stream: impl Into<String>, post: impl Into<String>) -> Self {
@@ -157,53 +173,61 @@ impl HttpOptions {
         self
     }
 
-    /// How many requests of modern clients may be in hand, of all clients together. Defaults to 1 024; the next one is answered with a
-    /// "busy" error. For legacy clients [`Limits::max_requests`](crate::transport::Limits::max_requests) counts for each.
+    /// Sets how many requests of modern clients may be active, for all of them together. Defaults
+    /// to 1,024. Further requests get a "busy" error. For legacy clients,
+    /// [`Limits::max_requests`](crate::transport::Limits::max_requests) applies to each client.
     pub fn max_requests(mut self, max: usize) -> Self {
         self.max_requests = max;
         self
     }
 
-    /// How many `subscriptions/listen` streams, and resources subscribed to on them, there may be, of all modern clients together.
-    /// Defaults to 10 000; the next one is answered with a "busy" error. Some of them are for principals and addresses that have few
-    /// ([`Limits::reserve_percent`](crate::transport::Limits::reserve_percent)).
+    /// Sets how many `subscriptions/listen` streams, and resources and tasks in their filters,
+    /// there may be for all modern clients together. Defaults to 10,000.
+    ///
+    /// Further ones get a "busy" error. A part is reserved for principals and addresses with few
+    /// streams ([`Limits::reserve_percent`](crate::transport::Limits::reserve_percent)).
     pub fn max_streams(mut self, max: usize) -> Self {
         self.max_streams = max;
         self
     }
 
-    /// How many events of each stream of a legacy session are kept for a client that comes back for them, and how many bytes of them.
-    /// Defaults to 256 events and 1 MiB. A store of one's own has its own bounds.
+    /// Sets how many events of each stream of a legacy session are stored for resumption, and how
+    /// many bytes of them. Defaults to 256 events and 1 MiB. A custom event store has its own
+    /// limits.
     pub fn kept_events(mut self, events: usize, bytes: usize) -> Self {
         (self.max_events, self.max_event_bytes) = (events, bytes);
         self
     }
 
-    /// How many bytes the kept events of all streams of all legacy sessions may take together. Defaults to 256 MiB. Beyond that the oldest
-    /// ones of a stream that has most are dropped: a client that comes back for one of them gets status 400,
-    /// as for any that is no longer kept.
+    /// Sets how many bytes the stored events of all legacy sessions may take together. Defaults to
+    /// 256 MiB.
+    ///
+    /// Above it, the oldest events of a largest stream are dropped. A client that wants to resume
+    /// from before a dropped event gets status 400.
     pub fn max_kept_bytes(mut self, bytes: usize) -> Self {
         self.max_kept_bytes = bytes;
         self
     }
 
-    /// Keeps the events of the streams of legacy sessions elsewhere, or more of them. Defaults to memory, within
-    /// [`kept_events`](Self::kept_events) and [`max_kept_bytes`](Self::max_kept_bytes).
+    /// Sets a custom store for the events of legacy sessions, for example to store more of them.
+    /// Defaults to memory, within [`kept_events`](Self::kept_events) and
+    /// [`max_kept_bytes`](Self::max_kept_bytes).
     pub fn event_store(mut self, store: impl EventStore + 'static) -> Self {
         self.event_store = Some(Arc::new(store));
         self
     }
 
-    /// How often something is written on a quiet stream, and after how long a response on which
-    /// nothing was said begins as a stream, if the client accepts one: so that nobody on the way
-    /// takes the connection for dead. Defaults to 15 s.
+    /// Sets the interval of keep-alive comments on a quiet stream, so that intermediaries don't
+    /// drop the connection. Defaults to 15 s.
+    ///
+    /// A response without data for this time begins as an event stream, if the client accepts one.
     pub fn keep_alive(mut self, interval: Duration) -> Self {
         self.keep_alive = interval;
         self
     }
 
-    /// The proxies that are believed when they tell for which client a request is. Defaults to
-    /// [`HttpLimits::trusted_proxies`], which says more and defaults to none.
+    /// Sets the proxies whose information about the client's address is trusted. Defaults to
+    /// [`HttpLimits::trusted_proxies`], where no proxy is trusted by default.
     pub fn trusted_proxies(mut self, proxies: impl IntoIterator<Item = Network>) -> Self {
         self.trusted_proxies = Some(proxies.into_iter().collect());
         self
@@ -214,7 +238,7 @@ impl HttpOptions {
         own.unwrap_or(&self.limits.trusted_proxies)
     }
 
-    /// Upper bounds of the listener. How long a body may be is said by
+    /// Sets the limits of the listener. The maximum body size is
     /// [`Limits::max_message_bytes`](crate::transport::Limits::max_message_bytes).
     pub fn limits(mut self, limits: HttpLimits) -> Self {
         self.limits = limits;
@@ -222,7 +246,7 @@ impl HttpOptions {
     }
 }
 
-/// A path as requests have it: with the slash that it begins with.
+/// Returns a path that begins with a slash.
 fn rooted(path: String) -> String {
     if path.starts_with('/') {
         path

@@ -1,4 +1,4 @@
-//! Responses that are not one to a message: what is wrong with a request before it is served, and what to do about it.
+//! Refusals: HTTP responses to requests that do not reach a handler, with the reason.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::error::{Excerpt, RpcError};
 use crate::jsonrpc::{self, Malformed, Request};
 use crate::transport::http::{HttpRequest, ResponseHead};
 
-/// A response that is not one to a message.
+/// The response to a request that is not served.
 pub(super) struct Refusal {
     pub(super) head: ResponseHead,
     pub(super) body: Vec<u8>,
@@ -69,7 +69,7 @@ pub(super) fn refuse_malformed(malformed: &Malformed) -> Refusal {
     }
 }
 
-/// Header fields by which it is decided whether, and how, a request is served.
+/// Header fields that decide whether, and how, a request is served.
 pub(super) const DECIDING: [&str; 7] = [
     "Accept",
     "Authorization",
@@ -80,11 +80,11 @@ pub(super) const DECIDING: [&str; 7] = [
     "Origin",
 ];
 
-/// Header fields that repeat what a request says.
+/// Header fields that repeat members of the body.
 pub(super) const MIRRORING: [&str; 3] = ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"];
 
-/// The first of these fields that a request has more than once, with different values: two that
-/// read it may take different ones.
+/// Returns the first of these fields that a request has several times with different values. Two
+/// programs on the way could read different ones.
 pub(super) fn contradicted(
     request: &HttpRequest<'_>,
     names: &[&'static str],
@@ -101,7 +101,7 @@ pub(super) fn contradiction(name: &str) -> String {
     format!("header field {name} is there more than once, with different values: send it once")
 }
 
-/// Whether a request goes to a path. A slash behind it makes no difference.
+/// Returns whether a request goes to a path, with or without a slash at the end.
 pub(super) fn is_at(request: &HttpRequest<'_>, path: &str) -> bool {
     let asked = request.target.split('?').next().unwrap_or_default();
     without_slash(asked) == without_slash(path)
@@ -111,6 +111,8 @@ pub(super) fn without_slash(path: &str) -> &str {
     path.strip_suffix('/').unwrap_or(path)
 }
 
+/// Checks the content type and the accepted types.
+///
 /// Spec: RFC 9110, section 15.5.16.
 // AMB-07
 pub(super) fn check_media(request: &HttpRequest<'_>) -> Result<(), Refusal> {
@@ -130,7 +132,7 @@ pub(super) fn check_media(request: &HttpRequest<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether the body is there as it is: nothing here undoes a content coding.
+/// Refuses a body with a content coding, since the server can't decode it.
 pub(super) fn check_encoding(request: &HttpRequest<'_>) -> Result<(), Refusal> {
     let codings = request
         .values("Content-Encoding")
@@ -151,8 +153,8 @@ pub(super) fn check_encoding(request: &HttpRequest<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// Whether a client takes a media type. One that does not say takes all. Of several ranges that the
-/// type is in, the narrowest counts.
+/// Returns whether a client accepts a media type. Without an `Accept` field it accepts all. If
+/// several ranges match, the most specific one counts.
 ///
 /// Spec: RFC 9110, section 12.5.1.
 pub(super) fn accepts(request: &HttpRequest<'_>, media: &str) -> bool {
@@ -188,7 +190,7 @@ pub(super) fn accepts(request: &HttpRequest<'_>, media: &str) -> bool {
     }
 }
 
-/// Whether a parameter says that the range is not acceptable: `q=0`, with up to three more zeros.
+/// Returns whether a parameter is the weight zero: `q=0`, with up to three decimals.
 fn is_no_weight(parameter: &[u8]) -> bool {
     let value = parameter
         .strip_prefix(b"q=")

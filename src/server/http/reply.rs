@@ -1,4 +1,5 @@
-//! The response to one modern request: plain JSON, or a stream of events when something has to be said before it.
+//! The response to one modern request: plain JSON, or an event stream when other messages precede
+//! the answer.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,25 +14,28 @@ use crate::spare;
 use crate::transport::http::event::{EVENT_STREAM, QUIET, write_event};
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
-/// Where what belongs to a modern request goes. Streams of the modern era can't be resumed: a client that goes away cancels its request.
+/// The response of a modern request, where its messages go. Modern streams can't be resumed: a
+/// client that disconnects cancels its request.
 ///
-/// **Invariant:** the thread that holds the lock may write. Another one that must not wait leaves
-/// word of what it wants, and the holder sees to it ([`settle`](Self::settle)).
+/// **Invariant:** only the thread that holds the lock uses the writer. A thread that must not block
+/// sets a flag (`closed` or `silent`) and then tries the lock. The holder releases the lock and
+/// then checks the flags ([`settle`](Self::settle)). So one of the two always acts on the flag, and
+/// no close is lost.
 pub(super) struct Reply {
     state: Mutex<State>,
     closed: AtomicBool,
-    /// The response has been silent for long.
+    /// Nothing was sent for a long time: the response is to begin as a stream.
     silent: AtomicBool,
-    /// What is said in place of the answer when the response is closed.
+    /// The error to send instead of the answer when the response is closed.
     last: OnceLock<Vec<u8>>,
     demand: Demand,
     keep_alive: Duration,
 }
 
 struct State {
-    /// There until the response has ended.
+    /// `Some` until the response has ended.
     writer: Option<Box<dyn ResponseWriter>>,
-    /// The response is a stream of events.
+    /// The response is an event stream.
     begun: bool,
 }
 
@@ -55,8 +59,7 @@ impl Reply {
         }
     }
 
-    /// Has the response begin as a stream of events when nothing was said for as long as streams
-    /// may be quiet.
+    /// Begins the response as an event stream when nothing was sent for the keep-alive interval.
     pub(super) fn begin_when_silent(self: &Arc<Self>) {
         let reply = Arc::downgrade(self);
         if let Some(writer) = &mut self.lock().writer {
@@ -75,9 +78,8 @@ impl Reply {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does what another thread wanted while the lock was held. Called by a thread that leaves
-    /// word, and by one that has just let go of the lock: so one of them does it, and neither
-    /// waits.
+    /// Acts on the flags that were set while the lock was held. It is called after a flag was set,
+    /// and after the lock was released. So one of the two threads acts, and neither blocks.
     fn settle(&self) {
         while self.closed.load(Ordering::SeqCst) || self.silent.load(Ordering::SeqCst) {
             let mut state = match self.state.try_lock() {
@@ -101,24 +103,24 @@ impl State {
         let Some(writer) = self.writer.take() else {
             return;
         };
-        // It fails when nobody reads, and then there is nothing left to do.
+        // This fails when the client has gone. Then nothing is left to do.
         _ = end_with(writer, self.begun, None, error.map(Vec::as_slice));
     }
 
-    /// Begins a stream of events, on which nothing is said yet.
+    /// Begins an event stream without an event.
     fn begin(&mut self, head: &ResponseHead) {
         if let Some(writer) = &mut self.writer
             && !self.begun
         {
             self.begun = true;
-            // It fails when the client has gone, of which the writer tells too.
+            // This fails when the client has gone, which the writer also reports by itself.
             _ = writer.begin(head, b"");
         }
     }
 }
 
-/// Ends a response that was not answered: with an error, or with nothing. Never waits for a
-/// stream's reader.
+/// Ends a response without an answer: with an error, or with nothing. Does not wait for a stream's
+/// reader.
 pub(super) fn end_with(
     mut writer: Box<dyn ResponseWriter>,
     begun: bool,
@@ -222,12 +224,12 @@ impl fmt::Debug for Reply {
     }
 }
 
-/// The head of a response that is one message.
+/// Returns the head of a response that is a single message.
 pub(super) fn json_head(status: u16) -> ResponseHead {
     ResponseHead::new(status).header("Content-Type", "application/json")
 }
 
-/// The head of a response that is a stream of events.
+/// Returns the head of a response that is an event stream.
 pub(super) fn stream_head(keep_alive: Option<Duration>) -> ResponseHead {
     let mut head = ResponseHead::new(200)
         .header("Content-Type", EVENT_STREAM)

@@ -1,4 +1,4 @@
-//! A server that takes access tokens: whose, for what, and where clients get them.
+//! An OAuth resource server: it accepts access tokens and publishes where clients get them.
 //!
 //! Spec: Base Protocol, "Authorization" (2025-06-18 and later); RFC 9728; RFC 6750.
 
@@ -19,14 +19,17 @@ use crate::schema::url::Url;
 use crate::shares::Client;
 use crate::transport::http::{HttpRequest, ResponseHead};
 
-/// Under which the metadata of protected resources is found.
+/// The path prefix of protected resource metadata.
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
-/// A server to which clients authorize themselves with access tokens of an authorization server (OAuth 2.1).
+/// An OAuth 2.1 resource server, to which clients authorize with access tokens of an authorization
+/// server.
 ///
-/// Each request is served only with a token in its `Authorization` field that the verifier takes for good, that was issued for this server and has
-/// not expired. Others are answered with status 401 and a challenge that says where tokens are to be had; what lacks a scope with 403 and the
-/// scopes that are needed. The metadata that this refers to is served to everybody, at the places that RFC 9728 gives it.
+/// A request needs a token in its `Authorization` field. The verifier must accept the token, it
+/// must be issued for this server, and it must not have expired. Otherwise the answer is status
+/// 401, with a challenge that says where to get tokens. If a scope is missing, the answer is status
+/// 403 with the required scopes. The metadata that the challenge refers to is public, at the paths
+/// of RFC 9728.
 ///
 /// # Examples
 ///
@@ -36,10 +39,14 @@ const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 ///
 /// // The feature `jwt` has a ready-made verifier for signed tokens.
 /// let verifier = |token: &str| match token {
-///     "k7Zq" => Ok(Grant::new(Principal::new("ada").scopes(["files:read"]), ["https://files.example/mcp"])),
+///     "k7Zq" => {
+///         let ada = Principal::new("ada").scopes(["files:read"]);
+///         Ok(Grant::new(ada, ["https://files.example/mcp"]))
+///     }
 ///     _ => Err(Denied::invalid_token("it is unknown")),
 /// };
-/// let server = ResourceServer::new("https://files.example/mcp", ["https://login.example"], verifier)?
+/// let issuers = ["https://login.example"];
+/// let server = ResourceServer::new("https://files.example/mcp", issuers, verifier)?
 ///     .required_scopes(["files:read"])
 ///     .scopes_supported(["files:read", "files:write"])
 ///     .implies("files:write", ["files:read"]);
@@ -62,16 +69,16 @@ pub struct ResourceServer {
     proofs: Option<Arc<dyn ProofCheck>>,
 }
 
-/// Finds out whether whoever sends a token has the key that it is bound to.
+/// Checks that the sender of a token has the key that the token is bound to.
 pub(super) trait ProofCheck: Send + Sync {
-    /// Whether tokens that are bound to no key are refused.
+    /// Returns whether tokens that are not bound to a key are refused.
     fn is_required(&self) -> bool;
 
-    /// The algorithms that proofs may be signed with.
+    /// Returns the accepted signature algorithms of proofs.
     fn algorithms(&self) -> &'static [&'static str];
 
-    /// Checks that a request to the address `target` carries a proof of the key with this thumbprint, made for it and for this token, which
-    /// is `client`'s.
+    /// Checks that a request to the URL `target` carries a valid proof. It must be made with the
+    /// key of this thumbprint, for this request and for this token, which belongs to `client`.
     fn check(
         &self,
         request: &HttpRequest<'_>,
@@ -101,13 +108,15 @@ struct Metadata<'a> {
 }
 
 impl ResourceServer {
-    /// A server that clients reach at the address `resource`, as they write it, with tokens of these authorization servers, named by their
-    /// issuer.
+    /// Creates a resource server.
+    ///
+    /// `resource` is the URL by which clients reach the server, as they write it. The authorization
+    /// servers are named by their issuer.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when there is no authorization server, or an address is none, is not `https` (except on this machine), or has a
-    /// query, a fragment or credentials in it.
+    /// [`ErrorKind::Invalid`] when there is no authorization server or a URL is invalid. A URL must
+    /// be `https` (except on this machine), without a query, a fragment or credentials.
     pub fn new<S: Into<String>>(
         resource: &str,
         authorization_servers: impl IntoIterator<Item = S>,
@@ -139,25 +148,27 @@ impl ResourceServer {
         })
     }
 
-    /// The scopes that every request needs; what one operation needs besides says
-    /// [`ServerBuilder::require_scopes`](crate::server::ServerBuilder::require_scopes). Clients are told with the first challenge. Defaults to
-    /// none.
+    /// Sets the scopes that every request needs. The first challenge lists them. Defaults to no
+    /// scopes. For further scopes of single operations, see
+    /// [`ServerBuilder::require_scopes`](crate::server::ServerBuilder::require_scopes).
     pub fn required_scopes<S: AsRef<str>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.required = scope_set(scopes);
         self
     }
 
-    /// The scopes that there are, as the metadata shows them: those that a client needs for the usual, since some ask for all of them at once.
-    /// `offline_access` is left out: it is between client and authorization server. Defaults to
-    /// [`required_scopes`](Self::required_scopes).
+    /// Sets the scopes that the metadata lists.
+    ///
+    /// List only the scopes of usual operations, since some clients request all of them at once.
+    /// `offline_access` is left out of the metadata: it is a matter between client and
+    /// authorization server. Defaults to [`required_scopes`](Self::required_scopes).
     // M-AUTH-S-48
     pub fn scopes_supported<S: AsRef<str>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.supported = scope_set(scopes);
         self
     }
 
-    /// Says that whoever was granted `broad` has these narrower scopes too, and what they imply. Defaults to no scope implying
-    /// another.
+    /// Declares that the scope `broad` includes these narrower scopes, and the scopes that those
+    /// include. Defaults to no inclusions.
     // M-AUTH-S-60
     pub fn implies<S: AsRef<str>>(
         mut self,
@@ -168,38 +179,42 @@ impl ResourceServer {
         self
     }
 
-    /// Another name of this server in the audience of tokens, for authorization servers that don't write its address there. Only the address
-    /// is one by default.
+    /// Adds a name of this server in the audience of tokens, for authorization servers that don't
+    /// use its URL. By default only the URL is accepted.
     pub fn audience(mut self, audience: impl AsRef<str>) -> Self {
         self.audiences.push(canonical(audience.as_ref()));
         self
     }
 
-    /// What the server is called where people are asked to grant something. Defaults to none.
+    /// Sets the display name of the server, for consent pages. Defaults to no name.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// The address of a page for developers. Defaults to none.
+    /// Sets the URL of a page for developers. Defaults to no page.
     pub fn documentation(mut self, url: impl Into<String>) -> Self {
         self.documentation = Some(url.into());
         self
     }
 
-    /// Where clients find the metadata, if a proxy brings only some paths here: it is served there too. Defaults to the place that follows from
-    /// the server's address: `https://host/.well-known/oauth-protected-resource/mcp` for `https://host/mcp`.
+    /// Sets the URL of the metadata, for proxies that forward only some paths. The metadata is
+    /// served there too.
+    ///
+    /// The default follows from the server's URL:
+    /// `https://host/.well-known/oauth-protected-resource/mcp` for `https://host/mcp`.
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new).
+    /// Those of [`new`](Self::new).
     pub fn metadata_at(mut self, url: &str) -> Result<Self> {
         check("the address of the metadata", url)?.clone_into(&mut self.metadata_url);
         Ok(self)
     }
 
-    /// Takes tokens that are bound to a key of the client, together with a proof of it (`Authorization: DPoP`), and shows in challenges and
-    /// metadata that it does. Defaults to no: tokens that are bound to a key are refused.
+    /// Accepts tokens that are bound to a key of the client, together with a proof of the key
+    /// (`Authorization: DPoP`). Challenges and metadata announce it. By default tokens that are
+    /// bound to a key are refused.
     ///
     /// Spec: RFC 9449, section 7; DPoP profile of MCP (draft, SEP-1932).
     #[cfg(feature = "jwt")]
@@ -220,7 +235,7 @@ impl ResourceServer {
         &self.metadata_url
     }
 
-    /// Whether a request may be served, and who sends it.
+    /// Checks whether a request may be served, and returns its principal.
     pub(super) fn admit(
         &self,
         options: &HttpOptions,
@@ -246,7 +261,7 @@ impl ResourceServer {
         Ok(principal)
     }
 
-    /// The token that a request carries in its `Authorization` field, and in which way: nowhere else is looked for one.
+    /// Returns the token of a request and how it was sent. Only the `Authorization` field is read.
     fn token_of<'a>(&self, request: &HttpRequest<'a>) -> Result<(Way, &'a str), Denied> {
         let mut fields = request.values("Authorization");
         let Some(field) = fields.next() else {
@@ -266,7 +281,7 @@ impl ResourceServer {
             return Err(Denied(Why::NoToken));
         };
         let token = token.trim_ascii();
-        // Some have other characters than RFC 6750 gives them. A comma or blank stands between things.
+        // Some tokens have other characters than RFC 6750 allows. Commas and blanks are separators.
         let may_stand = |byte: u8| byte.is_ascii_graphic() && byte != b',';
         if token.trim_end_matches('=').is_empty() || !token.bytes().all(may_stand) {
             return malformed(format!(
@@ -276,7 +291,7 @@ impl ResourceServer {
         Ok((way, token))
     }
 
-    /// Whether whoever sends a token has the key that it is bound to, if it is bound to one.
+    /// Checks the proof of a token that is bound to a key.
     fn check_key(
         &self,
         options: &HttpOptions,
@@ -302,7 +317,7 @@ impl ResourceServer {
         Err(Denied::invalid_token(why))
     }
 
-    /// The address that a request was sent to, as its client wrote it.
+    /// Returns the URL that a request was sent to, as its client wrote it.
     fn target_of(&self, options: &HttpOptions, request: &HttpRequest<'_>) -> String {
         let path = request.target.split('?').next().unwrap_or_default();
         match path.strip_prefix(options.path.as_str()) {
@@ -330,7 +345,7 @@ impl ResourceServer {
         }
     }
 
-    /// The answer to a request for the metadata, if it is one.
+    /// Returns the answer to a request for the metadata, or `None` for any other request.
     ///
     /// Spec: RFC 9728, section 3.
     pub(super) fn serve_metadata(
@@ -348,7 +363,7 @@ impl ResourceServer {
         if !is_known && path != path_of(&self.metadata_url) {
             return None;
         }
-        // Everybody may know, pages of any site too.
+        // The metadata is public, also for pages of other sites.
         let answer = match request.method {
             "GET" | "HEAD" => Refusal {
                 head: ResponseHead::new(200)
@@ -400,9 +415,9 @@ impl fmt::Debug for ResourceServer {
 /// How a token is sent.
 #[derive(Clone, Copy)]
 enum Way {
-    /// It is all that is sent.
+    /// The token alone.
     Bearer,
-    /// With a proof of the key that it is bound to.
+    /// The token with a proof of the key that it is bound to.
     Proved,
 }
 
@@ -423,7 +438,8 @@ fn check<'a>(what: &str, address: &'a str) -> Result<&'a str> {
     Ok(address)
 }
 
-/// Scheme and host in lower case, and no slash that stands for nothing. Names that are no addresses stay as they are.
+/// Returns a URL with scheme and host in lower case, and without a single final slash after the
+/// host. Names that are not URLs are unchanged.
 ///
 /// Spec: Base Protocol, Authorization, "Canonical Server URI" (2025-06-18 and later).
 fn canonical(address: &str) -> String {
@@ -440,13 +456,13 @@ fn canonical(address: &str) -> String {
     )
 }
 
-/// What stands behind the host.
+/// Returns the path of a URL.
 fn path_of(address: &str) -> &str {
     let rest = address.split_once("://").map_or("", |(_, rest)| rest);
     rest.find('/').map_or("", |at| &rest[at..])
 }
 
-/// What stands before the path.
+/// Returns the part of a URL before the path.
 fn origin_of(address: &str) -> &str {
     &address[..address.len() - path_of(address).len()]
 }

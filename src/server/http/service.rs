@@ -1,4 +1,4 @@
-//! From an HTTP request to the connection that serves it.
+//! The HTTP service: it checks a request and passes it to the connection that serves it.
 
 mod old;
 mod streams;
@@ -36,17 +36,17 @@ use crate::transport::http::event::EVENT_STREAM;
 use crate::transport::http::{ClientKey, HttpRequest, ResponseHead, ResponseWriter, Service};
 use crate::transport::{Control, Sender, SessionMessage};
 
-/// Answers the HTTP requests for a server. Cheap to clone.
+/// A service that answers the HTTP requests of a server. It is cheap to clone.
 #[derive(Clone)]
 pub struct HttpService(Arc<Served>);
 
 pub(super) struct Served {
     server: Arc<Inner>,
     pub(super) options: HttpOptions,
-    /// All modern clients.
+    /// The connection of all modern clients.
     modern: Connection,
     modern_link: Arc<Link>,
-    /// Legacy clients without a session, by revision.
+    /// The connections of legacy clients without a session, by revision.
     sessionless: Vec<(ProtocolVersion, Connection)>,
     pub(super) sessions: Arc<Sessions>,
     pub(super) verified: Verified,
@@ -54,7 +54,7 @@ pub(super) struct Served {
     closing: AtomicBool,
 }
 
-/// What came of a request: a refusal is still to be written.
+/// The outcome of a request. On refusal, the response is still to be written.
 type Handled = std::result::Result<(), (Refusal, Box<dyn ResponseWriter>)>;
 
 impl Server {
@@ -107,25 +107,26 @@ impl HttpService {
         }))
     }
 
-    /// How many sessions of legacy clients are open.
+    /// Returns the number of open sessions of legacy clients.
     pub fn sessions(&self) -> usize {
         self.0.sessions.len()
     }
 
-    /// How many idle sessions have ended to make room for others.
+    /// Returns how many idle sessions were ended to make room for others.
     pub(super) fn displaced_sessions(&self) -> u64 {
         self.0.sessions.displaced()
     }
 
-    /// Ends open streams in order, so that clients know it was on purpose, and serves nothing more. Requests in hand go on.
+    /// Ends open streams with their result, so that clients know that the end is intended. New
+    /// requests are refused, and active ones continue.
     pub(super) fn end_streams(&self) {
         self.0.closing.store(true, Ordering::SeqCst);
         self.0.modern_link.end_streams();
         self.0.sessions.end_streams();
     }
 
-    /// Ends every session, stream and request: what is in hand is answered with an error, and
-    /// others are refused from then on. Idempotent and bounded in time.
+    /// Ends every session, stream and request. Active requests are answered with an error, and new
+    /// ones are refused. Idempotent and bounded in time.
     pub fn close(&self) {
         self.end_streams();
         let why = "the server is closing";
@@ -144,7 +145,7 @@ impl HttpService {
 impl Service for HttpService {
     fn serve(&self, request: HttpRequest<'_>, response: Box<dyn ResponseWriter>) {
         if let Err((refusal, mut response)) = self.0.serve(request, response) {
-            // It fails when the client has gone.
+            // This fails when the client has gone.
             _ = response.respond(&refusal.head, &refusal.body);
         }
     }
@@ -167,7 +168,8 @@ impl fmt::Debug for HttpService {
     }
 }
 
-/// What is answered without a handler, beside notifications and answers. To cancel is worth nothing behind what is to be cancelled.
+/// Methods that are answered without a handler, as notifications and responses are. A cancel
+/// request must not queue behind the request it cancels.
 const QUICK: [&str; 5] = [
     method::PING,
     method::INITIALIZE,
@@ -185,7 +187,8 @@ impl Served {
         }
     }
 
-    /// Whether a message is sure to be refused: the server closes, or there is no such session.
+    /// Returns whether a message will certainly be refused: the server is closing, or the session
+    /// does not exist.
     fn is_refused(&self, request: &HttpRequest<'_>) -> bool {
         let session = session_id(request).filter(|_| self.options.sessions);
         let has_gone = session.is_some_and(|id| !self.sessions.has(id));
@@ -246,7 +249,7 @@ impl Served {
         }
     }
 
-    /// What a page may send to where a request goes.
+    /// Returns the methods that a page may use at the path of a request.
     fn methods_at(&self, request: &HttpRequest<'_>) -> &'static str {
         match &self.options.old_paths {
             Some((stream, _)) if is_at(request, stream) => "GET",
@@ -255,7 +258,7 @@ impl Served {
         }
     }
 
-    /// What is looked at before a request is read any further.
+    /// Runs the checks that come before the body is parsed: path, host, origin and authorization.
     fn let_in(&self, request: &HttpRequest<'_>) -> std::result::Result<Option<Principal>, Refusal> {
         let old = self.options.old_paths.as_ref();
         let is_old =
@@ -273,7 +276,7 @@ impl Served {
             self.log(LogLevel::Warning, || text);
             Refusal::text(403, why)
         })?;
-        // A browser sends no credentials when it asks what a page may send.
+        // Browsers send no credentials with a preflight request.
         if request.method == "OPTIONS" {
             return Ok(None);
         }
@@ -282,7 +285,7 @@ impl Served {
             Access::Checked(authenticate) => authenticate(request).map(Some),
             Access::Tokens(server) => server.admit(&self.options, request).map(Some),
         };
-        // It is the host's, and may panic.
+        // The check is the host's code, and may panic.
         let admitted = catch_unwind(AssertUnwindSafe(access));
         let panicked = |_| Err(Denied::unavailable("what checks it panicked"));
         admitted.unwrap_or_else(panicked).map_err(|denied| {
@@ -318,7 +321,7 @@ impl Served {
             return Err((Refusal::text(400, contradiction(name)), response));
         }
         match parsed {
-            // A modern notification means nothing here, whatever its fields say (AMB-06).
+            // A modern notification has no effect here, whatever its fields say (AMB-06).
             Parsed::Single(Ok(_)) if session.is_some() && names_no_revision(request) => {
                 Err((unknown_version(request), response))
             }
@@ -338,7 +341,7 @@ impl Served {
         }
     }
 
-    /// The session that a request names.
+    /// Returns the session that a request names.
     fn session_of(
         &self,
         request: &HttpRequest<'_>,
@@ -411,7 +414,8 @@ impl Served {
         }
     }
 
-    /// Whether a request is of the modern era, and if so, whether its header fields and its body agree, as [`modern::check`] says.
+    /// Returns `None` for a legacy request. For a modern one, compares header fields and body: see
+    /// [`modern::check`].
     fn check_if_modern(
         &self,
         http: &HttpRequest<'_>,
@@ -425,15 +429,17 @@ impl Served {
             return None;
         }
         if request.method() == method::INITIALIZE && matches!(header, Version::None) {
-            // An older client is told what is served (M-VER-S-11).
+            // An older client gets the list of supported revisions (M-VER-S-11).
             return Some(Ok(None));
         }
         Some(modern::check(&self.server, http, request, &envelope, &meta))
     }
 
-    /// Opens a session, also for a client that has one: bridges send `initialize` of a new client
-    /// with the id that an earlier one got. The head of the answer names the session, so it is
-    /// never begun before the answer is there.
+    /// Opens a session, also if the request names one already. Bridges send the `initialize` of a
+    /// new client with the session id of an earlier one.
+    ///
+    /// The response head contains the session id, so the response never begins before the answer is
+    /// known.
     // L-INIT-S-24
     fn initialize(
         &self,
@@ -443,7 +449,7 @@ impl Served {
         response: Box<dyn ResponseWriter>,
     ) -> Handled {
         if !self.options.sessions {
-            // The revision that is agreed on comes with each later request.
+            // The client repeats the negotiated revision in each later request.
             let link = Link::over_http(&self.server);
             let connection = Server::connection(&link)
                 .never_asking()
@@ -492,7 +498,7 @@ impl Served {
         })
     }
 
-    /// There is no room for a session, or for what its client says of itself.
+    /// Returns the refusal for lack of room: for a session, or for the params of its `initialize`.
     fn no_room(&self, http: &HttpRequest<'_>) -> Refusal {
         let max = self.options.max_sessions;
         let text = format!(
@@ -502,7 +508,7 @@ impl Served {
         Refusal::text(503, text).header("Retry-After", "30")
     }
 
-    /// A notification or a response, which gets no answer.
+    /// Takes a notification or a response, which gets no answer.
     fn take(
         &self,
         http: &HttpRequest<'_>,
@@ -523,7 +529,7 @@ impl Served {
         } else if self.options.sessions && matches!(header_version(http), Version::Legacy(_)) {
             return Err((no_session(), response));
         }
-        // What a modern client notifies means nothing here, and is accepted (AMB-06).
+        // A notification of a modern client has no effect, and is accepted (AMB-06).
         _ = response.respond(&ResponseHead::new(202), b"");
         Ok(())
     }
@@ -550,7 +556,7 @@ impl Served {
             let text = "requests and responses don't go into one batch";
             return Err((Refusal::text(400, text), response));
         }
-        // What asks for nothing and can't be read is not accepted, as when it comes alone.
+        // A malformed notification or response is refused here, as it is outside of a batch.
         let is_refused = |member: &std::result::Result<Message, Malformed>| {
             let form = member.as_ref().err().map(|malformed| malformed.form);
             matches!(form, Some(Form::Notification | Form::Response))
@@ -594,7 +600,7 @@ impl Served {
         self.session_of(request, principal)?.ok_or_else(no_session)
     }
 
-    /// The connection for legacy requests without a session.
+    /// Returns the connection for legacy requests without a session.
     fn sessionless(&self, header: &Version) -> std::result::Result<&Connection, Refusal> {
         if self.options.sessions {
             return Err(no_session());
@@ -634,7 +640,7 @@ impl Served {
         reply
     }
 
-    /// The stream for a request, or a batch, in a session.
+    /// Returns the stream for a request, or for a batch, in a session.
     fn stream_in(
         &self,
         session: &Arc<Session>,
@@ -646,7 +652,7 @@ impl Served {
         Arc::new(RequestStream::new(stream, demand, takes_events))
     }
 
-    /// Has a request served in its session, on a stream of its own.
+    /// Passes a request to its session, with a stream of its own.
     fn feed_in_session(
         &self,
         session: &Arc<Session>,
@@ -665,7 +671,7 @@ impl Served {
             .feed(Message::Request(request), &origin);
     }
 
-    /// Where a request comes from whose id means something to its client only.
+    /// Returns the origin of a request whose id is unique only for its client.
     fn apart(
         &self,
         http: &HttpRequest<'_>,
@@ -695,7 +701,7 @@ impl Served {
         self.trouble(ServerEventKind::Malformed, request, &text);
     }
 
-    /// Tells of trouble with a request that comes to no connection.
+    /// Reports an incident with a request that reached no connection.
     fn trouble(&self, kind: ServerEventKind, request: &HttpRequest<'_>, text: &str) {
         if let Some(hook) = &self.server.on_event {
             let trouble = Trouble {
@@ -713,11 +719,11 @@ impl Served {
     }
 }
 
-/// What `MCP-Protocol-Version` says.
+/// The content of `MCP-Protocol-Version`.
 enum Version {
     None,
     Legacy(ProtocolVersion),
-    /// A modern revision, or one that nobody knows.
+    /// A modern or unknown revision.
     Other,
 }
 
@@ -732,12 +738,12 @@ fn header_version(request: &HttpRequest<'_>) -> Version {
     }
 }
 
-/// Whether the field is there, and names no revision that has sessions.
+/// Returns whether the field exists, and names no revision with sessions.
 fn names_no_revision(request: &HttpRequest<'_>) -> bool {
     matches!(header_version(request), Version::Other)
 }
 
-/// The session that a request names. A modern one has none, whatever it names.
+/// Returns the session id of a request. It is ignored in modern requests.
 fn session_id<'a>(request: &HttpRequest<'a>) -> Option<&'a [u8]> {
     let modern = Some(ProtocolVersion::LATEST.as_str().as_bytes());
     let id = request.value("Mcp-Session-Id");
@@ -751,7 +757,7 @@ fn peer_name(request: &HttpRequest<'_>) -> String {
     }
 }
 
-/// What belongs to no request has nowhere to go.
+/// Discards messages that belong to no request.
 #[derive(Debug)]
 struct Nowhere;
 
@@ -766,7 +772,7 @@ impl Sender for Nowhere {
     }
 }
 
-/// The peer of a connection that many clients share.
+/// The control of a connection that many clients share.
 #[derive(Debug)]
 struct Everybody(String);
 

@@ -1,15 +1,17 @@
-//! Sessions of legacy clients: what `initialize` agreed on, kept between requests.
+//! Sessions of legacy clients: the state of `initialize`, kept between requests.
 //!
-//! When the table is full, a session that is idle ends to make room for another one: see
-//! [`Shares`].
+//! When the table is full, an idle session is ended to make room for a new one: see [`Shares`].
 //!
-//! **Invariant:** a session is in the table from the moment its `initialize` is answered with a result until it ends: by DELETE, because
-//! nobody used it for a while, or with the service. Whoever takes it out of the table closes its connection.
+//! **Invariant:** a session is in the table from the successful answer to `initialize` until its
+//! end. It ends by DELETE, by its idle timeout, or with the service. The code that removes a
+//! session from the table closes its connection.
 //!
-//! **Invariant:** a session without a place among those that may give way was in use when it was
-//! last looked at, and is marked so. The next use that ends gives it its place again.
+//! **Invariant:** a session without an eviction rank was in use at the last check, and has
+//! `was_busy` set. The next use that ends restores its rank. Without that it could never be
+//! evicted.
 //!
-//! **Locks:** under the table's a session is only looked at, and nothing is closed or dropped.
+//! **Locks:** under the table's lock sessions are only inspected. They are closed and dropped after
+//! its release, because both may run other code.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
@@ -39,21 +41,23 @@ use crate::transport::http::{ClientKey, ResponseHead, ResponseWriter};
 use crate::transport::sys::random;
 use crate::transport::{Control, Sender, SessionMessage};
 
-/// So many streams that have ended are remembered, for clients that missed the end.
+/// How many ended streams of a session are kept, for clients that missed the end.
 const REMEMBERED: usize = 16;
 
-/// The longest params of an `initialize` that opens a session. What a client says of itself in them is kept for as long as the session, and
-/// read JSON takes up to a hundred times the memory of its text.
+/// The maximum size of the params of an `initialize` that opens a session, in bytes. The client
+/// info in them is kept as long as the session. Parsed JSON takes up to a hundred times the memory
+/// of its text.
 const MAX_OPENING: usize = 256 << 10;
 
-/// How many bytes the params of all sessions together may have, for each that there may be, and at least: few clients say as much.
+/// The budget for the params of all sessions together: this many bytes for each possible session,
+/// and a minimum. Few clients need as much.
 const BYTES_OF_ONE: usize = 2 << 10;
 const LEAST_BYTES: usize = 1 << 20;
 
-/// How often sessions that were busy are looked at when none is known to be idle.
+/// The minimum time between two searches for busy sessions that have become idle.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Whether an `initialize` says no more than a session may keep.
+/// Checks the size of the params of `initialize`.
 pub(super) fn check_opening(request: &Request) -> std::result::Result<(), RpcError> {
     let bytes = request.params().len();
     if bytes <= MAX_OPENING {
@@ -63,44 +67,45 @@ pub(super) fn check_opening(request: &Request) -> std::result::Result<(), RpcErr
     Err(RpcError::invalid_params(text))
 }
 
-/// One legacy client.
+/// The session of one legacy client.
 pub(super) struct Session {
     pub(super) id: Arc<str>,
-    /// Who opened it; the only one who may use it.
+    /// The principal that opened the session. No other one may use it.
     principal: Option<Principal>,
     link: Arc<Link>,
     connection: OnceLock<Connection>,
     pub(super) standing: Arc<Stream>,
-    /// Streams that a client can come back to.
+    /// Streams that a client can resume.
     streams: Mutex<BTreeMap<u64, Arc<Stream>>>,
     next_stream: AtomicU64,
     keep_alive: Duration,
-    /// Keeps what is said on streams that a client can come back to, which is all of them or none.
+    /// Stores the events of all streams, or is `None` if they can't be resumed.
     pub(super) keeper: Option<Keeper>,
     born: Instant,
-    /// In milliseconds since it was born: the last request, answer, or reader that has gone.
+    /// The time of the last use, in milliseconds since `born`. A use is a request, an answer, or a
+    /// reader that leaves.
     used: AtomicU64,
-    /// The same, as a place in the order of all sessions' uses.
+    /// The position of the last use among the uses of all sessions.
     order: AtomicU64,
-    /// It was used after it was opened.
+    /// The session was used after it was opened.
     is_used: AtomicBool,
-    /// It was in use when the table looked at it.
+    /// The session was in use at the table's last check.
     was_busy: AtomicBool,
-    /// Whose share it takes.
+    /// The client whose share the session takes.
     owner: Client,
     table: Weak<Sessions>,
-    /// It lives as long as its standing stream, on which everything goes out (2024-11-05).
+    /// The session ends with its standing stream, which has all messages (2024-11-05).
     on_one_stream: bool,
     entered: AtomicBool,
     ended: AtomicBool,
-    /// Until it is entered.
+    /// The reserved slot, until the session is in the table.
     place: Mutex<Option<Place>>,
-    /// What it takes of [`State::bytes`]; changed under the table's lock.
+    /// Its part of [`State::bytes`]. It changes only under the table's lock.
     bytes: AtomicUsize,
 }
 
 impl Session {
-    /// Opens a session, which nobody finds before `initialize` is answered.
+    /// Opens a session. It can't be found before `initialize` is answered.
     pub(super) fn open(
         server: &Arc<Inner>,
         options: &HttpOptions,
@@ -113,7 +118,7 @@ impl Session {
         let mut bytes = [0; 24 + 16];
         random::fill(&mut bytes)?;
         let (secret, name) = bytes.split_at(24);
-        // Whoever lost the one stream has lost the session.
+        // A client of 2024-11-05 that loses its stream has lost the session, so nothing is stored.
         let keeper = (!on_one_stream).then(|| Keeper {
             store: Arc::clone(&table.store),
             is_hosts: table.has_hosts_store,
@@ -163,7 +168,7 @@ impl Session {
             .expect("set before the session is shared")
     }
 
-    /// The revision that `initialize` agreed on.
+    /// Returns the negotiated revision.
     pub(super) fn revision(&self) -> Option<ProtocolVersion> {
         self.link.conversation.revision()
     }
@@ -176,7 +181,7 @@ impl Session {
         self.principal.as_ref().map(Principal::name) == principal
     }
 
-    /// The stream for a request that came in.
+    /// Creates the stream of a request.
     pub(super) fn stream_for(self: &Arc<Self>, writer: Box<dyn ResponseWriter>) -> Arc<Stream> {
         let number = self.next_stream.fetch_add(1, Ordering::Relaxed);
         Arc::new(Stream::of_request(
@@ -187,13 +192,13 @@ impl Session {
         ))
     }
 
-    /// Keeps a stream for a client that comes back to it.
+    /// Registers a stream, so that a client can resume it.
     pub(super) fn remember(&self, stream: &Arc<Stream>) {
         let mut streams = self.streams.lock();
         streams.insert(stream.number, Arc::clone(stream));
     }
 
-    /// Keeps only some of the streams that have ended: the last ones.
+    /// Drops ended streams, except the latest ones.
     pub(super) fn forget_done(&self) {
         let mut streams = self.streams.lock();
         let done = streams.values().filter(|stream| stream.is_done());
@@ -212,7 +217,7 @@ impl Session {
         self.streams.lock().get(&number).cloned()
     }
 
-    /// Adds to the answer of `initialize` under which name the session is found from now on; other answers stay as they are.
+    /// Adds the session id to the head of the answer to `initialize`. Other heads are unchanged.
     pub(super) fn head_of_answer(
         self: &Arc<Self>,
         head: ResponseHead,
@@ -225,7 +230,7 @@ impl Session {
         }
     }
 
-    /// From now on the session can be used. `true` the first time.
+    /// Puts the session into the table. Returns `true` the first time.
     pub(super) fn enter(self: &Arc<Self>) -> bool {
         if self.entered.swap(true, Ordering::SeqCst) {
             return false;
@@ -235,7 +240,7 @@ impl Session {
         place.is_some_and(|place| table.is_some_and(|table| table.enter(self, place)))
     }
 
-    /// Nobody reads the standing stream any more. Neither blocks nor runs user code.
+    /// Records that the standing stream has no reader any more. Neither blocks nor runs user code.
     pub(super) fn lost_its_stream(self: &Arc<Self>) {
         if self.on_one_stream {
             let session = Arc::clone(self);
@@ -257,27 +262,27 @@ impl Session {
         }
     }
 
-    /// Whether nobody used it for so long.
+    /// Returns whether the session was not used for longer than `limit`.
     fn is_unused_for(&self, limit: Duration) -> bool {
         let used = Duration::from_millis(self.used.load(Ordering::Relaxed));
         self.born.elapsed().saturating_sub(used) > limit
     }
 
-    /// Whether it has a request in hand, or a stream that is read.
+    /// Returns whether the session has an active request, or a stream with a reader.
     fn is_busy(&self) -> bool {
         self.connection().peer().stats().requests_in_hand > 0
             || self.standing.is_read()
             || self.streams.lock().values().any(|stream| stream.is_read())
     }
 
-    /// How readily it gives way: the lower, the sooner.
+    /// Returns the eviction rank. The lowest is evicted first.
     fn rank(&self) -> (u8, u64) {
         let rank = u8::from(self.is_used.load(Ordering::Relaxed));
         (rank, self.order.load(Ordering::Relaxed))
     }
 
-    /// Ends the session and everything on it, for this reason; idempotent. Does not wait: requests
-    /// in hand are answered with an error, and what is left is closed by a thread of the session.
+    /// Ends the session and everything in it, with this reason; idempotent. Does not block: active
+    /// requests are answered with an error, and a thread of the session closes the rest.
     pub(super) fn end(&self, why: &Error) {
         if !self.ended.swap(true, Ordering::SeqCst) {
             self.connection().peer().core().end_soon(why);
@@ -285,7 +290,7 @@ impl Session {
         }
     }
 
-    /// The same because this side wants it.
+    /// Ends the session because this side closes it.
     fn close(&self, why: &str) {
         if !self.ended.swap(true, Ordering::SeqCst) {
             self.connection().peer().core().close_soon(why);
@@ -299,7 +304,7 @@ impl Session {
         streams.values().for_each(|stream| stream.close_now(None));
     }
 
-    /// Somebody reads the standing stream that nobody read. Neither blocks nor runs user code.
+    /// Records that the standing stream has a reader again. Neither blocks nor runs user code.
     pub(super) fn has_its_stream(&self) {
         self.link.reader_came();
     }
@@ -321,22 +326,22 @@ impl Standing for Session {
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Its id is a secret.
+        // The id is a secret.
         f.debug_struct("Session")
             .field("revision", &self.revision())
             .finish_non_exhaustive()
     }
 }
 
-/// All sessions that a client can use.
+/// The table of all sessions that a client can use.
 #[derive(Debug)]
 pub(super) struct Sessions {
     state: Mutex<State>,
     store: Arc<dyn EventStore>,
-    /// The store is code of the host's.
+    /// The store is the host's code.
     has_hosts_store: bool,
     idle: Duration,
-    /// Orders the uses of all sessions.
+    /// The next position in the order of uses of all sessions.
     next_order: AtomicU64,
     displaced: AtomicU64,
 }
@@ -344,12 +349,12 @@ pub(super) struct Sessions {
 #[derive(Debug)]
 struct State {
     open: HashMap<Arc<str>, Entry>,
-    /// Those that are open or being opened.
+    /// The slots of open sessions and of those that are being opened.
     places: Shares<Arc<str>>,
-    /// How much their clients have said of themselves.
+    /// The memory for the client info of sessions.
     bytes: Shares<Arc<str>>,
     swept: Instant,
-    /// When those that were busy were last looked at because nothing else gave way.
+    /// When busy sessions were last searched, because no idle session was left.
     searched: Option<Instant>,
     closed: bool,
 }
@@ -357,12 +362,12 @@ struct State {
 #[derive(Debug)]
 struct Entry {
     session: Arc<Session>,
-    /// Its place among those that may give way.
+    /// Its rank among the sessions that may be evicted. `None` while it is busy.
     place: Option<(u8, u64)>,
 }
 
 impl State {
-    /// Gives a session its place among those that may give way, or takes it.
+    /// Sets or removes the eviction rank of a session.
     fn set_place(&mut self, id: &Arc<str>, place: Option<(u8, u64)>) {
         let Some(entry) = self.open.get_mut(id) else {
             return;
@@ -380,9 +385,10 @@ impl State {
         }
     }
 
-    /// Looks whether a session is in use, and gives it the place that it has.
+    /// Checks whether a session is in use, and sets its eviction rank accordingly.
     fn look_at(&mut self, session: &Arc<Session>) {
-        // In this order: a use that ends after the look finds the mark.
+        // The mark is set before the check. A use that ends after the check then sees the mark, and
+        // calls `look_again`. In the other order an idle session could stay without a rank.
         session.was_busy.store(true, Ordering::SeqCst);
         if session.is_busy() {
             self.set_place(&session.id, None);
@@ -401,8 +407,8 @@ impl State {
         Some(session)
     }
 
-    /// Makes room for one more session of a client, or for what it says of itself. Returns whether
-    /// there is; puts the sessions that gave way for it into `ended`.
+    /// Makes room for one more session of a client, or for its client info. Returns whether there
+    /// is room, and adds the evicted sessions to `ended`.
     fn make_room(
         &mut self,
         owner: &Client,
@@ -421,7 +427,7 @@ impl State {
                 return false;
             };
             let (session, place) = (Arc::clone(&entry.session), entry.place);
-            // It may have been used since it got its place.
+            // The session may have been used since it got its rank.
             self.look_at(&session);
             if self.open.get(&id).is_some_and(|entry| entry.place == place) {
                 ended.extend(self.remove(&id));
@@ -442,8 +448,7 @@ impl State {
         }
     }
 
-    /// Looks once more at sessions that were busy, which costs as much as there are. Returns
-    /// whether it did.
+    /// Checks all busy sessions once more, in time linear in their number. Returns whether it did.
     fn search(&mut self) -> bool {
         let now = Instant::now();
         if self.searched.is_some_and(|at| now < at + SEARCH_INTERVAL) {
@@ -457,7 +462,7 @@ impl State {
     }
 }
 
-/// The place of a session that is being opened.
+/// The slot of a session that is being opened. It is released if the session is not opened.
 #[derive(Debug)]
 pub(super) struct Place {
     sessions: Arc<Sessions>,
@@ -510,13 +515,13 @@ impl Sessions {
         self.next_order.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// How many sessions have ended to make room for others.
+    /// Returns how many sessions were ended to make room for others.
     pub(super) fn displaced(&self) -> u64 {
         self.displaced.load(Ordering::Relaxed)
     }
 
-    /// A place for another one of a client, who says so much of itself, if there is room. Looks for
-    /// sessions that nobody uses any more.
+    /// Takes a slot for a new session of a client, with `bytes` of client info, if there is room.
+    /// Also ends sessions that were idle too long.
     pub(super) fn take_place(self: &Arc<Self>, owner: Client, bytes: usize) -> Option<Place> {
         let mut state = self.state.lock();
         let mut ended = self.sweep(&mut state);
@@ -535,14 +540,14 @@ impl Sessions {
         })
     }
 
-    /// Makes room for what the client of a session says of itself that was opened before it said anything.
+    /// Makes room for the client info of a session that was opened before its `initialize`.
     pub(super) fn keep(&self, session: &Session, bytes: usize) -> bool {
         let mut state = self.state.lock();
-        // One that could not be read may have come before.
+        // An earlier `initialize` that could not be read may have counted already.
         let more = bytes.saturating_sub(session.bytes.load(Ordering::Relaxed));
         let mut ended = Vec::new();
         let may_keep = state.make_room(&session.owner, 0, more, &mut ended);
-        // One that was taken out meanwhile counts for nothing.
+        // A session that was removed meanwhile is not counted.
         if may_keep && state.open.contains_key(&session.id) {
             state.bytes.take(&session.owner, more);
             session.bytes.fetch_add(more, Ordering::Relaxed);
@@ -552,7 +557,7 @@ impl Sessions {
         may_keep
     }
 
-    /// A use of a session that was busy has ended.
+    /// Checks a session again when a use has ended and the session was busy.
     fn look_again(&self, session: &Session) {
         let mut state = self.state.lock();
         let found = state.open.get(&session.id);
@@ -561,7 +566,7 @@ impl Sessions {
         }
     }
 
-    /// Looks through the sessions once in a while, so that there is no thread for it.
+    /// Removes sessions that were idle too long, once in a while. So no thread is needed for it.
     fn sweep(&self, state: &mut State) -> Vec<Arc<Session>> {
         let interval = (self.idle / 8).min(Duration::from_secs(60));
         if state.swept.elapsed() < interval {
@@ -574,7 +579,7 @@ impl Sessions {
         over.iter().filter_map(|id| state.remove(id)).collect()
     }
 
-    /// Ends sessions that were taken out because nobody uses them, or to make room.
+    /// Ends sessions that were removed because they were idle, or to make room.
     fn end_all(&self, ended: &[Arc<Session>]) {
         for session in ended {
             let text = match session.is_unused_for(self.idle) {
@@ -597,7 +602,8 @@ impl Sessions {
             drop(state);
             return false;
         }
-        // It is counted as one of those that are open from now on, and never twice or not at all.
+        // From now on the session in the table holds the slot. Both happen under one lock, so the
+        // slot is counted exactly once.
         place.is_taken = false;
         let entry = Entry {
             session: Arc::clone(session),
@@ -608,7 +614,7 @@ impl Sessions {
         true
     }
 
-    /// Finds a session by the name that only its owner knows.
+    /// Finds a session by its secret id.
     pub(super) fn find(&self, id: &[u8], principal: Option<&str>) -> Option<Arc<Session>> {
         let id = std::str::from_utf8(id).ok()?;
         let mut state = self.state.lock();
@@ -624,7 +630,8 @@ impl Sessions {
         Some(session)
     }
 
-    /// Whose share of threads the requests of a session take that come from an address.
+    /// Returns the client whose share of threads a session's requests take, when they come from
+    /// this address.
     pub(super) fn client_of(&self, id: &[u8], address: &ClientKey) -> Option<ClientKey> {
         let id = std::str::from_utf8(id).ok()?;
         let state = self.state.lock();
@@ -635,7 +642,7 @@ impl Sessions {
         })
     }
 
-    /// Whether there is such a session, whoever may use it.
+    /// Returns whether the session exists, for any principal.
     pub(super) fn has(&self, id: &[u8]) -> bool {
         let id = std::str::from_utf8(id);
         id.is_ok_and(|id| self.state.lock().open.contains_key(id))
@@ -650,7 +657,7 @@ impl Sessions {
         self.state.lock().open.len()
     }
 
-    /// Ends the standing streams in order.
+    /// Ends the standing streams.
     pub(super) fn end_streams(&self) {
         let state = self.state.lock();
         let all = state.open.values().map(|entry| Arc::clone(&entry.session));
@@ -660,7 +667,7 @@ impl Sessions {
             .for_each(|session| session.standing.close_now(None));
     }
 
-    /// Ends all of them for this reason, lets no other one in, and waits for their threads.
+    /// Ends all sessions with this reason, refuses new ones, and waits for their threads.
     pub(super) fn close(&self, why: &str) {
         let mut state = self.state.lock();
         state.closed = true;
@@ -672,7 +679,7 @@ impl Sessions {
     }
 }
 
-/// Says on the standing stream what belongs to no request.
+/// Sends messages that belong to no request on the standing stream.
 #[derive(Debug)]
 struct StandingSender(Weak<Session>);
 

@@ -1,25 +1,27 @@
-//! What a legacy session says on one of its streams, and how a client that lost it goes on.
+//! The streams of a legacy session, and their resumption.
 //!
-//! A stream belongs to one request, or is the one for everything else that a client opens with GET. What is sent on it is numbered and
-//! kept for a while: a client that comes back with the number it saw last gets the rest. A client that goes away cancels nothing.
+//! A stream belongs to one request. The standing stream, which a client opens with GET, has all
+//! other messages. Events are numbered and stored for a while: a client that reconnects with the
+//! last number it saw gets the rest. A client that disconnects cancels nothing.
 //!
 //! ```text
-//!            begin (first event, or long silence)      the client goes, or is sent away
+//!            begin (first event, or long silence)      client gone, or told to retry
 //!  silent ─────────────────────────────────▶ flowing ─────────────────────────────────▶ waiting
 //!    │  response first: plain JSON              │  ▲                                      │
 //!    ▼                                          │  ╰──────── GET with Last-Event-ID ──────╯
 //!   done ◀──────────── response ────────────────╯
 //! ```
 //!
-//! Several clients may read one stream. The newest reader is told what is said; the older ones stay
-//! open and quiet, and the newest of them takes over when it goes.
+//! Several clients may read one stream. The newest reader gets the new events. Older readers stay
+//! connected and get nothing. When the newest one leaves, the next newest takes over.
 //!
-//! **Invariant:** an event is numbered, kept and written under the stream's lock, so that no reader misses one or sees one twice.
+//! **Invariant:** an event is numbered, stored and written under the stream's lock. Otherwise a
+//! reader could miss an event or get one twice.
 //!
-//! **Threads.** Under that lock a store of the host's may take its time, and a slow client its own.
-//! So only a thread that speaks or begins to read waits for it. Any other one, which closes the
-//! stream, whose reader has gone, or which begins a silent response, leaves word; the thread that
-//! holds the lock sees to it ([`Stream::settle`]).
+//! **Threads.** While the lock is held, the host's event store or a slow client can block. So only
+//! a thread that sends or begins to read waits for the lock. Other threads close the stream, report
+//! a reader that has gone, or begin a silent response. They leave a request in `words` and try the
+//! lock. If it is taken, its holder acts on the request after the release ([`Stream::settle`]).
 //!
 //! Spec: Transports, "Streamable HTTP", "Resumability and Redelivery" (2025-03-26 to 2025-11-25).
 
@@ -41,8 +43,7 @@ use crate::spare;
 use crate::transport::http::event::{write_event, write_mark};
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
-/// So many readers of one stream may stay open beside the newest; the oldest one ends when there
-/// are more.
+/// The maximum number of older readers of one stream. Above it, the oldest one is ended.
 const MAX_OLDER: usize = 32;
 
 /// One stream of a session.
@@ -51,58 +52,59 @@ pub(super) struct Stream {
     session: Weak<Session>,
     keep_alive: Duration,
     state: Mutex<State>,
-    /// The last event has been said. Set under the lock.
+    /// The last event was sent. Set under the lock.
     done: AtomicBool,
     /// Whether a client reads, or begins to. Set under the lock.
     is_read: AtomicBool,
-    /// What other threads want done. No other lock is taken inside.
+    /// Requests of other threads. No other lock is taken while this one is held.
     words: Mutex<Words>,
-    /// There are such words. Set after them.
+    /// `words` is not empty. Set after `words` was changed, and cleared before `words` is taken. So
+    /// a holder that sees `false` has missed no request.
     has_words: AtomicBool,
 }
 
-/// What is to be done with a stream by a thread that has its lock.
+/// Requests that a thread with the stream's lock must act on.
 #[derive(Default)]
 struct Words {
-    /// Nothing more is said, but this error if there is one.
+    /// The stream is to end, with the error in `last` if there is one.
     closed: bool,
     last: Option<Vec<u8>>,
-    /// These readers have gone.
+    /// The numbers of readers that have gone.
     gone: Vec<u64>,
-    /// The response has been silent for long.
+    /// Nothing was sent for a long time: the response is to begin.
     silent: bool,
 }
 
-/// A client that reads.
+/// A client that reads the stream.
 struct Reader {
-    /// Tells it from others of the stream.
+    /// The unique number within the stream.
     number: u64,
     writer: Box<dyn ResponseWriter>,
 }
 
 struct State {
-    /// The newest one.
+    /// The newest reader.
     reader: Option<Reader>,
-    /// Others that have not gone, the oldest first.
+    /// Older readers, the oldest first.
     older: Vec<Reader>,
-    /// How many there were.
+    /// The number of readers so far.
     readers: u64,
-    /// The response is a stream of events.
+    /// The response is an event stream.
     begun: bool,
-    /// How many events were handed to a reader.
+    /// The number of the last event that was written to a reader.
     told: u64,
     history: History,
 }
 
 impl State {
-    /// Ends what clients read, the newest one with this error if there is one.
+    /// Ends all readers, the newest one with this error if there is one.
     fn hang_up(&mut self, last: Option<&[u8]>) {
         if let Some(reader) = self.reader.take() {
             let id = (last.is_some() && self.history.sequence() > 0).then(|| {
                 self.history.mark();
                 self.history.last_id().to_string()
             });
-            // It fails when nobody reads, and then there is nothing left to do.
+            // This fails when the client has gone. Then nothing is left to do.
             _ = end_with(reader.writer, self.begun, id.as_deref(), last);
         }
         for mut reader in std::mem::take(&mut self.older) {
@@ -110,7 +112,7 @@ impl State {
         }
     }
 
-    /// Takes out a reader that has gone. Returns whether it was the newest one.
+    /// Removes a reader that has gone. Returns it, and whether it was the newest one.
     fn lose(&mut self, number: u64) -> (Option<Reader>, bool) {
         if let Some(reader) = self.reader.take_if(|reader| reader.number == number) {
             self.reader = self.older.pop();
@@ -122,12 +124,12 @@ impl State {
 }
 
 impl Stream {
-    /// The stream for what belongs to no request. Nobody reads it yet.
+    /// Creates the stream for messages that belong to no request, without a reader.
     pub(super) fn standing(session: Weak<Session>, keep_alive: Duration) -> Self {
         Self::new(0, session, keep_alive, None)
     }
 
-    /// The stream of one request.
+    /// Creates the stream of one request.
     pub(super) fn of_request(
         number: u64,
         session: Weak<Session>,
@@ -166,7 +168,7 @@ impl Stream {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets go of the lock, and does what others wanted meanwhile.
+    /// Releases the lock, and then acts on the requests of other threads.
     fn unlock(self: &Arc<Self>, state: MutexGuard<'_, State>) {
         let is_read = state.reader.is_some();
         self.is_read.store(is_read, Ordering::SeqCst);
@@ -174,12 +176,12 @@ impl Stream {
         self.settle();
     }
 
-    /// Whether nothing more comes.
+    /// Returns whether the stream has ended.
     pub(super) fn is_done(&self) -> bool {
         self.done.load(Ordering::SeqCst)
     }
 
-    /// Whether somebody reads, or begins to.
+    /// Returns whether a client reads, or begins to.
     pub(super) fn is_read(&self) -> bool {
         self.is_read.load(Ordering::SeqCst)
     }
@@ -188,7 +190,8 @@ impl Stream {
         stream_head(Some(self.keep_alive))
     }
 
-    /// Says something. What can't be written now is kept for the client to come back for.
+    /// Sends an event. An event that can't be written now is stored, and the client gets it when it
+    /// reconnects.
     fn say(self: &Arc<Self>, text: &[u8], deadline: Option<Instant>) -> Result<bool> {
         let session = self.session()?;
         let mut state = self.lock();
@@ -197,7 +200,8 @@ impl Stream {
         }
         let begins = !state.begun && state.reader.is_some();
         if begins && self.number > 0 {
-            // A client may lose the stream, and come back, as soon as it has read something.
+            // The stream is registered before the first write, because the client may lose it and
+            // reconnect right after that.
             session.remember(self);
         }
         let mut event = Vec::with_capacity(text.len() + 32);
@@ -219,7 +223,7 @@ impl Stream {
         let written = match &mut state.reader {
             None => Ok(true),
             Some(reader) if begins => reader.writer.begin(&self.head(), &event).map(|()| true),
-            // The one before it went before it was told everything.
+            // The reader before this one left before it got all events.
             Some(_) if is_behind => self.tell_rest(&mut state),
             Some(reader) => reader.writer.write(&event, deadline),
         };
@@ -227,7 +231,7 @@ impl Stream {
         match (written, reader) {
             (_, None) => {}
             (Ok(true), Some(_)) => state.told = state.history.sequence(),
-            // It reads too slowly, or has gone: the event is kept for when it comes back.
+            // The reader is too slow or has gone. The event is stored for its reconnect.
             (Ok(false) | Err(_), Some(number)) => self.leave_word(|words| words.gone.push(number)),
         }
         self.unlock(state);
@@ -237,7 +241,8 @@ impl Stream {
         Ok(true)
     }
 
-    /// Tells the reader what nobody was told yet, as far as it takes that without being waited for.
+    /// Writes the events that no reader has got yet, as far as that does not block. Returns whether
+    /// all were written.
     fn tell_rest(&self, state: &mut State) -> Result<bool> {
         let State {
             reader: Some(reader),
@@ -264,7 +269,7 @@ impl Stream {
         Ok(true)
     }
 
-    /// The same for a reader that has just taken over.
+    /// Does this for a reader that has just taken over.
     fn catch_up(self: &Arc<Self>) {
         let mut state = self.lock();
         let number = state.reader.as_ref().map(|reader| reader.number);
@@ -274,12 +279,13 @@ impl Stream {
         self.unlock(state);
     }
 
-    /// Lets a client read from behind the event that it saw last, or, on a standing stream, what no other one was told. `preface` is
-    /// what it reads first. A reader that was there before stays open, and is told nothing more
-    /// while this one is there. One that goes on where nothing is left, and nothing more comes, is
-    /// told so with status 204.
+    /// Adds a reader.
     ///
-    /// Gives the writer back if what it asks for can't be had.
+    /// It gets the events after `seen`, or without `seen` those that no other reader got. `preface`
+    /// is written first. An earlier reader stays connected, but gets nothing while this one reads.
+    /// If nothing is left and the stream has ended, the response is status 204.
+    ///
+    /// Returns the writer if the requested events are not available.
     pub(super) fn read_from(
         self: &Arc<Self>,
         seen: Option<u64>,
@@ -296,7 +302,7 @@ impl Stream {
                 self.unlock(state);
                 return Err((missing, writer));
             }
-            // Who asks for nothing in particular gets what comes from now on.
+            // A client without a position gets the events from now on.
             Err(missing) => {
                 complaint = Some(missing);
                 state.history.sequence()
@@ -309,7 +315,8 @@ impl Stream {
         }
         state.begun = true;
         let mut taken = writer.begin(&self.head(), &piece).map(|()| true);
-        // As much as the client takes without being waited for: it comes back for the rest.
+        // Only what the client takes without blocking. If it is slower, it must reconnect for the
+        // rest.
         while let Ok(true) = taken {
             state.told = reached;
             if reached == state.history.sequence() {
@@ -350,7 +357,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Whether something is left behind the event that a client saw last, or may still come.
+    /// Returns whether events follow after `seen`, or may still come.
     pub(super) fn look(self: &Arc<Self>, seen: Option<u64>) -> std::result::Result<bool, Missing> {
         let Some(seen) = seen else { return Ok(true) };
         let mut state = self.lock();
@@ -361,7 +368,7 @@ impl Stream {
         read.map(|_| !is_done || !piece.is_empty())
     }
 
-    /// Makes this the newest reader, and notices when it goes.
+    /// Makes this the newest reader, and registers a callback for its disconnect.
     fn watch(self: &Arc<Self>, state: &mut State, mut writer: Box<dyn ResponseWriter>) {
         state.readers += 1;
         let (number, stream) = (state.readers, Arc::downgrade(self));
@@ -378,7 +385,7 @@ impl Stream {
         }
     }
 
-    /// Has the response begin when nothing was said for as long as streams may be quiet.
+    /// Begins the response when nothing was sent for the keep-alive interval.
     fn begin_when_silent(self: &Arc<Self>, state: &mut State) {
         let Some(reader) = &mut state.reader else {
             return;
@@ -393,8 +400,8 @@ impl Stream {
         reader.writer.on_silence(self.keep_alive, Box::new(begin));
     }
 
-    /// Begins a response on which nothing was said. From 2025-11-25 on the client gets an event
-    /// from which it can go on. Runs no code of the host's.
+    /// Begins a response without a message. Since 2025-11-25 the client gets a mark from which it
+    /// can resume. Runs no code of the host.
     fn begin_silently(self: &Arc<Self>, state: &mut State) {
         let (Ok(session), Some(reader)) = (self.session(), &mut state.reader) else {
             return;
@@ -412,11 +419,12 @@ impl Stream {
             }
         }
         state.begun = true;
-        // It fails when the client has gone, of which the writer tells too.
+        // This fails when the client has gone, which the writer also reports by itself.
         _ = reader.writer.begin(&self.head(), &mark);
     }
 
-    /// Sends the reader away for a while: it comes back for what is said meanwhile.
+    /// Ends the response and tells the reader to reconnect after `retry`. Events that are sent
+    /// meanwhile are stored for it.
     pub(super) fn send_away(self: &Arc<Self>, retry: Duration) -> Result<()> {
         let session = self.session()?;
         if !session.marks_beginnings() {
@@ -440,7 +448,8 @@ impl Stream {
             writer.write(&mark, None)
         };
         self.unlock(state);
-        // The client is remembered before it can come back.
+        // The stream is registered before the response ends, since the client can reconnect after
+        // that.
         if self.number > 0 {
             session.remember(self);
         }
@@ -457,8 +466,7 @@ impl Stream {
         self.session.upgrade().ok_or_else(gone)
     }
 
-    /// Nothing more is said, but this error in place of what was to come, if there is one. Never
-    /// waits.
+    /// Ends the stream, with this error if there is one. Never blocks.
     pub(super) fn close_now(self: &Arc<Self>, last: Option<Vec<u8>>) {
         self.leave_word(|words| {
             words.closed = true;
@@ -474,9 +482,11 @@ impl Stream {
         self.has_words.store(true, Ordering::SeqCst);
     }
 
-    /// Does what another thread wanted while the lock was held: called by a thread that leaves such
-    /// a word, and by one that has just let go of the lock. So one of them does it, and neither
-    /// waits.
+    /// Acts on the requests of other threads.
+    ///
+    /// It is called after a request was left, and after the lock was released. A caller that finds
+    /// the lock taken returns, because the holder checks `has_words` after its release. So no
+    /// request is lost, and no thread blocks.
     fn settle(self: &Arc<Self>) {
         while self.has_words.load(Ordering::SeqCst) {
             let mut state = match self.state.try_lock() {
@@ -484,7 +494,7 @@ impl Stream {
                 Err(TryLockError::Poisoned(state)) => state.into_inner(),
                 Err(TryLockError::WouldBlock) => return,
             };
-            // A word that comes later sets it again.
+            // Cleared before the requests are taken: a later request sets it again.
             self.has_words.store(false, Ordering::SeqCst);
             let words =
                 std::mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner));
@@ -508,7 +518,8 @@ impl Stream {
             if !lost.is_empty()
                 && let Some(session) = self.session.upgrade()
             {
-                // From now on nobody uses it, or its client has another stream.
+                // The idle time of the session begins now, unless it has another stream with a
+                // reader.
                 session.touch();
                 if is_behind {
                     let stream = Arc::clone(self);
@@ -522,7 +533,8 @@ impl Stream {
         }
     }
 
-    /// Says something on a standing stream if there is a reader with room. Nothing is kept for who comes back unless it was said.
+    /// Sends an event on the standing stream if its reader has room. An event that was not sent is
+    /// not stored.
     pub(super) fn offer(self: &Arc<Self>, text: &[u8]) -> Offered {
         let Ok(session) = self.session() else {
             return Offered::Over;
@@ -534,7 +546,7 @@ impl Stream {
         let Some(number) = state.reader.as_ref().map(|reader| reader.number) else {
             return Offered::Unread;
         };
-        // A reader that has just taken over is first told what the one before it was not.
+        // A reader that has just taken over first gets the events that the reader before it missed.
         let is_told = match session.keeper {
             Some(_) => self.tell_rest(&mut state),
             None => Ok(true),
@@ -549,7 +561,8 @@ impl Stream {
             (told, _) => told,
         };
         let (mut complaint, is_written) = (None, matches!(written, Ok(true)));
-        // A reader that goes may have seen it: it is kept, and the client comes back.
+        // A reader that has gone may have got the event. So the event is stored, and counts as
+        // sent.
         if is_written || written.is_err() {
             complaint = session
                 .keeper
@@ -572,22 +585,22 @@ impl Stream {
         }
     }
 
-    /// Says something on a standing stream.
+    /// Sends an event on the standing stream.
     pub(super) fn announce(self: &Arc<Self>, text: &[u8]) {
-        // It fails when the session is over.
+        // This fails when the session is over.
         _ = self.say(text, None);
     }
 }
 
-/// The outlet of a request on a legacy session.
+/// The outlet of a request in a legacy session.
 pub(super) struct RequestStream {
     stream: Arc<Stream>,
     demand: Demand,
 }
 
 impl RequestStream {
-    /// Watches the reader from the beginning. One that takes events gets the beginning of a stream
-    /// of them when nothing was said for long.
+    /// Watches the reader from the beginning. If the client accepts events, the response begins as
+    /// an event stream after a long silence.
     pub(super) fn new(stream: Arc<Stream>, demand: Demand, takes_events: bool) -> Self {
         let mut state = stream.lock();
         if let Some(Reader { writer, .. }) = state.reader.take() {
@@ -682,7 +695,7 @@ fn gone() -> Error {
     Error::new(ErrorKind::Closed, "the stream has ended")
 }
 
-/// Whether streams of a revision begin with an event that marks the place.
+/// Returns whether streams of a revision begin with a mark.
 pub(super) fn marks_beginnings(revision: ProtocolVersion) -> bool {
     revision >= ProtocolVersion::V2025_11_25
 }

@@ -1,33 +1,36 @@
-//! What finds out what an access token is good for.
+//! Verification of access tokens.
 
 use std::time::{Duration, SystemTime};
 
 use super::denied::Denied;
 use crate::protocol::principal::Principal;
 
-/// So far the clocks of two machines may be apart.
+/// The tolerated difference between the clocks of two machines.
 pub(super) const LEEWAY: Duration = Duration::from_secs(60);
 
-/// Whether a time has passed, by a clock that may be slow.
+/// Returns whether a time has passed, with tolerance for a slow clock.
 pub(super) fn has_passed(when: SystemTime) -> bool {
     when.checked_add(LEEWAY)
         .is_some_and(|latest| latest <= SystemTime::now())
 }
 
-/// Finds out what access tokens are good for. A closure that takes the token is one.
+/// Verifies access tokens. A closure that takes the token is a verifier.
 ///
-/// `JwtVerifier` (feature `jwt`) is one for tokens that are signed; for others ask the authorization server (RFC 7662), and remember its answer
-/// for a moment. Whom the token was issued for, and until when it is good, is checked by the [`ResourceServer`](super::ResourceServer).
+/// `JwtVerifier` (feature `jwt`) verifies signed tokens. For other tokens, query the authorization
+/// server (RFC 7662) and cache its answer for a moment. The
+/// [`ResourceServer`](super::ResourceServer) checks the audience and the expiry.
 ///
-/// Never hand the token on: it was issued for this server only. What a server needs elsewhere it gets a token of its own for.
+/// Never pass the token on: it was issued for this server only. For other services, the server must
+/// obtain tokens of its own.
 // M-AUTH-S-43
 pub trait TokenVerifier: Send + Sync {
-    /// Finds out what a token is good for. Runs on the thread that read the request, many at once. When it panics the request is answered with
-    /// status 503, and the log is told.
+    /// Verifies a token. It runs on the thread that read the request, on many threads at once. If
+    /// it panics, the request is answered with status 503 and the panic is logged.
     ///
     /// # Errors
     ///
-    /// [`Denied::invalid_token`] for one that is not good, [`Denied::unavailable`] when that can't be found out.
+    /// [`Denied::invalid_token`] for an invalid token, [`Denied::unavailable`] when the token can't
+    /// be verified now.
     fn verify(&self, token: &str) -> Result<Grant, Denied>;
 }
 
@@ -40,18 +43,20 @@ where
     }
 }
 
-/// What an access token is good for.
+/// The rights that a valid access token grants.
 #[derive(Clone, Debug)]
 pub struct Grant {
     pub(super) principal: Principal,
     pub(super) audience: Vec<String>,
-    /// The thumbprint of the key that it is bound to.
+    /// The thumbprint of the key that the token is bound to.
     pub(super) key: Option<String>,
 }
 
 impl Grant {
-    /// A token with which `principal` acts, issued for the servers in `audience`: the address of this server is one of them, or else the token
-    /// is refused. A verifier that makes sure of that in another way names that address itself.
+    /// Creates the grant of a token for `principal`, issued for the servers in `audience`.
+    ///
+    /// The token is refused unless this server's URL is in `audience`. A verifier that checks the
+    /// audience in another way must add that URL itself.
     pub fn new<S: Into<String>>(
         principal: Principal,
         audience: impl IntoIterator<Item = S>,
@@ -63,10 +68,12 @@ impl Grant {
         }
     }
 
-    /// A token that is bound to a key of the client, by the thumbprint that the token, or the authorization server, gives (`cnf.jkt`; RFC 7638).
-    /// It is good only together with a proof of that key: see `ResourceServer::dpop` (feature `jwt`), without which it is refused.
+    /// Binds the token to a key of the client (DPoP), by the thumbprint that the token or the
+    /// authorization server gives (`cnf.jkt`; RFC 7638).
     ///
-    /// A verifier that leaves this out lets whoever stole such a token use it.
+    /// The token is then valid only with a proof of that key. Without `ResourceServer::dpop`
+    /// (feature `jwt`) it is refused. A verifier that omits the thumbprint lets a thief use such a
+    /// token.
     ///
     /// Spec: RFC 9449, section 6.
     pub fn bound_to(mut self, thumbprint: impl Into<String>) -> Self {
@@ -74,17 +81,17 @@ impl Grant {
         self
     }
 
-    /// Who acts with it.
+    /// Returns the principal that the token was issued to.
     pub fn principal(&self) -> &Principal {
         &self.principal
     }
 
-    /// For which servers it was issued.
+    /// Returns the servers that the token was issued for.
     pub fn audience(&self) -> &[String] {
         &self.audience
     }
 
-    /// The thumbprint of the key that it is bound to, if it is.
+    /// Returns the thumbprint of the key that the token is bound to, if any.
     pub fn key(&self) -> Option<&str> {
         self.key.as_deref()
     }

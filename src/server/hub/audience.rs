@@ -1,4 +1,4 @@
-//! Those who can be told on one connection, and how much room they take.
+//! The subscribers of one connection, and their weight in its subscription limit.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
@@ -13,11 +13,11 @@ use crate::shares::{Admission, Client, Shares};
 use crate::sync::Mutex;
 use crate::transport::Limits;
 
-/// Who can be told on one connection.
+/// The subscribers of one connection.
 #[derive(Default)]
 pub(in crate::server) struct Audience {
     pub(super) state: Mutex<State>,
-    /// Those for whom something waits that is written by the connection's own threads.
+    /// Subscribers with pending notifications that the connection's own threads write.
     due: Mutex<Queue>,
 }
 
@@ -25,26 +25,26 @@ type Queue = Option<Box<VecDeque<Arc<Subscriber>>>>;
 
 #[derive(Default)]
 pub(super) struct State {
-    /// Under which the hub has it, from the first subscriber until the connection ends.
+    /// The number under which the connection is registered, from its first subscriber to its end.
     pub(super) number: Option<u64>,
-    /// What the answer to `initialize` declared.
+    /// The lists whose changes `initialize` declared.
     pub(super) declared: Lists,
-    /// The legacy client is initialized.
+    /// The legacy client has sent `notifications/initialized`.
     pub(super) is_initialized: bool,
     pub(super) legacy: Option<Arc<Subscriber>>,
-    /// What it counts for among those of all clients.
+    /// Its reservation in the memory budget of all legacy clients.
     pub(super) legacy_hold: Option<Hold>,
-    /// The streams of `subscriptions/listen` that are not over.
+    /// The open streams of `subscriptions/listen`.
     pub(super) streams: BTreeMap<u64, Arc<Subscriber>>,
-    /// What all subscriptions count against the limit, on a connection of one client.
+    /// The weight of all subscriptions in the limit, on a connection with a single client.
     weight: usize,
-    /// What those of each client count, on a connection that many clients share.
+    /// The weight of each client's subscriptions, on a connection that many clients share.
     shares: Option<Box<Shares<()>>>,
     /// The connection has ended.
     pub(super) gone: bool,
 }
 
-/// The lists whose changes are told.
+/// The lists with change notifications.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Lists {
     pub(super) tools: bool,
@@ -60,8 +60,8 @@ impl Lists {
 }
 
 impl State {
-    /// Counts subscriptions against the limit, unless that is exceeded: `client`'s on a connection
-    /// that many clients share.
+    /// Adds the weight of subscriptions, unless that would exceed the limit. Returns whether it was
+    /// added. `client` is set on a connection that many clients share.
     pub(super) fn reserve(
         &mut self,
         client: Option<&Client>,
@@ -91,7 +91,7 @@ impl State {
         has_room
     }
 
-    /// Counts them no more.
+    /// Releases the weight of subscriptions.
     pub(super) fn give_back(&mut self, client: Option<&Client>, weight: usize) {
         match (client, &mut self.shares) {
             (Some(client), Some(shares)) => shares.give_back(client, weight),
@@ -100,10 +100,10 @@ impl State {
     }
 }
 
-/// What a stream that begins counts against the limit, given back unless it is kept.
+/// The reserved weight of a stream that is being opened. It is released unless it is kept.
 pub(super) struct Reserved {
     audience: Arc<Audience>,
-    /// One of many of the connection.
+    /// The client, on a connection that many clients share.
     client: Option<Client>,
     weight: usize,
 }
@@ -128,7 +128,7 @@ impl Reserved {
         self.give_back(more);
     }
 
-    /// The stream gives it back when it ends.
+    /// Passes the weight on to the stream, which releases it when it ends.
     pub(super) fn keep(mut self) -> usize {
         std::mem::take(&mut self.weight)
     }
@@ -148,7 +148,7 @@ impl Drop for Reserved {
 }
 
 impl Audience {
-    /// What the answer to `initialize` declared, and may be told therefore.
+    /// Records the lists whose changes the answer to `initialize` declared.
     pub(in crate::server) fn declare(&self, capabilities: &ServerCapabilities) {
         let tools = capabilities.tools.as_ref().map(|it| it.list_changed);
         let prompts = capabilities.prompts.as_ref().map(|it| it.list_changed);
@@ -161,7 +161,7 @@ impl Audience {
         };
     }
 
-    /// Ends every stream in order, behind what was published before.
+    /// Ends every stream with its result, after the changes that were published before.
     pub(super) fn end_streams(&self, hub: &Hub) {
         hub.fanout.catch_up();
         let streams = std::mem::take(&mut self.state.lock().streams);
@@ -170,25 +170,25 @@ impl Audience {
 
     pub(super) fn end_all(&self, subscribers: impl Iterator<Item = Arc<Subscriber>>, hub: &Hub) {
         for subscriber in subscribers {
-            // A client that has read the end finds room for the next one.
+            // Released first, so that a client that has read the end can open another stream.
             self.take_out(&subscriber, hub);
             subscriber.end(&hub.fanout);
         }
     }
 
-    /// Takes a subscriber out of its topics. It counts no more.
+    /// Takes a subscriber out of its topics, and releases its weight in the limit.
     pub(super) fn take_out(&self, subscriber: &Subscriber, hub: &Hub) {
         let (client, weight) = hub.take_out(subscriber);
         self.state.lock().give_back(client.as_ref(), weight);
     }
 
-    /// Nothing is written any more.
+    /// Drops the pending notifications, since nothing is written any more.
     pub(super) fn forget_due(&self) {
         let due = self.due.lock().take();
         drop(due);
     }
 
-    /// Has a subscriber written to by threads of the connection.
+    /// Schedules a subscriber's notifications on the threads of the connection.
     pub(super) fn have_pulled(
         self: &Arc<Self>,
         subscriber: Arc<Subscriber>,
@@ -207,7 +207,7 @@ impl Audience {
     }
 }
 
-/// Queues on a connection what waits for its subscribers.
+/// Queues the pending notifications of a connection's subscribers.
 struct Pulled {
     audience: Weak<Audience>,
     fanout: Arc<Fanout>,

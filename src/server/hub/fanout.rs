@@ -1,17 +1,20 @@
-//! The thread that carries changes from publishers to subscribers.
+//! The fan-out thread: it carries changes from publishers to subscribers.
 //!
 //! ```text
-//!  publisher ──▶ inbox ──▶ a round: each member of what has changed is marked ──▶ each one marked is written to, once
+//!  publisher ──▶ inbox ──▶ a round: members of changed topics are marked ──▶ each is written once
 //! ```
 //!
-//! A publisher puts a topic into the inbox, unless it is there already. A round takes all out. Rounds for changes are [`TOGETHER`] apart
-//! at least: a change that comes alone goes out at once, and of many in a row few notifications are made.
+//! A publisher puts a topic into the inbox, unless it is there already. A round takes all topics
+//! out. Rounds with changes are at least [`TOGETHER`] apart. So a single change is sent at once,
+//! and many quick changes are merged into few notifications.
 //!
-//! **Threads.** There is one at most, `fanout`. The first change that has somebody to be told of starts it; it ends when the last connection
-//! with a subscriber has, and who closes that one joins it. If the system has no thread to give, the publisher does the round.
+//! **Threads.** There is at most one thread, `fanout`. The first change with a subscriber starts
+//! it. It ends with the last connection that has a subscriber; the thread that closes this
+//! connection joins it. If the system can't start a thread, the publisher does the round.
 //!
-//! **Locks:** that of a round is held while members are marked, so that who ends a stream finds marked what was published before. Inside it
-//! are taken those of a topic and then of a subscriber, and that of the inbox. Nothing is written under any of them.
+//! **Locks:** the round's lock is held while members are marked. A thread that ends a stream takes
+//! it first, and so finds all earlier changes marked. The locks of a topic, then of a subscriber,
+//! and that of the inbox are taken inside it. Nothing is written under any of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,10 +28,10 @@ use crate::schema::LoggingLevel;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::{Limits, Stack, Started, Threads};
 
-/// Changes within this time after a round are told together.
+/// Changes within this time after a round are merged into the next one.
 const TOGETHER: Duration = Duration::from_millis(10);
 
-/// How long somebody who closes waits for a round that writes.
+/// How long a closing thread waits for a thread that writes.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) struct Fanout {
@@ -36,14 +39,14 @@ pub(super) struct Fanout {
     inbox: Inbox<Work>,
     /// Held while members are marked.
     round: Mutex<()>,
-    /// For who waits until nobody writes to a subscriber; guards nothing else.
+    /// Closes the gap between a check and a wait: see `wait_until_written`. It guards nothing else.
     awaited: Mutex<()>,
     written: Condvar,
     settings: Settings,
     threads: Started,
 }
 
-/// What the server says.
+/// The settings of the server.
 #[derive(Default)]
 struct Settings {
     threads: Threads,
@@ -51,14 +54,14 @@ struct Settings {
     max_logs: usize,
 }
 
-/// What waits for a round.
+/// The entries of the inbox.
 #[derive(Default)]
 struct Work {
     changes: Vec<Due>,
     logs: Vec<(LoggingLevel, Arc<[u8]>)>,
-    /// Subscribers to be written to, marked already.
+    /// Marked subscribers that must be written to.
     ready: Vec<Arc<Subscriber>>,
-    /// Subscribers that had no room, by when they are tried again.
+    /// Subscribers without room, by the time of their next try.
     later: BTreeMap<(Instant, u64), Arc<Subscriber>>,
 }
 
@@ -80,7 +83,8 @@ impl Fanout {
         }
     }
 
-    /// Has a change told to the members of its topic. A task comes with its topic, since it may be forgotten before it is told of.
+    /// Queues the change of a topic for its members. The task comes with the topic, since it may be
+    /// removed before the round.
     pub(super) fn change(self: &Arc<Self>, topic: &Arc<Topic>, task: Option<Arc<dyn Followed>>) {
         if topic.has_members() && topic.change() {
             let call = self.inbox.put(Urgency::Together, |work| {
@@ -94,7 +98,7 @@ impl Fanout {
         }
     }
 
-    /// Has a log message told to those who want it. It is dropped when too many wait.
+    /// Queues a log message for its subscribers. It is dropped when too many are queued.
     pub(super) fn log(self: &Arc<Self>, level: LoggingLevel, text: Arc<[u8]>) {
         let max = self.settings.max_logs;
         let call = self.inbox.put(Urgency::AtOnce, |work| {
@@ -105,7 +109,7 @@ impl Fanout {
         self.answer(call);
     }
 
-    /// Has a subscriber written to.
+    /// Queues subscribers to be written to.
     pub(super) fn write_to(self: &Arc<Self>, subscribers: Vec<Arc<Subscriber>>) {
         if !subscribers.is_empty() {
             let call = self
@@ -115,7 +119,7 @@ impl Fanout {
         }
     }
 
-    /// Has a subscriber written to at some time.
+    /// Queues a subscriber to be written to at a later time.
     pub(super) fn try_again(self: &Arc<Self>, subscriber: Arc<Subscriber>, at: Instant) {
         let call = self.inbox.put(Urgency::Later, |work| {
             work.later.insert((at, subscriber.number), subscriber);
@@ -139,7 +143,8 @@ impl Fanout {
                 || format!("subscribers are told by who changes something: {error}"),
             );
             self.inbox.thread_ended();
-            // A transport of the host's may publish in turn.
+            // A host's transport may publish while it is called. Then the round must not write to
+            // it again.
             if !writes_here() {
                 self.do_round(true);
             }
@@ -157,7 +162,7 @@ impl Fanout {
         }
     }
 
-    /// Gives whether there was a change.
+    /// Does a round. Returns whether there was a change.
     fn do_round(self: &Arc<Self>, with_changes: bool) -> bool {
         let (marked, has_changes) = self.mark_all(with_changes);
         for subscriber in marked {
@@ -166,7 +171,7 @@ impl Fanout {
         has_changes
     }
 
-    /// Marks who is to be told of what waits. Gives those who are to be written to.
+    /// Marks the members of changed topics. Returns the subscribers that must be written to.
     fn mark_all(&self, with_changes: bool) -> (Vec<Arc<Subscriber>>, bool) {
         let round = self.round.lock();
         let work = self.inbox.take(|work| {
@@ -209,19 +214,25 @@ impl Fanout {
         (marked, !changes.is_empty())
     }
 
-    /// Marks who is to be told of what was published before, for who ends a stream next.
+    /// Marks the members of all topics that have changed so far. A thread calls it before it ends a
+    /// stream.
     pub(super) fn catch_up(self: &Arc<Self>) {
         let (marked, _) = self.mark_all(true);
         self.write_to(marked);
     }
 
-    /// Somebody who was asked for has ended writing.
+    /// Wakes the threads that wait for the end of a write. It takes the lock first, so that it
+    /// can't run between a waiter's check and its wait.
     pub(super) fn writing_ended(&self) {
         drop(self.awaited.lock());
         self.written.notify_all();
     }
 
-    /// Waits until nobody writes to a subscriber.
+    /// Blocks until no thread writes to a subscriber, for at most [`PATIENCE`].
+    ///
+    /// **Invariant:** the lock is held from the check to the wait. `is_written` notes that a thread
+    /// waits. The writer sees the note when it ends, and takes the lock before it wakes. So no
+    /// wakeup is lost.
     pub(super) fn wait_until_written(&self, subscriber: &Subscriber) {
         let until = Instant::now() + PATIENCE;
         let mut awaited = self.awaited.lock();
@@ -230,19 +241,20 @@ impl Fanout {
         }
     }
 
-    /// Somebody has come who may be told of something.
+    /// Allows the thread to run, since there is a subscriber.
     pub(super) fn go_on(&self) {
         self.inbox.open();
     }
 
-    /// Has the thread end, since there is nobody to be told of anything.
+    /// Tells the thread to end, since there is no subscriber any more.
     pub(super) fn stop(&self) {
         self.inbox.close();
     }
 
-    /// Waits until the thread has ended that was told to. The time is bounded: it may write to a transport of the host's that does not return.
+    /// Waits for the end of the thread after `stop`, for a bounded time. The thread may be in a
+    /// host's transport that does not return.
     pub(super) fn join(&self) {
-        // The host closes from inside its transport: this may be the thread.
+        // The host may close from inside its transport, so this may be the fan-out thread itself.
         if !writes_here() && self.inbox.wait_for_end(Instant::now() + PATIENCE) {
             self.threads.join();
         }
@@ -255,13 +267,15 @@ impl Default for Fanout {
     }
 }
 
-/// What publishers put in and one thread takes out.
+/// An inbox that publishers fill and one thread empties.
 ///
-/// **Invariant:** what was put in is taken out by a thread that runs, or who put it in was told to start one.
+/// **Invariant:** while the inbox has entries, a thread runs or is being started. `runs` is set
+/// under the lock by the `put` that finds it unset. That caller gets `Call::StartOne` and must
+/// start the thread. So no entry is left without a thread.
 #[derive(Default)]
 struct Inbox<W> {
     state: Mutex<Inner<W>>,
-    /// There is something for the thread, or it is to end.
+    /// There are entries for the thread, or it is to end.
     filled: Condvar,
     /// The thread has ended.
     ended: Condvar,
@@ -270,33 +284,34 @@ struct Inbox<W> {
 #[derive(Default)]
 struct Inner<W> {
     work: W,
-    /// There is a thread, or one on its way.
+    /// A thread runs or is being started.
     runs: bool,
-    /// There may be somebody to be told of something. If not, the thread ends when all is taken out, and nothing is put in.
+    /// There may be subscribers. If not, nothing more is put in, and the thread ends when the inbox
+    /// is empty.
     is_open: bool,
     /// The thread waits for the first change.
     waits: bool,
     has_urgent: bool,
 }
 
-/// When something is to be taken out.
+/// When an entry is to be taken out.
 #[derive(Clone, Copy, PartialEq)]
 enum Urgency {
-    /// With what else has changed.
+    /// Together with other changes.
     Together,
     AtOnce,
-    /// The work says when.
+    /// At a time that the entry has.
     Later,
 }
 
-/// What came of putting something in.
+/// The result of putting an entry in.
 #[must_use = "a thread that is counted has to be started"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
     Heard,
-    /// The caller has to start the thread, which is counted already.
+    /// The caller must start the thread, which counts as running already.
     StartOne,
-    /// Nothing was put in, since there is nobody to be told.
+    /// The inbox is closed, and nothing was put in.
     Closed,
 }
 
@@ -322,7 +337,8 @@ impl<W: Later> Inbox<W> {
         Call::Heard
     }
 
-    /// Waits until something is to be taken out; changes not before a time. `false` when the thread has to end.
+    /// Waits until there are entries to take out; changes not before `not_before`. Returns `false`
+    /// when the thread must end.
     fn wait(&self, not_before: Instant) -> bool {
         let mut state = self.state.lock();
         loop {
@@ -349,7 +365,7 @@ impl<W: Later> Inbox<W> {
         }
     }
 
-    /// Takes something out: all that is urgent, and what it wants of the rest.
+    /// Takes out all urgent entries, and those of the others that `take` chooses.
     fn take(&self, take: impl FnOnce(&mut W) -> W) -> W {
         let mut state = self.state.lock();
         let taken = take(&mut state.work);
@@ -361,7 +377,7 @@ impl<W: Later> Inbox<W> {
         self.state.lock().is_open
     }
 
-    /// There is no thread, and none comes.
+    /// Records that no thread runs.
     fn thread_ended(&self) {
         self.state.lock().runs = false;
         self.ended.notify_all();
@@ -371,13 +387,13 @@ impl<W: Later> Inbox<W> {
         self.state.lock().is_open = true;
     }
 
-    /// Has the thread end when nothing is left to be taken out.
+    /// Makes the thread end when the inbox is empty.
     fn close(&self) {
         self.state.lock().is_open = false;
         self.filled.notify_all();
     }
 
-    /// Waits until the thread has ended that was told to; whether it has.
+    /// Waits for the end of the thread after `close`. Returns whether it has ended.
     fn wait_for_end(&self, until: Instant) -> bool {
         let mut state = self.state.lock();
         while state.runs && !state.is_open && Instant::now() < until {
@@ -387,7 +403,7 @@ impl<W: Later> Inbox<W> {
     }
 }
 
-/// What a thread has to see to at a time.
+/// A set of entries of which some are for a later time.
 trait Later: Default {
     fn first_later(&self) -> Option<Instant>;
     fn has_changes(&self) -> bool;
@@ -422,7 +438,8 @@ mod loom_tests {
         }
     }
 
-    /// A publisher and a connection that is the last one to close: what was put in is taken out, by the thread that closing waits for.
+    /// A publisher and the last connection, which closes: the thread takes out every entry, and the
+    /// closing thread waits for it.
     #[test]
     fn loom_nothing_is_left_in_the_inbox() {
         loom::model(|| {

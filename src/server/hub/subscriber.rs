@@ -1,18 +1,21 @@
-//! One subscriber, and the set of changes that wait for it.
+//! A subscriber and its pending notifications.
 //!
-//! What waits is a set, in the order in which it came: one notification for each topic, however often that changed. A notification becomes
-//! text when it leaves, so that it tells the newest state. The set is no larger than what was subscribed to.
+//! They are a set, in the order of arrival: one notification for each topic, however often the
+//! topic changed. A notification is written as text only when it is sent, so it has the newest
+//! state. The set is no larger than the subscription.
 //!
 //! ```text
-//!            acknowledged              marked                   nothing waits any more
+//!            acknowledged              marked                nothing is pending any more
 //!  NotYet ─────────────────▶ Idle ─────────────▶ Due ────────────────────────────────▶ Idle
-//!                                                ╰── nobody reads ──▶ Parked ── a reader comes ──▶ Due
+//!                                                ╰── no reader ──▶ Parked ── reader comes ──▶ Due
 //! ```
 //!
-//! **Invariant:** while a subscriber is *due*, one party has it: the fan-out with those to be written or to be tried again, or the
-//! connection's list. That party alone writes, so that notifications of one topic stay in order.
+//! **Invariant:** a subscriber that is *due* has exactly one owner. The owner is the fan-out, with
+//! the subscriber in its inbox or round, or the connection's list. Only the owner writes, so the
+//! notifications of a topic stay in order.
 //!
-//! **Locks:** the state's is held for moments, inside of that of a topic. Nothing is written, sent or dropped under it.
+//! **Locks:** the state's lock is held for moments, and may be taken inside a topic's lock. Nothing
+//! is written, sent or dropped under it.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -30,16 +33,18 @@ use crate::server::dispatch::link_of;
 use crate::shares::Client;
 use crate::sync::Mutex;
 
-/// After so many milliseconds a subscriber without room is tried again, first and at most.
+/// The first and the longest pause before a subscriber without room is tried again, in
+/// milliseconds.
 const FIRST_PAUSE: u16 = 10;
 const LAST_PAUSE: u16 = 1000;
 
 thread_local! {
-    /// Whether this thread writes to a subscriber: what it calls may be code of the host.
+    /// Whether this thread writes to a subscriber at the moment. The write may call code of the
+    /// host.
     static WRITES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread writes to a subscriber, further up.
+/// Returns whether a caller of this function writes to a subscriber.
 pub(super) fn writes_here() -> bool {
     WRITES.get()
 }
@@ -53,95 +58,96 @@ pub(super) struct Subscriber {
 #[derive(Default)]
 struct State {
     turn: Turn,
-    /// Until it is over.
+    /// `Some` until the subscriber has ended.
     way: Option<Way>,
-    /// What it is told of.
+    /// The topics that it is a member of.
     topics: Memberships,
-    /// What it counts against the limit.
+    /// Its weight in the subscription limit.
     weight: usize,
-    /// There while something waits.
+    /// `Some` while notifications are pending.
     #[expect(
         clippy::box_collection,
         reason = "one pointer for the many that wait for nothing"
     )]
     waiting: Option<Box<VecDeque<Item>>>,
-    /// How many log messages wait.
+    /// The number of pending log messages.
     logs: u32,
-    /// For how many milliseconds it was left alone the last time that it had no room.
+    /// The pause before the latest retry, in milliseconds.
     pause: u16,
-    /// How many threads write: the last one may be about to say that it is done.
+    /// The number of writing threads. It may be two for a moment: one has passed the subscriber on
+    /// and is about to finish.
     writers: u8,
-    /// Somebody waits for the end of the writing.
+    /// A thread waits for the end of the write.
     is_awaited: bool,
-    /// Nothing more is told.
+    /// Nothing more is sent.
     is_ending: bool,
-    /// A reader came while somebody was writing.
+    /// A reader came while a thread was writing.
     has_reader_come: bool,
 }
 
-/// Who sees to what waits.
+/// Which thread handles the pending notifications.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Turn {
-    /// Nobody, before the acknowledgement.
+    /// No thread, before the acknowledgement.
     #[default]
     NotYet,
-    /// Nobody has to.
+    /// No thread, because nothing is pending.
     Idle,
-    /// The one party that has it.
+    /// The owner of the subscriber.
     Due,
-    /// Nobody, until the client reads again.
+    /// No thread, until the client has a reader again.
     Parked,
 }
 
-/// How notifications reach it.
+/// How a subscriber is reached.
 pub(super) enum Way {
-    /// As those of a request.
+    /// By the stream of its request.
     Stream {
         responder: Responder,
         revision: ProtocolVersion,
     },
-    /// As those of no request: on the connection, unless there is a stream that stands in for it.
+    /// By the connection, or by a standing stream in its place.
     Client {
         peer: Peer,
         standing: Option<Weak<dyn Standing>>,
     },
 }
 
-/// The stream on which a legacy client over HTTP is told what belongs to no request.
+/// The stream on which a legacy HTTP client gets messages that belong to no request.
 pub(in crate::server) trait Standing: Send + Sync {
-    /// Writes a notification if somebody reads. Waits for nobody.
+    /// Writes a notification if there is a reader with room. Does not block.
     fn offer(&self, text: &[u8]) -> Offered;
 
-    /// Writes a notification, or keeps it for who comes back.
+    /// Writes a notification, or stores it for a client that reconnects.
     fn announce(&self, text: &[u8]);
 
-    /// Whether neither runs code of the host.
+    /// Returns whether both functions run no code of the host.
     fn is_quick(&self) -> bool;
 }
 
-/// What came of a notification.
+/// The result of offering a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::server) enum Offered {
     Taken,
-    /// There is no room for it now.
+    /// There is no room at the moment.
     Full,
-    /// Nobody reads.
+    /// There is no reader.
     #[cfg_attr(
         not(feature = "http-server"),
         expect(dead_code, reason = "only sessions over HTTP are read or not")
     )]
     Unread,
-    /// Nothing is told any more.
+    /// Nothing is sent any more.
     Over,
 }
 
-/// What is written next.
+/// A pending notification.
 enum Item {
     Log(Arc<[u8]>),
     Change(Due),
 }
 
-/// A way, as who writes has it for one notification.
+/// A handle for sending one notification, without the subscriber's lock.
 enum Voice {
     Stream(Asking),
     Client(Peer),
@@ -149,7 +155,7 @@ enum Voice {
 }
 
 impl Subscriber {
-    /// One that counts so much, and will be a member of so many topics.
+    /// Creates a subscriber with a weight, for a number of topics.
     pub(super) fn new(number: u64, weight: usize, topics: usize) -> Arc<Self> {
         Arc::new(Self {
             number,
@@ -161,23 +167,23 @@ impl Subscriber {
         })
     }
 
-    /// From now on it can be written to, once it is [opened](Self::open).
+    /// Sets how the subscriber is reached. Notifications are sent after [`open`](Self::open).
     pub(super) fn begin(&self, way: Way) {
         self.state.lock().way = Some(way);
     }
 
-    /// Whether it was ended or cancelled.
+    /// Returns whether the subscriber was ended or cancelled.
     pub(super) fn is_over(&self) -> bool {
         let state = self.state.lock();
         state.way.is_none() || state.is_ending
     }
 
-    /// Notes that it will be a member of a topic.
+    /// Records that the subscriber is about to join a topic.
     pub(super) fn add_topic(&self, topic: &Arc<Topic>) {
         self.state.lock().topics.add(topic);
     }
 
-    /// Notes that it is no longer a member of a topic.
+    /// Records that the subscriber leaves a topic.
     pub(super) fn remove_topic(&self, topic: &Topic) {
         let mut state = self.state.lock();
         let removed = state.topics.remove(topic);
@@ -192,8 +198,10 @@ impl Subscriber {
         drop((removed, forgotten));
     }
 
-    /// What it is a member of, what it counts against the limit, and for which of many clients. A
-    /// stream is taken out before its way is dropped: the way knows the client.
+    /// Takes out its topics and its weight in the subscription limit, with the client if many share
+    /// the connection.
+    ///
+    /// Call this before [`drop_way`](Self::drop_way), because the way of a stream holds the client.
     pub(super) fn take_topics(&self) -> (Vec<Arc<Topic>>, Option<Client>, usize) {
         let mut state = self.state.lock();
         let topics = std::mem::take(&mut state.topics);
@@ -206,7 +214,8 @@ impl Subscriber {
         (topics.into_topics(), client, weight)
     }
 
-    /// A topic has changed. Gives whether the caller has to see to what waits now.
+    /// Adds the notification of a topic. Returns whether the caller becomes the owner and must
+    /// dispatch it.
     #[must_use]
     pub(super) fn mark(&self, topic: &Arc<Topic>, task: Option<&Arc<dyn Followed>>) -> bool {
         let mut state = self.state.lock();
@@ -228,7 +237,8 @@ impl Subscriber {
         state.becomes_due()
     }
 
-    /// The same for a log message, which is dropped when `max` of them wait.
+    /// Adds a log message, or drops it when `max` are pending. Returns whether the caller becomes
+    /// the owner and must dispatch it.
     #[must_use]
     pub(super) fn mark_log(&self, level: &LoggingLevel, text: &Arc<[u8]>, max: usize) -> bool {
         let mut state = self.state.lock();
@@ -247,7 +257,8 @@ impl Subscriber {
         state.becomes_due()
     }
 
-    /// It is acknowledged, and may be told of what has waited. Gives whether the caller has to see to that now.
+    /// Opens the subscriber after its acknowledgement. Returns whether the caller becomes the owner
+    /// and must dispatch it.
     #[must_use]
     pub(super) fn open(&self) -> bool {
         let mut state = self.state.lock();
@@ -258,7 +269,8 @@ impl Subscriber {
         state.waiting.is_some() && state.becomes_due()
     }
 
-    /// A client reads that did not. Gives whether the caller has to see to what waits now.
+    /// Records that the client has a reader again. Returns whether the caller becomes the owner and
+    /// must dispatch it.
     #[must_use]
     #[cfg(feature = "http-server")]
     pub(super) fn reader_came(&self) -> bool {
@@ -271,7 +283,8 @@ impl Subscriber {
         state.waiting.is_some() && state.becomes_due()
     }
 
-    /// Writes what waits where that takes no time, or has it written by a thread of the connection. For the party that has the subscriber.
+    /// Writes the pending notifications if that can't block. Otherwise schedules them on a thread
+    /// of the connection. The caller must be the owner.
     pub(super) fn dispatch(self: &Arc<Self>, fanout: &Arc<Fanout>) {
         let state = self.state.lock();
         let (peer, standing) = match &state.way {
@@ -293,7 +306,7 @@ impl Subscriber {
         if is_quick {
             return self.write(fanout);
         }
-        // A store of the host's may take its time.
+        // A host's event store may be slow.
         let (this, fanout) = (Arc::clone(self), Arc::clone(fanout));
         peer.core().run_own(move || this.write(&fanout));
     }
@@ -303,7 +316,7 @@ impl Subscriber {
         audience.have_pulled(Arc::clone(self), peer, fanout);
     }
 
-    /// Writes what waits until there is no room.
+    /// Writes pending notifications until there is no room.
     fn write(self: &Arc<Self>, fanout: &Arc<Fanout>) {
         let outer = WRITES.replace(true);
         self.begin_writing();
@@ -326,7 +339,7 @@ impl Subscriber {
         }
     }
 
-    /// Ends a stream whose reader has gone, or may be told nothing more.
+    /// Ends a stream whose reader has gone, or which can't get notifications any more.
     fn give_up(&self) {
         let state = self.state.lock();
         let peer = match &state.way {
@@ -337,7 +350,7 @@ impl Subscriber {
         link_of(&peer).end_stream(self.number);
     }
 
-    /// Notes what came of a notification. Gives whether writing ends here.
+    /// Records the result of a notification. Returns whether the writing ends here.
     fn settle(&self, item: Item, offered: Offered, retry: &mut Option<Duration>) -> bool {
         let mut state = self.state.lock();
         let forgotten = match offered {
@@ -376,7 +389,8 @@ impl Subscriber {
         true
     }
 
-    /// Queues what waits on its connection, until there is no room or `bytes` are no longer less than `enough`. Gives whether nothing is left.
+    /// Queues pending notifications on the connection, until there is no room or `bytes` reaches
+    /// `enough`. Returns whether nothing is left.
     pub(super) fn queue(&self, fanout: &Fanout, bytes: &mut usize, enough: usize) -> bool {
         self.begin_writing();
         let is_done = loop {
@@ -399,7 +413,7 @@ impl Subscriber {
         is_done
     }
 
-    /// Whether nothing waits; the party that has the subscriber has it no longer then.
+    /// Returns whether nothing is pending. If so, the caller is no longer the owner.
     fn is_done(&self) -> bool {
         let mut state = self.state.lock();
         if state.way.is_some() && !state.is_ending && state.waiting.is_some() {
@@ -440,7 +454,7 @@ impl Subscriber {
         }
     }
 
-    /// Whether somebody writes at the moment, who will say when that ends.
+    /// Returns whether a thread writes at the moment. If so, that thread will signal the end.
     pub(super) fn is_written(&self) -> bool {
         let mut state = self.state.lock();
         let is_written = state.writers > 0;
@@ -448,7 +462,7 @@ impl Subscriber {
         is_written
     }
 
-    /// Nothing more is told, and nothing said about that: the client has cancelled the request.
+    /// Ends the subscriber without a message, because the client has cancelled the request.
     pub(super) fn drop_way(&self) {
         let mut state = self.state.lock();
         let (way, waiting) = (state.way.take(), state.take_all());
@@ -456,7 +470,8 @@ impl Subscriber {
         drop((way, waiting));
     }
 
-    /// Tells what still waits, and ends a stream with its result. Waits for nobody but who is writing to it.
+    /// Sends the pending notifications, and ends a stream with its result. Waits only for a thread
+    /// that writes to this subscriber.
     pub(super) fn end(self: &Arc<Self>, fanout: &Arc<Fanout>) {
         let mut state = self.state.lock();
         let is_told = !std::mem::replace(&mut state.is_ending, true);
@@ -488,7 +503,7 @@ impl Subscriber {
             revision,
         } = way
         {
-            // Of a transport of the host's, as above.
+            // A host's transport may panic here too.
             let end = AssertUnwindSafe(|| end_of_stream(responder, revision));
             _ = catch_unwind(end);
         }
@@ -496,7 +511,7 @@ impl Subscriber {
 }
 
 impl Watcher for Subscriber {
-    /// Takes a stream out whose request was cancelled.
+    /// Removes the stream of a cancelled request.
     fn cancelled(&self) {
         let peer = self.state.lock().way.as_ref().map(Way::peer);
         if let Some(peer) = peer {
@@ -525,7 +540,7 @@ impl State {
         }
         match item.as_ref()? {
             Item::Log(_) => self.logs -= 1,
-            // What changes from now on is told again.
+            // A later change is another notification.
             Item::Change(due) => {
                 if let Some(membership) = self.topics.find(&due.topic) {
                     membership.waits = false;
@@ -543,14 +558,15 @@ impl State {
         self.waiting.take().map(|all| *all).unwrap_or_default()
     }
 
-    /// What changed again meanwhile stays as it is. Gives what is dropped outside of the lock.
+    /// Puts a notification back, unless its topic has changed again. Returns a notification that
+    /// the caller must drop outside of the lock.
     #[must_use]
     fn put_back(&mut self, item: Item) -> Option<Item> {
         match &item {
             Item::Log(_) => self.logs += 1,
             Item::Change(due) => match self.topics.find(&due.topic) {
                 Some(membership) if !membership.waits => membership.waits = true,
-                // It waits already, or was unsubscribed from.
+                // The topic is pending already, or was unsubscribed.
                 _ => return Some(item),
             },
         }
@@ -600,11 +616,11 @@ impl Voice {
             (Self::Standing(standing), Item::Change(_)) => standing.offer(&self.text(item)),
             _ => self.post(self.text(item)),
         };
-        // It may be a transport of the host's, whose panic is its failure.
+        // A host's transport may panic, which counts as its failure.
         catch_unwind(AssertUnwindSafe(offer)).unwrap_or(Offered::Over)
     }
 
-    /// Sends or queues a notification without waiting.
+    /// Sends or queues a notification without blocking.
     fn post(&self, text: Vec<u8>) -> Offered {
         let posted: Result<bool> = match self {
             Self::Stream(asking) => asking.post(text),

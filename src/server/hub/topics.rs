@@ -1,7 +1,7 @@
-//! The index of what can change: which subscribers want to be told of what.
+//! The index of topics: which subscribers are notified of which changes.
 //!
-//! **Locks:** the index's is taken by publishers and held for one look-up. A topic's is never taken inside it: marking ten thousand members
-//! holds up no publisher.
+//! **Locks:** publishers take the index's lock, only for one lookup. A topic's lock is never taken
+//! inside it, so marking ten thousand members blocks no publisher.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,14 +12,15 @@ use super::subscriber::Subscriber;
 use crate::schema::url::normalized;
 use crate::sync::{AtomicBool, Mutex};
 
-/// One thing that can change, and the subscribers that are told then.
+/// A thing that can change, and its subscribers.
 pub(super) struct Topic {
-    /// Tells it from others; later ones have larger numbers.
+    /// The unique number of the topic. Later topics have larger numbers.
     pub(super) number: u64,
     pub(super) subject: Subject,
-    /// It waits in the inbox: whatever happens until it is taken out is one change.
+    /// The topic is in the inbox. Changes until it is taken out are merged into one.
     is_queued: AtomicBool,
-    /// How many members there are or will be in a moment. Of a named one it is changed under the lock of the index.
+    /// The number of members, including those that are about to join. For a named topic it changes
+    /// only under the index's lock. So a topic with a joining member is not removed.
     count: AtomicUsize,
     members: Mutex<BTreeMap<u64, Arc<Subscriber>>>,
 }
@@ -39,12 +40,12 @@ impl Topic {
         self.count.load(Ordering::SeqCst) > 0
     }
 
-    /// Says that it changed; whether it has to be put into the inbox for that.
+    /// Records a change. Returns whether the caller must put the topic into the inbox.
     pub(super) fn change(&self) -> bool {
         !self.is_queued.swap(true, Ordering::SeqCst)
     }
 
-    /// It was taken out of the inbox: what changes from now on is another change.
+    /// Records that the topic was taken out of the inbox. Later changes are new changes.
     pub(super) fn take_out(&self) {
         self.is_queued.swap(false, Ordering::SeqCst);
     }
@@ -57,7 +58,8 @@ impl Topic {
         self.members.lock().contains_key(&subscriber.number)
     }
 
-    /// The subscriber knows first: it is marked as soon as it is a member.
+    /// Adds a member. The subscriber gets the topic first, because as a member it can be marked at
+    /// once.
     fn enter(self: &Arc<Self>, subscriber: &Arc<Subscriber>) {
         subscriber.add_topic(self);
         let mut members = self.members.lock();
@@ -70,7 +72,7 @@ impl Topic {
     }
 }
 
-/// The topics of one subscriber, by number. Many streams have one: it needs no piece of memory of its own.
+/// The topics of one subscriber, by number. Many streams have one topic, which needs no allocation.
 #[derive(Default)]
 pub(super) enum Memberships {
     #[default]
@@ -79,10 +81,10 @@ pub(super) enum Memberships {
     Many(Vec<Membership>),
 }
 
-/// A topic that a subscriber is told of.
+/// A topic of a subscriber.
 pub(super) struct Membership {
     pub(super) topic: Arc<Topic>,
-    /// It has changed, and that waits to be told.
+    /// The topic has changed, and the notification is not sent yet.
     pub(super) waits: bool,
 }
 
@@ -159,16 +161,16 @@ pub(super) struct Topics {
     pub(super) tools: Arc<Topic>,
     pub(super) prompts: Arc<Topic>,
     pub(super) resources: Arc<Topic>,
-    /// Its members are the legacy clients that may want log messages.
+    /// The members are the legacy clients that may want log messages.
     pub(super) logs: Arc<Topic>,
     next: AtomicU64,
     named: Mutex<Named>,
 }
 
-/// The topics that have a name, while they have members.
+/// The named topics. A topic is here while it has members.
 #[derive(Default)]
 struct Named {
-    /// By their normalized addresses. A topic has the address as its first subscriber spelled it.
+    /// Topics by normalized URI. The topic keeps the spelling of its first subscriber.
     uris: HashMap<Arc<str>, Arc<Topic>>,
     tasks: HashMap<Arc<str>, Arc<Topic>>,
 }
@@ -187,7 +189,7 @@ impl Default for Topics {
 }
 
 impl Topics {
-    /// The topic of a resource that somebody has subscribed to.
+    /// Returns the topic of a resource, if it has subscribers.
     pub(super) fn uri(&self, uri: &str) -> Option<Arc<Topic>> {
         let named = self.named.lock();
         if named.uris.is_empty() {
@@ -198,25 +200,25 @@ impl Topics {
         topic.cloned()
     }
 
-    /// The topic of a task that somebody follows.
+    /// Returns the topic of a task, if it has subscribers.
     pub(super) fn task(&self, id: &str) -> Option<Arc<Topic>> {
         self.named.lock().tasks.get(id).cloned()
     }
 
-    /// Has a subscriber, which is no member yet, told of a topic that is always there.
+    /// Adds a subscriber, which must not be a member yet, to a permanent topic.
     pub(super) fn join(&self, topic: &Arc<Topic>, subscriber: &Arc<Subscriber>) {
         topic.count.fetch_add(1, Ordering::SeqCst);
         topic.enter(subscriber);
     }
 
-    /// Has a subscriber, which is no member yet, told of a resource.
+    /// Adds a subscriber, which must not be a member yet, to the topic of a resource.
     pub(super) fn join_uri(&self, uri: &str, subscriber: &Arc<Subscriber>) {
         let key = normalized(uri);
         let subject = || Subject::Resource(uri.into());
         self.join_named(&key, subscriber, |named| &mut named.uris, subject);
     }
 
-    /// Has a subscriber, which is no member yet, told of a task.
+    /// Adds a subscriber, which must not be a member yet, to the topic of a task.
     pub(super) fn join_task(&self, id: &str, subscriber: &Arc<Subscriber>) {
         let subject = || Subject::Task(id.into());
         self.join_named(id, subscriber, |named| &mut named.tasks, subject);
@@ -245,7 +247,7 @@ impl Topics {
         topic.enter(subscriber);
     }
 
-    /// Has a member no longer told. A named topic without members is forgotten.
+    /// Removes a member. A named topic without members is removed.
     pub(super) fn leave(&self, topic: &Arc<Topic>, subscriber: &Subscriber) {
         topic.remove(subscriber);
         let mut named = self.named.lock();

@@ -20,7 +20,7 @@ use crate::schema::{
     UpdateTaskRequestParams, method,
 };
 
-/// What answers requests about tasks.
+/// The handlers of the task methods.
 pub(super) const METHODS: [Row; 5] = [
     (method::TASKS_GET, |link, request, responder| {
         link.get_task(&request, responder);
@@ -43,14 +43,14 @@ pub(super) const METHODS: [Row; 5] = [
 ];
 
 impl Link {
-    /// Reads a request about tasks from somebody who may send such.
+    /// Reads and admits a request about tasks.
     fn about_tasks<T: DeserializeOwned>(
         &self,
         request: &Request,
         responder: &Responder,
         in_era: impl FnOnce(&Terms) -> bool,
     ) -> Result<(T, Arc<Terms>), RpcError> {
-        // Whether the method is known at all goes before what its params lack.
+        // "Method not found" comes before errors in the params.
         let RequestParams { mut meta } = read(request)?;
         let terms = self.terms(responder, meta.as_mut())?;
         if !in_era(&terms) {
@@ -142,7 +142,8 @@ impl Link {
         Ok(self.done(&terms))
     }
 
-    /// Only who is known has a list: for others it would be everybody's.
+    /// Lists the tasks of a principal. Clients without a principal have no list, since they would
+    /// see the tasks of all others.
     fn list_tasks(
         &self,
         request: &Request,

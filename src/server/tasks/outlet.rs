@@ -1,4 +1,4 @@
-//! What a call says that became a task.
+//! The outlet of a call that has become a task.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::protocol::{Answer, Outlet, Peer};
 use crate::schema::json::from_bytes;
 
-/// Keeps the answer of a call in its task, and passes on what stands before it.
+/// Stores the answer of a call in its task, and forwards its other messages.
 struct TaskOutlet {
     task: Arc<Task>,
     /// The client that made the call.
@@ -23,7 +23,7 @@ struct TaskOutlet {
 }
 
 impl Task {
-    /// What a call says that has become this task.
+    /// Returns the outlet of the call.
     pub(in crate::server) fn outlet(self: &Arc<Self>, peer: Peer) -> Arc<dyn Outlet> {
         let task = Arc::clone(self);
         Arc::new(TaskOutlet { task, peer })
@@ -31,9 +31,9 @@ impl Task {
 }
 
 impl TaskOutlet {
-    /// Reads what a response says. A large one is refused when there is no memory for it.
+    /// Parses a response. A large one is refused when there is no memory for it.
     fn keep(&self, response: &[u8]) -> Outcome {
-        // There are no more small ones than there may be tasks.
+        // The number of small responses is limited by the number of tasks.
         if response.len() <= LARGE {
             return outcome_of(response);
         }
@@ -51,8 +51,9 @@ impl TaskOutlet {
 }
 
 impl Outlet for TaskOutlet {
-    /// The extension knows neither progress nor log messages of tasks. Before it they go to who waits for the result, or else to the client as
-    /// such.
+    /// Forwards progress and log messages. The extension has neither for tasks, so they are
+    /// dropped. In the legacy era they go on a request that waits for the result, otherwise to the
+    /// client's connection.
     fn send(&self, text: &[u8], _: Option<Instant>) -> Result<bool> {
         if self.task.is_modern() {
             return Ok(true);
@@ -91,7 +92,7 @@ impl fmt::Debug for TaskOutlet {
     }
 }
 
-/// What a response says.
+/// Parses a response.
 fn outcome_of(response: &[u8]) -> Outcome {
     #[derive(Deserialize)]
     struct Response {

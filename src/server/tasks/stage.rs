@@ -1,10 +1,10 @@
-//! How far a task is: the states and the steps between them.
+//! The states of a task, and the transitions between them.
 //!
 //! ```text
 //!  working ◀──▶ input_required
 //!     ╰──────┬───────╯
 //!            ▼
-//!  completed │ failed │ cancelled      (nothing leads out of these)
+//!  completed │ failed │ cancelled      (final states)
 //! ```
 
 use serde_json::value::RawValue;
@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::error::RpcError;
 use crate::schema::TaskStatus;
 
-/// How far a task is.
+/// The state of a task.
 #[derive(Clone, Debug)]
 pub(super) enum Stage {
     Working,
@@ -20,10 +20,10 @@ pub(super) enum Stage {
     Ended(Outcome),
 }
 
-/// How a task ended.
+/// The outcome of a task.
 #[derive(Clone, Debug)]
 pub(super) enum Outcome {
-    /// With the result of its call, which may tell a failure of the tool.
+    /// The call has a result, which may report a failure of the tool.
     Result {
         text: Box<RawValue>,
         failed: bool,
@@ -33,7 +33,7 @@ pub(super) enum Outcome {
 }
 
 impl Stage {
-    /// Makes a step, if it is one that may be made.
+    /// Changes the state if the transition is legal, and returns whether it is.
     pub(super) fn step(&mut self, to: Self) -> bool {
         let legal = match (&*self, &to) {
             (Self::Ended(_), _) => false,
@@ -50,7 +50,8 @@ impl Stage {
         matches!(self, Self::Ended(_))
     }
 
-    /// What it is called. That a tool failed is a failure of the task in 2025-11-25 only.
+    /// Returns the status for the wire. A failure of the tool makes the task `failed` only in
+    /// 2025-11-25.
     // AMB-70
     pub(super) fn status(&self, modern: bool) -> TaskStatus {
         match self {
@@ -64,7 +65,7 @@ impl Stage {
         }
     }
 
-    /// More about it, for a person.
+    /// Returns a text about the status, for people.
     pub(super) fn message(&self, modern: bool) -> Option<String> {
         match self {
             Self::Ended(Outcome::Error(error)) => Some(error.message.clone()),

@@ -10,13 +10,13 @@ use super::store::NewTask;
 use crate::error::{ErrorCode, RpcError};
 use crate::schema::{CreateTaskResult, TASKS_EXTENSION, TaskMetadata, TaskSupport, Tool, method};
 
-/// That a call is to become a task from its beginning.
+/// The decision that a call becomes a task before its handler runs.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::server) struct Start {
-    /// For how long the client wants it kept.
+    /// The lifetime that the client requests.
     ttl_ms: Option<u64>,
-    /// Without a place for a task the call runs at once: the client neither asked for a task nor
-    /// does the tool need one.
+    /// Without a slot for a task, the call may run directly: the client did not request a task, and
+    /// the tool does not require one.
     may_run_at_once: bool,
     begin: Begin,
 }
@@ -25,7 +25,7 @@ pub(in crate::server) struct Start {
 type Begin = fn(Context, Start, Box<dyn FnOnce(Context) + Send>);
 
 impl Start {
-    /// Of a call for which the client wants a task.
+    /// For a call whose client requests a task.
     fn asked_for(ttl_ms: Option<u64>) -> Self {
         Self {
             ttl_ms,
@@ -34,7 +34,7 @@ impl Start {
         }
     }
 
-    /// Of a call that the server makes a task.
+    /// For a call that the server makes a task.
     fn decided_here(may_run_at_once: bool) -> Self {
         Self {
             ttl_ms: None,
@@ -43,7 +43,7 @@ impl Start {
         }
     }
 
-    /// Makes a task of a call, and runs its handler on a thread of the connection.
+    /// Makes the call a task, and runs its handler on a thread of the connection.
     pub(in crate::server) fn begin(
         self,
         context: Context,
@@ -53,12 +53,12 @@ impl Start {
     }
 }
 
-/// Whether a client of the extension may be given tasks.
+/// Returns whether a client supports tasks as an extension.
 fn takes_tasks(terms: &Terms) -> bool {
     terms.revision.is_modern() && terms.capabilities.extension(TASKS_EXTENSION).is_some()
 }
 
-/// Refuses a modern client that did not declare the extension with this very request.
+/// Refuses a modern request that does not declare the tasks extension.
 pub(in crate::server) fn need_tasks(terms: &Terms) -> Result<(), RpcError> {
     if takes_tasks(terms) {
         return Ok(());
@@ -66,7 +66,7 @@ pub(in crate::server) fn need_tasks(terms: &Terms) -> Result<(), RpcError> {
     Err(missing_extension(TASKS_EXTENSION, terms))
 }
 
-/// Says whether a call of a tool becomes a task, or can't be made at all.
+/// Decides whether a call becomes a task, or must be refused.
 pub(super) type Decide =
     fn(&Tool, &Terms, Option<&TaskMetadata>) -> Result<Option<Start>, RpcError>;
 
@@ -82,7 +82,7 @@ pub(super) fn decide(
     let required = matches!(support, Some(TaskSupport::Required));
     let allowed = required || matches!(support, Some(TaskSupport::Optional));
     if terms.revision.is_modern() {
-        // What the client asks for is a thing of the past here: the server decides.
+        // A client's request for a task has no effect here: the server decides.
         if required {
             need_tasks(terms)?;
         }
@@ -103,13 +103,13 @@ pub(super) fn decide(
     }
 }
 
-/// What came of making a task of a call.
+/// The result of making a call a task.
 enum Detached {
-    /// The call is answered with the task, and goes on.
+    /// The client has its answer, the task, and the call continues.
     Task(Context),
-    /// The call is over, answered if anybody waits for that.
+    /// The call is over. The client has an answer if it still waits for one.
     Over,
-    /// There is no place for the task, for this reason.
+    /// There is no slot for the task. The error says why.
     NoPlace(Context, RpcError),
 }
 
@@ -131,7 +131,7 @@ fn detach(mut context: Context, ttl_ms: Option<u64>) -> Detached {
     };
     if let Err(error) = context.hold() {
         tasks.forget(&task);
-        // It fails when nobody waits any more, and then there is nothing left to do.
+        // This fails when the client no longer waits. Then nothing is left to do.
         _ = context.refuse(error);
         return Detached::Over;
     }
@@ -148,7 +148,7 @@ fn detach(mut context: Context, ttl_ms: Option<u64>) -> Detached {
         original.respond(&CreateTaskResult::new(task.legacy()))
     };
     if sent.is_err() {
-        // Nobody will ever ask for it.
+        // The client never gets the id, so nobody can fetch the result.
         tasks.forget(&task);
         task.end(Outcome::Cancelled);
         return Detached::Over;
@@ -168,14 +168,14 @@ fn begin(context: Context, start: Start, run: Box<dyn FnOnce(Context) + Send>) {
             run(context);
         }
         Detached::NoPlace(context, error) => {
-            // It fails when nobody waits any more, and then there is nothing left to do.
+            // This fails when the client no longer waits. Then nothing is left to do.
             _ = context.refuse(error);
         }
     }
 }
 
 impl Context {
-    /// Whether the call may become a task when the handler wants it to.
+    /// Returns whether the call can become a task at the handler's request.
     pub(in crate::server) fn can_become_task(&self) -> bool {
         self.task().is_none()
             && self.may_become_task()
@@ -184,7 +184,7 @@ impl Context {
             && takes_tasks(self.terms())
     }
 
-    /// Goes on as a task, with the answers so far.
+    /// Continues as a task, with the answers so far.
     pub(in crate::server) fn go_on_as_task(self) {
         let again: Option<Arc<dyn Again>> = self.asker().map(|asker| Arc::clone(&asker.again));
         if let Some(again) = again {

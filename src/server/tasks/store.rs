@@ -1,11 +1,12 @@
-//! The tasks that a server keeps, and the thread that ends them at their time.
+//! The table of a server's tasks, and the thread that ends them at their deadline.
 //!
-//! **Invariant:** a task that works is in [`Table::working`], and while there is one the thread
-//! runs, or is about to: it is started under the table's lock with the first of them, and leaves
-//! under the same lock when it finds none. So each task ends at its time though nobody asks for it.
+//! **Invariant:** a working task is in [`Table::working`]. While there is one, the thread runs or
+//! is being started. It is started under the table's lock with the first working task. It ends
+//! under that lock when it finds no working task. So each task ends at its deadline, even if no
+//! client polls it.
 //!
-//! **Locks:** the table's is never held together with a task's, and no task is ended or dropped
-//! under it.
+//! **Locks:** the table's lock and a task's lock are never held together, and no task is ended or
+//! dropped under the table's lock.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::AtomicBool;
@@ -34,10 +35,10 @@ use crate::transport::clock::after;
 use crate::transport::sys::random;
 use crate::transport::{Limits, Stack, Started, Threads};
 
-/// So many tasks are on one page of a list.
+/// The number of tasks on a page of the list.
 const PAGE: usize = 50;
 
-/// Finished tasks whose result was fetched give way before others.
+/// The eviction ranks of finished tasks: those with a fetched result are evicted first.
 const FETCHED: u8 = 0;
 const NOT_FETCHED: u8 = 1;
 
@@ -50,41 +51,41 @@ pub(in crate::server) struct Tasks {
     kept: Arc<Kept>,
 }
 
-/// A task to be made.
+/// The properties of a new task.
 pub(super) struct NewTask {
-    /// The client that shares are counted for.
+    /// The client whose share the task counts for.
     pub(super) client: Client,
     pub(super) principal: Option<Arc<str>>,
     pub(super) revision: ProtocolVersion,
-    /// For how long the client wants the task kept.
+    /// The lifetime that the client requests.
     pub(super) ttl_ms: Option<u64>,
 }
 
-/// The table of tasks, and the thread that ends them at their time.
+/// The table of tasks, and the thread that ends them at their deadline.
 pub(super) struct Kept {
     table: Mutex<Table>,
-    /// A task that ends sooner has come, or the server ends.
+    /// There is a task with an earlier deadline, or the server ends.
     changed: Condvar,
-    /// The thread that ends tasks: started with the first working task, gone after the last one,
-    /// joined when the server is dropped.
+    /// The thread that ends tasks. It starts with the first working task, ends after the last one,
+    /// and is joined when the server is dropped.
     thread: Started,
 }
 
 struct Table {
-    /// How clients share.
+    /// The settings for shares.
     limits: Limits,
     numbers: HashMap<String, u64>,
     tasks: BTreeMap<u64, Entry>,
-    /// All tasks, the soonest to be forgotten first.
+    /// All tasks by deadline, the earliest first.
     expiry: BTreeSet<(Instant, u64)>,
-    /// Those of them that are not over.
+    /// The tasks of `expiry` that are not finished.
     working: BTreeSet<(Instant, u64)>,
-    /// What each client has of the places. Tasks that are over give way.
+    /// Each client's share of the slots. Finished tasks are evicted.
     places: Shares<u64>,
-    /// What each client has of the memory for large results; made with the first of them.
+    /// Each client's share of the memory for large results. Created with the first one.
     results: Option<Shares<u64>>,
     next: u64,
-    /// Counts the tasks that are over, for their order.
+    /// Counts the finished tasks, which gives their order.
     over: u64,
     has_thread: bool,
     closed: bool,
@@ -93,9 +94,9 @@ struct Table {
 struct Entry {
     task: Arc<Task>,
     client: Client,
-    /// How many bytes its result counts for.
+    /// The bytes that its result counts for.
     bytes: usize,
-    /// Once it is over: how soon it gives way.
+    /// The eviction rank and order, once the task is finished.
     idle: Option<(u8, u64)>,
 }
 
@@ -116,7 +117,7 @@ impl Table {
         }
     }
 
-    /// Takes a task out. The caller drops it without the lock.
+    /// Removes a task. The caller drops it without the lock.
     fn remove(&mut self, number: u64) -> Option<Arc<Task>> {
         let entry = self.tasks.remove(&number)?;
         let Entry {
@@ -143,7 +144,7 @@ impl Table {
         Some(task)
     }
 
-    /// Takes out the tasks that have had their time.
+    /// Removes the tasks whose deadline has passed.
     fn take_expired(&mut self, now: Instant) -> Vec<Arc<Task>> {
         let mut expired = Vec::new();
         while let Some((until, number)) = self.expiry.first().copied()
@@ -154,7 +155,7 @@ impl Table {
         expired
     }
 
-    /// Says how soon a task that is over gives way.
+    /// Sets the eviction rank of a finished task.
     fn rank(&mut self, number: u64, rank: u8) {
         let Some(entry) = self.tasks.get_mut(&number) else {
             return;
@@ -182,7 +183,7 @@ impl Table {
         }
     }
 
-    /// Takes a place for a task of a client; tasks that are over and give way for it go to
+    /// Takes a slot for a task of a client. Finished tasks that are evicted for it are added to
     /// `displaced`.
     fn take_place(&mut self, client: &Client, displaced: &mut Vec<Arc<Task>>) -> bool {
         loop {
@@ -197,7 +198,7 @@ impl Table {
         }
     }
 
-    /// Takes memory for the result of a task that works, in the same way.
+    /// Takes memory for the result of a working task. Finished tasks are evicted likewise.
     fn take_bytes(
         &mut self,
         number: u64,
@@ -206,7 +207,7 @@ impl Table {
         displaced: &mut Vec<Arc<Task>>,
     ) -> bool {
         let Some(entry) = self.tasks.get(&number).filter(|entry| entry.idle.is_none()) else {
-            // It is over already: what is kept is not this result.
+            // The task has ended already, so another outcome is stored.
             return true;
         };
         let client = entry.client.clone();
@@ -214,7 +215,7 @@ impl Table {
             .get_or_insert_with(|| Shares::new(max, self.limits.part_of(max), 0));
         while let Some(results) = &mut self.results {
             let admission = match results.total() {
-                // One result is always kept, whatever its size.
+                // One result is always accepted, whatever its size.
                 0 => Admission::Granted,
                 _ => results.admit(&client, bytes),
             };
@@ -235,7 +236,7 @@ impl Table {
 }
 
 impl Kept {
-    /// A task is over: others may have its place.
+    /// Records that a task is finished, and can be evicted.
     pub(super) fn is_over(&self, number: u64) {
         let mut table = self.table.lock();
         let Some(entry) = table.tasks.get(&number) else {
@@ -246,7 +247,7 @@ impl Kept {
         table.rank(number, NOT_FETCHED);
     }
 
-    /// A client has the result of a task that is over.
+    /// Records that a client has the result of a finished task.
     pub(super) fn is_fetched(&self, number: u64) {
         let mut table = self.table.lock();
         let over = |entry: &Entry| entry.idle.is_some_and(|(rank, _)| rank != FETCHED);
@@ -255,8 +256,8 @@ impl Kept {
         }
     }
 
-    /// Keeps memory for the result of a task; other results that are over give way. `false` when
-    /// there is none.
+    /// Reserves memory for the result of a task. Other finished tasks are evicted for it. Returns
+    /// `false` when there is no room.
     pub(super) fn hold_result(&self, number: u64, bytes: usize, max: usize) -> bool {
         let mut displaced = Vec::new();
         let mut table = self.table.lock();
@@ -266,7 +267,7 @@ impl Kept {
         held
     }
 
-    /// Ends tasks at their time, as long as there are some that work.
+    /// The loop of the thread: ends tasks at their deadline, as long as there are working ones.
     fn end_in_time(&self) {
         let mut table = self.table.lock();
         loop {
@@ -287,7 +288,7 @@ impl Kept {
     }
 }
 
-/// Ends a task that has had its time: cancels its work, and tells those who wait for it.
+/// Ends a task at its deadline: cancels its work, and answers the requests that wait for it.
 fn end(task: &Task) {
     let error = RpcError::internal("the task was not over within its time to live");
     task.end(Outcome::Error(error));
@@ -309,17 +310,17 @@ impl Tasks {
         }
     }
 
-    /// Has clients share by these limits, before there is any task.
+    /// Sets the limits for shares. Call this before there is any task.
     pub(in crate::server) fn share_by(&self, limits: &Limits) {
         *self.kept.table.lock() = Table::new(self.options.max_tasks, limits.clone());
     }
 
-    /// What answers requests about tasks.
+    /// Returns the handlers of the task methods.
     pub(in crate::server) fn methods(&self) -> [Row; 5] {
         self.methods
     }
 
-    /// Whether a call of a tool becomes a task, or can't be made at all.
+    /// Decides whether a call of a tool becomes a task, or must be refused.
     pub(in crate::server) fn decide(
         &self,
         tool: &Tool,
@@ -329,7 +330,7 @@ impl Tasks {
         (self.decide)(tool, terms, asked)
     }
 
-    /// Has tasks told to a subscriber from now on. Leaves out of `ids` what is no task of this principal's.
+    /// Subscribes to tasks. Removes ids from `ids` that are not tasks of this principal.
     pub(in crate::server) fn follow(
         &self,
         ids: &mut Vec<String>,
@@ -338,11 +339,11 @@ impl Tasks {
         (self.follow)(self, ids, principal)
     }
 
-    /// Makes a task, whose id nobody can guess.
+    /// Creates a task with an id that can't be guessed.
     ///
     /// # Errors
     ///
-    /// When there is no place for it: every task that this client could displace still works.
+    /// When there is no slot: all tasks that could be evicted for this client are still working.
     pub(super) fn create(
         &self,
         hub: &Arc<Hub>,
@@ -404,10 +405,10 @@ impl Tasks {
         })
     }
 
-    /// Has a thread that ends tasks at their time. `false` when the system has none to give.
+    /// Starts the thread if it does not run. Returns `false` when the system can't start a thread.
     fn watch(&self, table: &mut Table, threads: &Threads) -> bool {
         if !table.has_thread {
-            // Weak, so that the thread is not what keeps the table.
+            // A weak reference: a thread that has not begun yet does not keep the table alive.
             let kept: Weak<Kept> = Arc::downgrade(&self.kept);
             let work = move || {
                 if let Some(kept) = kept.upgrade() {
@@ -431,7 +432,7 @@ impl Tasks {
         error.clone().with_data(&data).unwrap_or(error)
     }
 
-    /// The task of this id, if it is one of this principal's, and of this era.
+    /// Returns the task of this id, if it belongs to this principal and era.
     pub(super) fn find(
         &self,
         id: &str,
@@ -453,7 +454,7 @@ impl Tasks {
         })
     }
 
-    /// A page of the legacy tasks of a principal, and where the list goes on.
+    /// Returns a page of a principal's legacy tasks, and the cursor of the next page.
     pub(super) fn page(
         &self,
         principal: &str,
@@ -479,20 +480,21 @@ impl Tasks {
         Ok((page.collect(), next))
     }
 
-    /// Forgets a task that nobody was told of.
+    /// Removes a task whose id was never sent.
     pub(super) fn forget(&self, task: &Task) {
         let removed = self.kept.table.lock().remove(task.number);
         drop(removed);
     }
 
-    /// Forgets the tasks that have had their time. What still runs is cancelled.
+    /// Removes the tasks whose deadline has passed. Those that still work are ended.
     fn expire(&self) {
         let expired = self.kept.table.lock().take_expired(Instant::now());
         expired.into_iter().for_each(|task| end(&task));
     }
 }
 
-/// The server is dropped: its connections have ended, and with them the work of its tasks.
+/// Joins the thread. When the server is dropped, its connections have ended, and with them the work
+/// of its tasks.
 impl Drop for Tasks {
     fn drop(&mut self) {
         self.kept.table.lock().closed = true;

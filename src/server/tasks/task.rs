@@ -1,6 +1,7 @@
-//! One task: what it is doing, what it asks, what became of it, and who waits for that.
+//! One task: its state, its input requests, its outcome, and the requests that wait for it.
 //!
-//! **Locks:** nothing is sent, dropped or run while the state is locked.
+//! **Locks:** while the state is locked, nothing is sent, dropped or run, since that could block or
+//! take the lock again.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -23,27 +24,27 @@ use crate::schema::{
 };
 use crate::sync::Mutex;
 
-/// So many requests may wait for one result.
+/// The maximum number of requests that wait for the result of one task.
 const MAX_WAITERS: usize = 16;
 
-/// A call that goes on behind its answer.
+/// A call that continues after its request was answered.
 pub(in crate::server) struct Task {
     pub(super) id: String,
     /// Its key in the table of tasks.
     pub(super) number: u64,
     pub(super) kept: Weak<Kept>,
-    /// On whose behalf it runs. Nobody else learns of it.
+    /// The principal on whose behalf it runs. Only this principal can see the task.
     pub(super) principal: Option<Arc<str>>,
-    /// In which way clients may ask for it: the one in which it was created.
+    /// The revision in which it was created. Clients must use it in this era.
     pub(super) revision: ProtocolVersion,
     pub(super) created: SystemTime,
     pub(super) until: Instant,
     pub(super) ttl_ms: u64,
     pub(super) poll_interval_ms: u64,
-    /// Who may be told of it, and whether somebody wants to be.
+    /// Notifies subscribers. `is_followed` is set once there was a subscriber.
     pub(super) hub: Arc<Hub>,
     pub(super) is_followed: AtomicBool,
-    /// Itself, for who is told of it later.
+    /// Itself, for notifications that are sent later.
     pub(super) this: Weak<Self>,
     pub(super) state: Mutex<State>,
 }
@@ -51,17 +52,17 @@ pub(in crate::server) struct Task {
 pub(super) struct State {
     stage: Stage,
     changed: SystemTime,
-    /// The exchange that does the work, until it ends.
+    /// The exchange of the handler, until it ends.
     work: Option<ExchangeHandle>,
-    /// The call while its questions are out, in the modern era.
+    /// The call while it waits for input, in the modern era.
     asking: Option<Gathered>,
-    /// What has no answer yet, by the key that the client knows.
+    /// Input requests without an answer, by the key that the client sees.
     outstanding: BTreeMap<String, Question>,
-    /// All keys that the client was ever shown: none means two questions.
+    /// All keys that the client has seen. A key is never used for two input requests.
     used: HashSet<String>,
-    /// Questions of the legacy era that wait for somebody to take them.
+    /// Input requests of the legacy era that wait for a client to fetch the result.
     held: Vec<Vec<u8>>,
-    /// Requests for the result.
+    /// The pending `tasks/result` requests.
     waiters: Vec<Waiter>,
 }
 
@@ -71,7 +72,7 @@ struct Gathered {
 }
 
 struct Question {
-    /// As the handler calls it.
+    /// The key that the handler uses.
     key: String,
     question: InputRequest,
 }
@@ -103,7 +104,7 @@ impl State {
         stepped
     }
 
-    /// A key that was never used in this task.
+    /// Returns a key that was never used in this task.
     fn fresh(&mut self, key: &str) -> String {
         let mut fresh = key.to_owned();
         let mut count = 1;
@@ -114,7 +115,7 @@ impl State {
         fresh
     }
 
-    /// Somebody who waits for the result, and can be sent something meanwhile.
+    /// Returns a pending `tasks/result` request. Messages of the task can be sent on it.
     fn listener(&self) -> Option<Arc<Asking>> {
         let listener = self
             .waiters
@@ -138,7 +139,7 @@ impl Task {
         self.state.lock().stage.is_terminal()
     }
 
-    /// What does the work, to be ended with the task.
+    /// Sets the exchange that does the work. It is cancelled when the task ends.
     pub(in crate::server) fn hold(&self, work: ExchangeHandle) {
         let mut state = self.state.lock();
         if !state.stage.is_terminal() {
@@ -149,7 +150,7 @@ impl Task {
         work.cancel("the task is over");
     }
 
-    /// The state as clients of the legacy era see it.
+    /// Returns the state in the form of the legacy era.
     pub(super) fn legacy(&self) -> LegacyTask {
         let state = self.state.lock();
         let mut task = LegacyTask::new(&*self.id, iso_8601(self.created));
@@ -161,7 +162,7 @@ impl Task {
         task
     }
 
-    /// As the answer to the call that became the task.
+    /// Returns the answer to the call that became the task.
     pub(super) fn created(&self) -> DetailedTask {
         let state = self.state.lock();
         let mut task = DetailedTask::new(&*self.id, iso_8601(self.created));
@@ -173,7 +174,7 @@ impl Task {
         task
     }
 
-    /// The state as clients of the extension see it.
+    /// Returns the state in the form of the extension.
     pub(super) fn detailed(&self) -> DetailedTask {
         let mut task = self.created();
         let state = self.state.lock();
@@ -197,7 +198,8 @@ impl Task {
         task
     }
 
-    /// Ends the task, unless it has ended, from any thread: who waits for its result is told by another one.
+    /// Ends the task, unless it has ended already. May be called from any thread. Another thread
+    /// answers the requests that wait for the result.
     pub(super) fn end(&self, outcome: Outcome) -> bool {
         let Some(waiters) = self.finish(&outcome) else {
             return false;
@@ -214,7 +216,8 @@ impl Task {
         true
     }
 
-    /// The same on the thread that has done the work, which may wait for a client that does not read.
+    /// Ends the task on the thread that has done the work. It answers the waiting requests itself,
+    /// so a client that does not read may block it.
     pub(super) fn conclude(&self, outcome: &Outcome) -> bool {
         let Some(waiters) = self.finish(outcome) else {
             return false;
@@ -225,13 +228,13 @@ impl Task {
         true
     }
 
-    /// Keeps memory for a large result. `false` when there is none.
+    /// Reserves memory for a large result. Returns `false` when there is no room.
     pub(super) fn hold_result(&self, bytes: usize, max: usize) -> bool {
         let kept = self.kept.upgrade();
         kept.is_none_or(|kept| kept.hold_result(self.number, bytes, max))
     }
 
-    /// Notes that a client has the result: the task is the first to give way.
+    /// Records that a client has the result. The task is then among the first to be evicted.
     pub(super) fn is_fetched(&self) {
         self.handed_over().note();
     }
@@ -264,7 +267,7 @@ impl Task {
         Some(waiters)
     }
 
-    /// Gives the result to a request for it, when there is one.
+    /// Answers a request with the result, now or when the task ends.
     pub(super) fn wait_for_end(self: Arc<Self>, mut responder: Responder) {
         let mut state = self.state.lock();
         if let Stage::Ended(outcome) = &state.stage {
@@ -280,11 +283,11 @@ impl Task {
             drop(state);
             drop(gone);
             let text = format!("{MAX_WAITERS} requests wait for the result of this task already");
-            // It fails when nobody waits any more, and then there is nothing left to do.
+            // This fails when the client no longer waits. Then nothing is left to do.
             _ = responder.refuse(&RpcError::new(ErrorCode::INTERNAL_ERROR, text));
             return;
         }
-        // It occupies nothing while it waits.
+        // The request is not active while it waits.
         responder.stand_aside();
         let asking = Arc::new(responder.asking());
         let core = Arc::clone(responder.core());
@@ -296,7 +299,7 @@ impl Task {
         drop(state);
         drop(gone);
         if !held.is_empty() {
-            // This may be the thread that reads, which must not wait for the client to do the same.
+            // This may be the reading thread, which must not block on a client that does not read.
             core.run_later(
                 None,
                 Box::new(move || {
@@ -307,7 +310,8 @@ impl Task {
         }
     }
 
-    /// Sends a question of the legacy era to who waits for the result, or keeps it until somebody does.
+    /// Sends an input request of the legacy era on a request that waits for the result. Without
+    /// such a request it is stored.
     pub(super) fn show(&self, question: &[u8]) {
         let mut state = self.state.lock();
         if state.stage.is_terminal() {
@@ -327,12 +331,12 @@ impl Task {
         }
     }
 
-    /// Who can be sent what belongs to the task, if somebody waits for it.
+    /// Returns a pending `tasks/result` request. Messages of the task can be sent on it.
     pub(super) fn listener(&self) -> Option<Arc<Asking>> {
         self.state.lock().listener()
     }
 
-    /// It needs input of the client.
+    /// Records that the task waits for input.
     pub(in crate::server) fn needs_input(&self) {
         let stepped = self.state.lock().step(Stage::InputRequired);
         if stepped {
@@ -340,7 +344,7 @@ impl Task {
         }
     }
 
-    /// It has what it needed.
+    /// Records that the task has its input.
     pub(in crate::server) fn goes_on(&self) {
         let mut state = self.state.lock();
         state.held.clear();
@@ -351,7 +355,7 @@ impl Task {
         }
     }
 
-    /// Shows questions of the modern era, and keeps the call until they are answered.
+    /// Publishes input requests of the modern era, and keeps the call until they are answered.
     pub(in crate::server) fn ask(&self, mut context: Context, asked: InputRequests) {
         context.stand_aside();
         let mut state = self.state.lock();
@@ -372,7 +376,8 @@ impl Task {
         self.tell();
     }
 
-    /// Takes answers. Those to what is not asked (any more) are ignored; one that is none to its question is refused with all others.
+    /// Takes answers. Answers to unknown input requests are ignored. If one answer does not fit its
+    /// input request, all are refused.
     pub(super) fn answer(&self, responses: InputResponses) -> Result<(), RpcError> {
         let mut state = self.state.lock();
         for (key, response) in &responses {
@@ -418,7 +423,7 @@ impl Task {
     }
 }
 
-/// Notes in the table that the result of a task has been fetched.
+/// Records in the table that the result of a task was fetched.
 #[derive(Clone)]
 struct HandedOver {
     kept: Weak<Kept>,
@@ -442,7 +447,7 @@ fn hand_over(responder: Responder, outcome: &Outcome, handed_over: &HandedOver) 
             "the task was cancelled: it has no result",
         )),
     };
-    // It fails when nobody waits any more: then the result is still to be fetched.
+    // This fails when the client no longer waits. Then the result is still not fetched.
     if sent.is_ok() {
         handed_over.note();
     }

@@ -1,8 +1,8 @@
-//! Points in time as ISO 8601 texts.
+//! Times in ISO 8601.
 
 use std::time::{Duration, SystemTime};
 
-/// Writes a time like `2025-11-25T10:30:00.125Z`. Times before 1970 are written as its beginning.
+/// Formats a time as `2025-11-25T10:30:00.125Z`. Times before 1970 become the beginning of 1970.
 pub(super) fn iso_8601(time: SystemTime) -> String {
     let since = time
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -13,7 +13,8 @@ pub(super) fn iso_8601(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
-/// Year, month and day of so many days after 1970-01-01. Years are counted from March here, so that leap days come last.
+/// Returns year, month and day of a number of days after 1970-01-01. Internally years begin in
+/// March, so that the leap day comes last.
 fn date_of(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);

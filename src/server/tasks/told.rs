@@ -1,7 +1,8 @@
-//! Telling subscribers how far tasks are.
+//! Task status notifications.
 //!
-//! A subscriber that follows a task is told once how far it is, and then after steps: so nothing falls between the answer that made the task
-//! and the subscription. Steps in a row merge: the newest state is told, maybe twice. A task that nobody follows tells nothing.
+//! A new subscriber of a task gets the current state once, and then each change. So no change is
+//! lost between the answer that created the task and the subscription. Quick changes are merged:
+//! only the newest state is sent, possibly twice. A task without subscribers sends nothing.
 //!
 //! Spec: Extensions, "Tasks", "Task Status Notifications" (2026-07-28).
 
@@ -14,7 +15,7 @@ use super::task::Task;
 use crate::jsonrpc::RequestId;
 use crate::schema::{ResultMetaObject, method};
 
-/// Has tasks told to a subscriber from now on. Leaves out of `ids` what is no task of this principal's.
+/// Subscribes to tasks. Removes ids from `ids` that are not tasks of this principal.
 pub(super) type Follow = fn(&Tasks, &mut Vec<String>, Option<&str>) -> Vec<Arc<dyn Followed>>;
 
 pub(super) fn follow(
@@ -37,7 +38,8 @@ pub(super) fn follow(
 }
 
 impl Task {
-    /// Tells those who follow it that it is further. A step that finds nobody comes before the first look of who begins to follow.
+    /// Notifies the subscribers of a change. A subscriber sets `is_followed` before it reads the
+    /// state. So a change that sees `false` here is contained in that first state.
     pub(super) fn tell(&self) {
         if self.is_followed.load(Ordering::SeqCst)
             && let Some(task) = self.this.upgrade()

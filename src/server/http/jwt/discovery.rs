@@ -1,4 +1,4 @@
-//! Where an issuer keeps its keys, and getting them.
+//! Discovery of an issuer's keys: its metadata and its key set.
 //!
 //! Spec: RFC 8414, section 3; OpenID Connect Discovery 1.0, section 4.
 
@@ -13,11 +13,11 @@ use crate::schema::url::Url;
 use crate::transport::http::proxies::Proxies;
 use crate::transport::http::tls::{Roots, untrusted};
 
-/// So long one document may take.
+/// The timeout of one document.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_BYTES: usize = 256 << 10;
 
-/// How documents are come by.
+/// How documents are fetched.
 #[derive(Default)]
 pub(super) struct Way {
     pub(super) proxy: Proxies,
@@ -30,16 +30,19 @@ struct Metadata {
     jwks_uri: Option<String>,
 }
 
-/// The key set of an issuer whose metadata says where it is. One of the places may have a page for people, or metadata without keys, which
-/// RFC 8414 lets be left out.
+/// Fetches the key set of an issuer, whose URL is in its metadata.
+///
+/// All known metadata URLs are tried. One of them may have a web page, or metadata without keys,
+/// which RFC 8414 allows.
 pub(super) fn discover(issuer: &str, way: &Way) -> Result<String> {
-    // What is there says more of what is wrong than that nothing is.
+    // The error of a document that exists is more useful than that of a missing one.
     let (mut missing, mut useless) = (None, None);
     for place in places(issuer) {
         match fetch(&place, way).map(|text| key_place(issuer, &place, &text)) {
             Ok(Ok(keys)) => return fetch(&keys, way),
             Ok(Err(error)) => useless = useless.or(Some(error)),
-            // All are of one host, which has no time: a request waits for this.
+            // All URLs have one host, and it is too slow. A request waits for this, so there is no
+            // further try.
             Err(error) if error.kind() == ErrorKind::Timeout => return Err(error),
             Err(error) => missing = Some(error),
         }
@@ -66,7 +69,7 @@ fn key_place(issuer: &str, place: &str, text: &str) -> Result<String> {
         .ok_or_else(|| bad("names no keys (jwks_uri)"))
 }
 
-/// Where the metadata may be.
+/// Returns the URLs where the metadata may be.
 fn places(issuer: &str) -> Vec<String> {
     let Some((scheme, rest)) = issuer.split_once("://") else {
         return Vec::new();
@@ -84,7 +87,7 @@ fn places(issuer: &str) -> Vec<String> {
     places
 }
 
-/// Fetches a document, over HTTPS or on this machine. Redirects are not followed.
+/// Fetches a document over HTTPS, or over HTTP from this machine. Does not follow redirects.
 pub(super) fn fetch(place: &str, way: &Way) -> Result<String> {
     let failed = |kind, why: &dyn std::fmt::Display| {
         Error::new(kind, format!("'{}' can't be had: {why}", Excerpt(place)))
@@ -116,7 +119,7 @@ pub(super) fn fetch(place: &str, way: &Way) -> Result<String> {
     let config = Agent::config_builder()
         .max_redirects(0)
         .max_redirects_will_error(true)
-        // What the environment names is asked by hosts that want it.
+        // The environment's proxies are used only if the host chose that.
         .proxy(proxy)
         .tls_config(way.roots.config())
         .timeout_global(Some(TIMEOUT))

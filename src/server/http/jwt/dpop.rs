@@ -1,4 +1,4 @@
-//! Tokens that are bound to a key of the client, and what they have to come with.
+//! DPoP: access tokens that are bound to a key of the client.
 //!
 //! Spec: RFC 9449, sections 7 to 9 and 11; DPoP profile of MCP (draft, SEP-1932).
 
@@ -18,22 +18,26 @@ use crate::shares::Client;
 use crate::sync::Mutex;
 use crate::transport::http::HttpRequest;
 
-/// So far the clock of a client may be off.
+/// The default and maximum tolerance for the clock of a client.
 const WINDOW: Duration = Duration::from_secs(5 * 60);
-/// A client has to come back with a nonce before it is over.
+/// The minimum lifetime of a nonce, so that a client can use it before it expires.
 const SHORTEST: Duration = Duration::from_secs(1);
 const MAX_PROOFS: usize = 100_000;
-/// What nonces are sealed for, so that nothing else passes for one.
+/// The binding of sealed nonces, so that no other sealed text is accepted as a nonce.
 const BINDING: &[u8] = b"DPoP-Nonce";
 
-/// How tokens are taken that are bound to a key of the client (DPoP), so that whoever steals one can't use it.
+/// Settings for tokens that are bound to a key of the client (DPoP), which a thief can't use
+/// without the key.
 ///
-/// Such a token comes as `Authorization: DPoP`, and with it a proof of the key in the field `DPoP`: signed for the method and address of this request,
-/// for this token, and just now. A proof is taken once. Proofs are signed with `ES256`, `ES384`, `EdDSA`, `PS256` to `PS512` or `RS256` to
-/// `RS512`. What is wrong with one is answered with status 401 and `DPoP error="invalid_dpop_proof"`.
+/// Such a token comes as `Authorization: DPoP`, with a proof of the key in the field `DPoP`. The
+/// proof is signed for the method and URL of this request, for this token, and just now. Each proof
+/// is accepted once. The signature algorithms are `ES256`, `ES384`, `EdDSA`, `PS256` to `PS512` and
+/// `RS256` to `RS512`. An invalid proof is answered with status 401 and `DPoP
+/// error="invalid_dpop_proof"`.
 ///
-/// Replicas of a server do not know which proofs the others have seen: one that is stolen on its way is good at each other replica for as long as
-/// [`window`](Self::window) says, for the same request. [`nonces`](Self::nonces) make that shorter.
+/// Replicas of a server don't share the seen proofs. So a stolen proof can be used once with each
+/// other replica, for the request that it was made for, within [`window`](Self::window).
+/// [`nonces`](Self::nonces) shorten that time.
 ///
 /// Spec: RFC 9449; DPoP profile of MCP (draft, SEP-1932).
 ///
@@ -43,7 +47,8 @@ const BINDING: &[u8] = b"DPoP-Nonce";
 /// use mcplink::server::http::{Dpop, HttpOptions, JwtVerifier, ResourceServer};
 ///
 /// let issuer = "https://login.example";
-/// let server = ResourceServer::new("https://files.example/mcp", [issuer], JwtVerifier::new(issuer))?
+/// let verifier = JwtVerifier::new(issuer);
+/// let server = ResourceServer::new("https://files.example/mcp", [issuer], verifier)?
 ///     .dpop(Dpop::new().required());
 /// let options = HttpOptions::new().authorization(server);
 /// # Ok::<(), mcplink::Error>(())
@@ -54,7 +59,7 @@ pub struct Dpop {
     window: Duration,
     nonces: Option<Nonces>,
     max_proofs: usize,
-    /// Guards nothing else, and is held for moments.
+    /// The seen proofs. The lock guards nothing else, and is held only for moments.
     seen: Mutex<Seen>,
 }
 
@@ -70,7 +75,7 @@ impl Default for Dpop {
 }
 
 impl Dpop {
-    /// Takes both tokens that are bound to a key, with a proof, and tokens that are not bound.
+    /// Accepts tokens that are bound to a key, with a proof, and also tokens that are not bound.
     pub fn new() -> Self {
         Self {
             is_required: false,
@@ -81,33 +86,39 @@ impl Dpop {
         }
     }
 
-    /// Refuses tokens that are not bound to a key. Clients are told by the metadata, and by challenges that name no other way.
+    /// Refuses tokens that are not bound to a key. The metadata and the challenges announce it.
     pub fn required(mut self) -> Self {
         self.is_required = true;
         self
     }
 
-    /// So far the time in a proof may be from the present, either way. Defaults to 5 min, and is never more.
+    /// Sets the tolerated difference between the time in a proof and the present, in both
+    /// directions. Defaults to 5 min, which is also the maximum.
     pub fn window(mut self, window: Duration) -> Self {
         self.window = window.min(WINDOW);
         self
     }
 
-    /// How many proofs are remembered, so that none is taken twice: those of all clients, each for
-    /// as long as it could be taken. Defaults to 100 000, which is some 25 MB, and 330 requests a
-    /// second of clients whose clocks are right. 0: none is remembered.
+    /// Sets how many proofs are remembered, so that none is accepted twice.
     ///
-    /// When there are more, the oldest of the client that has most are forgotten. Proofs of that
-    /// client that are as old as those are refused from then on; those of others are taken.
+    /// The limit is for all clients together; a proof is remembered as long as it could be
+    /// accepted. Defaults to 100,000, which takes about 25 MB. It is enough for 330 requests a
+    /// second of clients with correct clocks. With 0, replays are not detected.
+    ///
+    /// Above the limit, the oldest proofs of the client with most proofs are dropped. From then on,
+    /// proofs of that client that are as old as the dropped ones are refused. Other clients are not
+    /// affected.
     pub fn max_proofs(mut self, max: usize) -> Self {
         self.max_proofs = max;
         self.seen = Mutex::new(Seen::new(max));
         self
     }
 
-    /// Wants a nonce of this server in each proof, so that none can be made in advance. A client that has none is given one with the refusal
-    /// (`use_dpop_nonce`) and tries again; each is good for `life`, at least a second. Nonces are sealed by the first of the keys, and good if sealed by any of
-    /// them: replicas share their keys. Defaults to no nonces.
+    /// Requires a nonce of this server in each proof, so that no proof can be made in advance.
+    ///
+    /// A client without a nonce is refused with a new one (`use_dpop_nonce`) and retries. A nonce
+    /// is valid for `life`, at least for a second. The first key seals the nonces, and all keys
+    /// open them: replicas must share their keys. By default no nonces are required.
     ///
     /// # Errors
     ///
@@ -123,12 +134,12 @@ impl Dpop {
         Ok(self)
     }
 
-    /// Each proof is taken once.
+    /// Checks that the proof was not seen before, and remembers it.
     fn check_replay(&self, client: &Client, proof: &Proof, now: f64) -> Result<(), &'static str> {
         if self.max_proofs == 0 {
             return Ok(());
         }
-        // A second more, since times of proofs have fractions that are not remembered.
+        // One second more, because the fractions of proof times are not stored.
         let until = (now - self.window.as_secs_f64() - 1.0).max(0.0) as u64;
         let mut seen = self.seen.lock();
         let noted = seen.note(client, proof.id(), proof.made(), until);

@@ -1,4 +1,4 @@
-//! Public keys, and the signatures that they confirm.
+//! Public keys (JWK) and the verification of signatures.
 //!
 //! Spec: RFC 7517; RFC 7518; RFC 8037.
 
@@ -15,14 +15,14 @@ use serde_json::value::RawValue;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// So many keys of an issuer are looked at.
+/// The maximum number of keys of an issuer. Further keys are ignored.
 const MAX_KEYS: usize = 100;
 
-/// A key with which an issuer's signatures are checked.
+/// A public key that verifies signatures.
 #[derive(Debug)]
 pub(super) struct Key {
     pub(super) id: Option<String>,
-    /// The only algorithm that it is for, if it says so.
+    /// The only algorithm that the key may be used with, if it names one.
     algorithm: Option<String>,
     point: Point,
 }
@@ -35,7 +35,7 @@ enum Point {
     Ed25519(Vec<u8>),
 }
 
-/// A key as it is written.
+/// A key in its JSON form.
 #[derive(Deserialize)]
 pub(super) struct Jwk {
     kty: String,
@@ -48,17 +48,17 @@ pub(super) struct Jwk {
     e: Option<String>,
     x: Option<String>,
     y: Option<String>,
-    /// The private half.
+    /// The private part of the key.
     d: Option<IgnoredAny>,
 }
 
 impl Jwk {
-    /// Whether more of it is there than anybody may know.
+    /// Returns whether the private part of the key is present.
     pub(super) fn is_private(&self) -> bool {
         self.d.is_some()
     }
 
-    /// What names the key wherever it turns up, of one that [`Key::of`] can read (RFC 7638).
+    /// Returns the thumbprint of a key that [`Key::of`] supports (RFC 7638).
     pub(super) fn thumbprint(&self) -> Option<String> {
         let text = |value: &Option<String>| value.clone();
         let members = match &*self.kty {
@@ -85,7 +85,7 @@ impl Jwk {
     }
 }
 
-/// Reads a key set. Keys of kinds that nobody knows here, or for something else than signatures, are left out.
+/// Parses a key set. Keys of unknown kinds, and keys for other uses than signatures, are ignored.
 pub(super) fn read_keys(text: &str) -> Result<Vec<Key>> {
     #[derive(Deserialize)]
     struct Set<'a> {
@@ -125,7 +125,8 @@ impl Key {
         })
     }
 
-    /// Whether this key has made the signature with this algorithm. One that is not asymmetric never has.
+    /// Verifies a signature that was made with this algorithm. Symmetric algorithms are always
+    /// refused.
     pub(super) fn confirms(&self, algorithm: &str, signed: &[u8], signature: &[u8]) -> bool {
         if self
             .algorithm
@@ -160,7 +161,7 @@ impl Key {
     }
 }
 
-/// The algorithms that are known, all of them asymmetric.
+/// The supported algorithms, all of them asymmetric.
 pub(super) const ALGORITHMS: [&str; 10] = [
     "ES256", "ES384", "EdDSA", "Ed25519", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512",
 ];
@@ -191,7 +192,7 @@ fn ecdsa(
     key.verify(signed, signature).is_ok()
 }
 
-/// A point of a curve whose coordinates have this length.
+/// Encodes a curve point whose coordinates must have this length.
 fn uncompressed(x: Vec<u8>, y: Vec<u8>, length: usize) -> Option<Vec<u8>> {
     (x.len() == length && y.len() == length).then(|| [vec![4], x, y].concat())
 }

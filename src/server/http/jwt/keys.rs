@@ -1,8 +1,9 @@
-//! The keys of an issuer, fetched when they are needed and kept for a while.
+//! The keys of an issuer, fetched on demand and cached.
 //!
-//! **Threads.** One thread fetches at a time, without a lock. Whoever knows the key that it needs goes on meanwhile; others wait until the fetch
-//! has taken [`PATIENCE`], and are told to come again from then on: whatever tokens name, and however long the issuer takes, there are threads
-//! for those that can be served.
+//! **Threads.** One thread at a time fetches, without holding the lock. A request whose key is
+//! known continues meanwhile. Other requests wait until the fetch has taken [`PATIENCE`], and are
+//! then refused with "try again later". So neither made-up tokens nor a slow issuer can block all
+//! threads.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,19 +13,20 @@ use super::jwk::{Key, read_keys};
 use crate::error::Result;
 use crate::sync::{Condvar, Mutex};
 
-/// So long after a fetch has begun requests wait for the keys that another one fetches.
+/// How long other requests wait for a key fetch already in progress.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// So long keys are used when no newer ones can be had: their issuer may have taken one back since.
+/// The maximum age of keys when no newer ones can be fetched. The issuer may have revoked a key
+/// meanwhile.
 const TOO_OLD: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Gives the text of a key set, which may be fetched.
+/// Returns the text of a key set. It may do network I/O.
 pub(super) type Source = Box<dyn Fn(&Way) -> Result<String> + Send + Sync>;
 
 pub(super) struct Keys {
     source: Source,
     pub(super) way: Way,
     pub(super) max_age: Duration,
-    /// So often keys are fetched at most, whatever tokens name.
+    /// The minimum time between two fetches.
     pub(super) min_interval: Duration,
     state: Mutex<State>,
     fetched: Condvar,
@@ -33,21 +35,21 @@ pub(super) struct Keys {
 #[derive(Default)]
 struct State {
     keys: Arc<Vec<Key>>,
-    /// When these keys came.
+    /// When these keys were fetched.
     since: Option<Instant>,
-    /// When the last try ended, and what came of it.
+    /// When the last fetch ended. `failure` is its error.
     tried: Option<Instant>,
     failure: Option<String>,
-    /// When the fetch that is on its way has begun.
+    /// When the current fetch began; `None` when there is no fetch.
     fetching: Option<Instant>,
 }
 
-/// What there is to check a signature with.
+/// The keys for checking a signature.
 pub(super) enum Found {
     Keys(Arc<Vec<Key>>),
     /// The issuer has no such key.
     Unknown,
-    /// Its keys can't be had.
+    /// The issuer's keys can't be fetched.
     Unavailable(String),
 }
 
@@ -63,12 +65,12 @@ impl Keys {
         }
     }
 
-    /// The keys among which the one of this id is, or among which all have to be tried.
+    /// Returns the key set with the key of this id. Without an id, all keys must be tried.
     pub(super) fn find(&self, id: Option<&str>) -> Found {
         self.find_but(None, id)
     }
 
-    /// Newer keys than these, none of which is the one of a token that names none: fetched, if it is time for that.
+    /// Returns newer keys than these, if there are any. Fetches them if `min_interval` allows.
     pub(super) fn find_newer(&self, than: &Arc<Vec<Key>>) -> Option<Arc<Vec<Key>>> {
         match self.find_but(Some(than), None) {
             Found::Keys(keys) if !Arc::ptr_eq(&keys, than) => Some(keys),
@@ -76,7 +78,7 @@ impl Keys {
         }
     }
 
-    /// Keys, but not these if there are newer ones.
+    /// Returns the keys, but not `old` if newer ones can be had.
     fn find_but(&self, old: Option<&Arc<Vec<Key>>>, id: Option<&str>) -> Found {
         let mut may_fetch = true;
         loop {
@@ -94,7 +96,7 @@ impl Keys {
             }
             let ends = state.fetching.map(|began| began + PATIENCE);
             if ends.is_some_and(|end| Instant::now() < end) {
-                // What comes is as new as what this thread would fetch.
+                // The fetched keys will be as new as a fetch by this thread.
                 may_fetch = false;
                 drop(self.fetched.wait_until(state, ends));
                 continue;
@@ -107,7 +109,7 @@ impl Keys {
                 };
             }
             state.fetching = Some(Instant::now());
-            // Until they are there, or when the source panics.
+            // This text is used until the fetch ends, and if the source panics.
             state.failure = Some("the issuer's keys have not come yet".to_owned());
             drop(state);
             self.fetch();
@@ -116,7 +118,7 @@ impl Keys {
     }
 
     fn fetch(&self) {
-        // The source may be the host's, and panic.
+        // The source may be the host's code, and may panic.
         let over = Over(self);
         let came = (self.source)(&self.way).and_then(|text| read_keys(&text));
         let mut state = self.state.lock();
@@ -142,7 +144,7 @@ impl State {
             }
     }
 
-    /// Whether one of the keys has no id: it may be the one that is meant.
+    /// Returns whether a key has no id: it may be the key that the token names.
     fn may_know(&self) -> bool {
         !self.is_too_old() && self.keys.iter().any(|key| key.id.is_none())
     }
@@ -152,7 +154,7 @@ impl State {
     }
 }
 
-/// Whatever became of it, the fetching is over.
+/// Ends the fetch when it is dropped, also after a panic, and wakes the waiting requests.
 struct Over<'a>(&'a Keys);
 
 impl Drop for Over<'_> {

@@ -1,6 +1,7 @@
-//! Tokens that were checked already: a signature costs several times what a call does, and the same token comes with every request.
+//! A cache of verified tokens.
 //!
-//! What is remembered is the digest of a token and what it says, not the token.
+//! Verifying a signature costs several times as much as a call, and a client sends its token with
+//! every request. The cache stores the digest and the claims of a token, not the token itself.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,30 +12,33 @@ use super::Claims;
 use super::jwk::Key;
 use crate::sync::Mutex;
 
-/// So many of the last ones are remembered at least, and twice as many at most.
+/// The size of one half of the cache. So at least this many of the latest tokens are cached, and at
+/// most twice as many.
 const FEW: usize = 512;
-/// What longer ones say is not kept.
+/// Longer claims are not cached, in bytes.
 const LONG: usize = 4 << 10;
 
-/// Tells a token from every other.
+/// The digest of a token.
 pub(super) type Mark = [u8; 32];
 
-/// A token with a good signature.
+/// A token with a valid signature.
 pub(super) struct Good {
-    /// The key that it names.
+    /// The id of the key that the token names.
     pub(super) key: Option<String>,
-    /// The issuer's keys, one of which signed it. With others it has to be checked anew.
+    /// The issuer's key set that contains the signing key. With another key set, the token must be
+    /// verified again.
     pub(super) keys: Arc<Vec<Key>>,
     pub(super) claims: Claims,
-    /// Its claims as they came.
+    /// The claims as JSON text.
     pub(super) text: Vec<u8>,
 }
 
-/// The tokens that came last.
+/// The cache of verified tokens.
 #[derive(Default)]
 pub(super) struct Known(Mutex<Halves>);
 
-/// When the newer half is full, the older one is forgotten and it takes its place. What is asked for goes over to the newer one.
+/// When the newer half is full, it replaces the older one. A token that is used again moves to the
+/// newer half.
 #[derive(Default)]
 struct Halves {
     newer: HashMap<Mark, Arc<Good>>,
@@ -95,7 +99,7 @@ mod tests {
         let name = |n: usize| mark(&n.to_string());
         for n in 0..FEW * 5 {
             known.note(name(n), &good());
-            // Whoever comes again and again is known for good.
+            // A token that is used again and again stays cached.
             assert!(known.find(&name(0)).is_some(), "{n}");
             let halves = known.0.lock();
             assert!(halves.newer.len() <= FEW && halves.older.len() <= FEW);

@@ -1,4 +1,4 @@
-//! Access tokens that are signed: checked here, with the keys of their issuer.
+//! Verification of signed access tokens (JWT) with the keys of their issuer.
 //!
 //! Spec: RFC 7519; RFC 9068; RFC 8725.
 
@@ -32,27 +32,35 @@ use crate::protocol::principal::{Principal, scope_set};
 use crate::schema::JsonObject;
 use crate::transport::http::proxies::Proxies;
 
-/// So long a token may be.
+/// The maximum length of a token, in bytes.
 const MAX_TOKEN: usize = 16 << 10;
 
 /// A [`TokenVerifier`] for access tokens that are JWTs, as most authorization servers issue them.
 ///
-/// A token is good when a key of the issuer has signed it (`RS256` to `RS512`, `PS256` to `PS512`, `ES256`, `ES384`, `EdDSA`), `iss` is that
-/// issuer to the letter, and the present is between `nbf` and `exp`, give or take a minute. The principal is `sub`, scopes are those of `scope` or
-/// `scp`. Tokens that are bound to a key of the client (`cnf.jkt`) are good together with a proof of that key, where the server takes such
-/// ([`ResourceServer::dpop`](super::ResourceServer::dpop)); those that are bound in another way are refused.
+/// A token is valid when a key of the issuer has signed it (`RS256` to `RS512`, `PS256` to `PS512`,
+/// `ES256`, `ES384`, `EdDSA`). `iss` must be exactly that issuer, and the time must be between
+/// `nbf` and `exp`, with a tolerance of a minute. The principal is `sub`; the scopes are those of
+/// `scope` or `scp`.
 ///
-/// Issuers are compared character by character: RFC 9068, section 4, requires it of `iss`, and RFC 8414, section 3.3, of the issuer in metadata.
-/// So `https://login.example` and `https://login.example/` are two issuers here: give the one that the authorization server writes into its
-/// tokens. A client that logs in takes the two for one.
+/// Issuers are compared exactly: RFC 9068, section 4, requires that of `iss`, and RFC 8414, section
+/// 3.3, of the issuer in metadata. So `https://login.example` and `https://login.example/` are two
+/// issuers. Use the one in the tokens of your authorization server. A client that logs in takes both
+/// for one.
 ///
-/// The issuer's keys are fetched when they are first needed, again after an hour, and when a token names one that is not there, or names none
-/// and none fits; one request at a time fetches them, for at most 5 s a document. Others that need them wait for a second at most, and are then
-/// answered with status 503; those whose key is there are served meanwhile. When they can't be had, those from before go on being used for a day,
-/// and the next try is after [`min_interval`](Self::min_interval).
+/// A token that is bound to a key of the client (`cnf.jkt`) is valid only with a proof of that key,
+/// if the server accepts such ([`ResourceServer::dpop`](super::ResourceServer::dpop)). Tokens
+/// that are bound in another way are refused.
 ///
-/// The signature of a token is checked when it comes first, and when the keys were fetched anew; its times with each request. For that the
-/// digests and claims of the last 512 tokens or more are remembered, at most 1 024, and no claims longer than 4 KiB.
+/// **Keys.** The issuer's keys are fetched at the first use and again after an hour. They are also
+/// fetched when a token names an unknown key, or names none and no key fits. One request at a time
+/// fetches, for at most 5 s a document. Other requests that need the new keys wait for at most a
+/// second, and then get status 503. Requests whose key is known are served meanwhile. If a fetch
+/// fails, the old keys are used for up to a day, and the next try is after
+/// [`min_interval`](Self::min_interval).
+///
+/// **Cache.** The signature of a token is checked at its first use, and again after new keys were
+/// fetched. Its times are checked with each request. For that, the digests and claims of the latest
+/// 512 to 1,024 tokens are cached, except claims longer than 4 KiB.
 ///
 /// # Examples
 ///
@@ -60,7 +68,8 @@ const MAX_TOKEN: usize = 16 << 10;
 /// use mcplink::server::http::{HttpOptions, JwtVerifier, ResourceServer};
 ///
 /// let issuer = "https://login.example";
-/// let server = ResourceServer::new("https://files.example/mcp", [issuer], JwtVerifier::new(issuer))?;
+/// let verifier = JwtVerifier::new(issuer);
+/// let server = ResourceServer::new("https://files.example/mcp", [issuer], verifier)?;
 /// let options = HttpOptions::new().authorization(server);
 /// # Ok::<(), mcplink::Error>(())
 /// ```
@@ -78,7 +87,7 @@ struct Header {
     crit: Option<IgnoredAny>,
 }
 
-/// What is looked at of what a token says.
+/// The claims of a token that are checked.
 #[derive(Deserialize)]
 struct Claims {
     iss: Option<String>,
@@ -114,7 +123,7 @@ impl Many {
 }
 
 impl JwtVerifier {
-    /// Takes tokens of this issuer, whose metadata says where its keys are.
+    /// Accepts tokens of this issuer. Its metadata says where its keys are.
     pub fn new(issuer: impl Into<String>) -> Self {
         let issuer = issuer.into();
         let own = issuer.clone();
@@ -122,15 +131,18 @@ impl JwtVerifier {
         Self::with(issuer, Box::new(source))
     }
 
-    /// Takes tokens of this issuer, whose keys are at this address: `https`, except on this machine.
+    /// Accepts tokens of this issuer, whose keys are at this URL. It must be `https`, except on
+    /// this machine.
     pub fn with_jwks_url(issuer: impl Into<String>, url: impl Into<String>) -> Self {
         let url = url.into();
         let source = move |way: &Way| discovery::fetch(&url, way);
         Self::with(issuer.into(), Box::new(source))
     }
 
-    /// Takes tokens of this issuer; `source` gives the text of its key set (RFC 7517), and is asked for it again and again: for keys from a
-    /// file, or fetched in a way of one's own.
+    /// Accepts tokens of this issuer, with keys from `source`.
+    ///
+    /// `source` returns the text of the issuer's key set (RFC 7517), and is called repeatedly. Use
+    /// it for keys from a file, or for another way of fetching.
     pub fn with_keys(
         issuer: impl Into<String>,
         source: impl Fn() -> Result<String> + Send + Sync + 'static,
@@ -146,12 +158,13 @@ impl JwtVerifier {
         }
     }
 
-    /// Fetches metadata and keys through a proxy: `http://`, `https://`, `socks4://`, `socks4a://`, `socks5://` or `socks5h://` with host and
-    /// port. Defaults to none, whatever the environment says.
+    /// Fetches metadata and keys through a proxy: `http://`, `https://`, `socks4://`, `socks4a://`,
+    /// `socks5://` or `socks5h://` with host and port. By default no proxy is used, whatever the
+    /// environment says.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when it can't be read.
+    /// [`ErrorKind::Invalid`] when the URL can't be parsed.
     pub fn proxy(mut self, url: &str) -> Result<Self> {
         let proxy = Proxy::new(url).map_err(|_| {
             let text = "the URL of the proxy can't be read (JwtVerifier::proxy)";
@@ -161,20 +174,22 @@ impl JwtVerifier {
         Ok(self)
     }
 
-    /// Fetches them through the proxy that the environment names for each URL, if it names one:
-    /// `HTTPS_PROXY` for `https`, `HTTP_PROXY` for `http`, `ALL_PROXY` for either, less what
-    /// `NO_PROXY` lists. One that can't be read fails the fetch.
+    /// Fetches metadata and keys through the proxies of the environment.
+    ///
+    /// These are `HTTPS_PROXY` for `https` URLs, `HTTP_PROXY` for `http` URLs and `ALL_PROXY` for
+    /// both, except the hosts in `NO_PROXY`. A proxy URL that can't be parsed fails the fetch.
     pub fn proxy_from_environment(mut self) -> Self {
         self.keys.way.proxy = Proxies::Environment;
         self
     }
 
-    /// Trusts the issuers whose certificates these authorities issued, and no others: instead of Mozilla's list, which is what is trusted
-    /// otherwise. Called again, it adds to them. `pem` is PEM text with one or more certificates; other things in it are skipped.
+    /// Trusts only these certificate authorities for the issuer, instead of Mozilla's list.
+    /// Repeated calls add authorities. `pem` is PEM text with one or more certificates; other PEM
+    /// items are ignored.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when there is no certificate in it, or one that can't be read.
+    /// [`ErrorKind::Invalid`] when there is no certificate, or one can't be parsed.
     pub fn root_certificates(mut self, pem: impl AsRef<[u8]>) -> Result<Self> {
         self.keys.way.roots.trust(pem.as_ref()).map_err(|why| {
             let text = format!(
@@ -185,24 +200,28 @@ impl JwtVerifier {
         Ok(self)
     }
 
-    /// After how long the keys are fetched again. Defaults to 1 h.
+    /// Sets the age after which the keys are fetched again. Defaults to 1 h.
     pub fn max_age(mut self, age: Duration) -> Self {
         self.keys.max_age = age;
         self
     }
 
-    /// How much time is between two fetches at least, so that made-up tokens can't have keys fetched without end. Defaults to 10 s.
+    /// Sets the minimum time between two fetches, so that made-up tokens can't cause endless
+    /// fetches. Defaults to 10 s.
     pub fn min_interval(mut self, interval: Duration) -> Self {
         self.keys.min_interval = interval;
         self
     }
 
-    /// All that a token says, if it is good: for a verifier of one's own on top of this one, which looks at more. Whom the token was issued for
-    /// (`aud`) is not checked here. Tokens that are bound to a key are refused, so that nothing is made of them without a proof of that.
+    /// Returns all claims of a valid token, for another verifier that checks more of them.
+    ///
+    /// The audience (`aud`) is not checked here. Tokens that are bound to a key are refused, so
+    /// that none is accepted without a proof.
     ///
     /// # Errors
     ///
-    /// [`Denied::invalid_token`] when it is not, [`Denied::unavailable`] when the issuer's keys can't be had.
+    /// [`Denied::invalid_token`] when the token is invalid, [`Denied::unavailable`] when the
+    /// issuer's keys can't be fetched.
     pub fn claims(&self, token: &str) -> Result<JsonObject, Denied> {
         let good = self.check(token)?;
         if good.claims.cnf.is_some() {
@@ -227,7 +246,7 @@ impl JwtVerifier {
         Ok(good)
     }
 
-    /// Whether the issuer's keys are those with which a token was checked.
+    /// Returns whether the issuer still has the keys with which a token was verified.
     fn has_still(&self, good: &Good) -> bool {
         match self.keys.find(good.key.as_deref()) {
             Found::Keys(keys) => Arc::ptr_eq(&keys, &good.keys),
@@ -248,7 +267,7 @@ impl JwtVerifier {
         })
     }
 
-    /// The keys among which the right one was.
+    /// Verifies the signature, and returns the key set that contains the right key.
     fn check_signature(
         &self,
         header: &Header,
@@ -274,7 +293,7 @@ impl JwtVerifier {
         if confirm(&keys) {
             return Ok(keys);
         }
-        // The key of a token that names none may have come since.
+        // If the token names no key, its key may be newer than the cached keys.
         let newer = id.is_none().then(|| self.keys.find_newer(&keys));
         let newer = newer.flatten().filter(|keys| confirm(keys));
         newer.ok_or_else(|| Denied::invalid_token("its signature is wrong"))
@@ -331,7 +350,7 @@ impl TokenVerifier for JwtVerifier {
     }
 }
 
-/// One verifier for several servers.
+/// An `Arc` lets several servers share one verifier and its cache.
 impl TokenVerifier for Arc<JwtVerifier> {
     fn verify(&self, token: &str) -> Result<Grant, Denied> {
         (**self).verify(token)
@@ -346,7 +365,8 @@ impl fmt::Debug for JwtVerifier {
     }
 }
 
-/// Whether a header is that of an access token, or says nothing of it: other things are signed with the same keys.
+/// Returns whether a header may be that of an access token. An issuer signs other things with the
+/// same keys.
 fn is_of_token(header: &Header) -> bool {
     header.typ.as_deref().is_none_or(|typ| {
         let typ = typ.to_ascii_lowercase();
@@ -355,7 +375,8 @@ fn is_of_token(header: &Header) -> bool {
     })
 }
 
-/// The key that a token is bound to (RFC 9449, section 6.1). What is bound to something else besides would be checked by half only.
+/// Returns the thumbprint of the key that a token is bound to (RFC 9449, section 6.1). A further
+/// binding would stay unchecked, so such a token is refused.
 fn thumbprint_in(cnf: &JsonObject) -> Result<&str, Denied> {
     let thumbprint = cnf.get("jkt").and_then(|value| value.as_str());
     thumbprint.filter(|_| cnf.len() == 1).ok_or_else(|| {
@@ -363,7 +384,7 @@ fn thumbprint_in(cnf: &JsonObject) -> Result<&str, Denied> {
     })
 }
 
-/// A JWT in parts: its header and claims, decoded, what was signed of it, and the signature.
+/// A JWT in parts: the decoded header and claims, the signed text, and the signature.
 struct Parts<'a> {
     header: Vec<u8>,
     claims: Vec<u8>,
@@ -385,7 +406,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// A time in seconds since 1970.
+/// Converts seconds since 1970 to a time.
 fn time_of(seconds: f64) -> Option<SystemTime> {
     let since = Duration::try_from_secs_f64(seconds).ok()?;
     UNIX_EPOCH.checked_add(since)

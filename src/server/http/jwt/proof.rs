@@ -1,4 +1,5 @@
-//! The proof that whoever sends a request has a key: a small JWT in the field `DPoP`, made for this request.
+//! DPoP proofs: a small JWT in the field `DPoP`, which proves that the sender of a request has a
+//! key.
 //!
 //! Spec: RFC 9449, sections 4.2 and 4.3.
 
@@ -14,7 +15,7 @@ use super::Parts;
 use super::jwk::{self, Jwk, Key};
 use super::seen::ProofId;
 
-/// So long a proof may be.
+/// The maximum length of a proof, in bytes.
 const MAX_PROOF: usize = 8 << 10;
 
 #[derive(Deserialize)]
@@ -35,27 +36,27 @@ struct Claims {
     nonce: Option<String>,
 }
 
-/// A proof that is signed with the key in it.
+/// A proof whose signature matches the key in it.
 pub(super) struct Proof {
     claims: Claims,
     thumbprint: String,
 }
 
-/// What a proof has to be made for.
+/// The request that a proof must be made for.
 pub(super) struct Purpose<'a> {
     pub(super) method: &'a str,
     pub(super) target: &'a str,
     pub(super) token: &'a str,
-    /// Of the key that the token is bound to.
+    /// The thumbprint of the key that the token is bound to.
     pub(super) thumbprint: &'a str,
-    /// Seconds since 1970.
+    /// In seconds since 1970.
     pub(super) now: f64,
-    /// So far the clock of the client may be off, either way.
+    /// The tolerated difference between the clocks, in both directions.
     pub(super) window: Duration,
 }
 
 impl Proof {
-    /// Reads a proof, and checks what it says by itself.
+    /// Parses a proof, and checks everything that does not depend on the request.
     pub(super) fn read(text: &str) -> Result<Self, &'static str> {
         let no_proof = "it is no JWT with typ, alg, jwk, jti, htm, htu and iat";
         let parts = Some(text).filter(|text| text.len() <= MAX_PROOF);
@@ -81,7 +82,7 @@ impl Proof {
         Ok(Self { claims, thumbprint })
     }
 
-    /// Checks that it was made for this request, now.
+    /// Checks that the proof was made for this request, just now.
     pub(super) fn check(&self, purpose: &Purpose<'_>) -> Result<(), &'static str> {
         let Claims { htm, htu, iat, .. } = &self.claims;
         if self.thumbprint != purpose.thumbprint {
@@ -110,12 +111,13 @@ impl Proof {
         self.claims.nonce.as_deref()
     }
 
-    /// When it was made, in seconds since 1970.
+    /// Returns when the proof was made, in seconds since 1970.
     pub(super) fn made(&self) -> u64 {
         self.claims.iat as u64
     }
 
-    /// Ids are its key's own: those of others say nothing.
+    /// Returns the unique id of the proof. It includes the key, since `jti` is unique only for each
+    /// key.
     pub(super) fn id(&self) -> ProofId {
         let text = format!("{} {}", self.thumbprint, self.claims.jti);
         let digest = Sha256::digest(text.as_bytes()).expect("texts are shorter than 2 EiB");
@@ -130,7 +132,8 @@ fn digest(text: &str) -> String {
     URL_SAFE_NO_PAD.encode(digest.as_ref())
 }
 
-/// An address without query and fragment, in the one way in which it is compared: scheme and host in lower case, no port that is the usual one.
+/// Normalizes a URL for comparison: without query, fragment and default port, with scheme and host
+/// in lower case.
 fn place(address: &str) -> String {
     let address = address.split(['?', '#']).next().unwrap_or_default();
     let Some((scheme, rest)) = address.split_once("://") else {
@@ -177,7 +180,8 @@ mod tests {
         }
     }
 
-    // The examples of RFC 7638, section 3.1, and RFC 9449, section 6.1 (with the key of section 4.1).
+    // The examples of RFC 7638, section 3.1, and RFC 9449, section 6.1 (with the key of section
+    // 4.1).
     #[test]
     fn thumbprints_are_those_of_the_rfcs() {
         for (jwk, expected) in [

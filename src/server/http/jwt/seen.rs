@@ -1,27 +1,28 @@
-//! Proofs that were shown: remembered for as long as each could be shown again, within a bound.
+//! The proofs that were seen, each remembered as long as it could be replayed, within a limit.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::shares::{Admission, Client, Shares};
 
-/// Tells a proof from every other.
+/// The unique id of a proof.
 pub(super) type ProofId = [u8; 32];
 
-/// Which proofs were shown.
+/// The proofs that were seen, to detect replays.
 ///
-/// When there are more than may be remembered, the oldest proof of the client that has most of them
-/// is dropped. From then on no proof of that client is taken that is as old as one that was dropped:
-/// so none is ever taken twice, and a client with many proofs spoils nothing for others.
+/// Above the limit, the oldest proof of the client with most proofs is dropped. From then on, a
+/// proof of that client that is as old as a dropped one is refused. So no proof is accepted twice,
+/// and a client with many proofs does not harm others.
 pub(super) struct Seen {
     max: usize,
     proofs: HashMap<ProofId, Noted>,
     oldest_first: BTreeSet<(u64, ProofId)>,
     shares: Shares<ProofId>,
-    /// Of clients whose proofs were dropped: when the newest of those was made.
+    /// For each client with dropped proofs: when the newest of these was made.
     dropped: HashMap<Client, u64>,
-    /// The same of all clients that are not in `dropped` any more, since there were too many.
+    /// The newest such time of all clients that were removed from `dropped`, because there were too
+    /// many.
     dropped_of_others: Option<u64>,
-    /// Counts the proofs, so that those of one second have an order.
+    /// Counts the proofs, which orders those of one second.
     count: u64,
 }
 
@@ -32,14 +33,14 @@ struct Noted {
     order: u64,
 }
 
-/// How many low bits of [`Noted::order`] count proofs of one second.
+/// The number of low bits of [`Noted::order`] that count the proofs of one second.
 const COUNT_BITS: u32 = 28;
 
-/// Why a proof can't be taken.
+/// Why a proof is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unusable {
     Shown,
-    /// It may have been shown: those of its time were dropped.
+    /// The proof may be a replay: proofs of its time were dropped.
     TooOld,
 }
 
@@ -56,8 +57,8 @@ impl Seen {
         }
     }
 
-    /// Notes a proof of a client that was made at this time. Proofs that were made before `until`
-    /// are refused for their age elsewhere.
+    /// Records a proof of a client that was made at this time. Proofs that were made before `until`
+    /// are forgotten, since they are refused for their age.
     pub(super) fn note(
         &mut self,
         client: &Client,
@@ -80,7 +81,7 @@ impl Seen {
                 Admission::Refused => return Err(Unusable::TooOld),
             }
         }
-        // What was dropped for it may have been newer.
+        // The proofs that were dropped just now may be newer than this one.
         if self.dropped.get(client) >= Some(&made) {
             return Err(Unusable::TooOld);
         }
@@ -107,7 +108,7 @@ impl Seen {
         {
             self.forget(&id);
         }
-        // Few clients ever stand here, unless some try to have it so.
+        // There are normally few clients here, unless clients attack the limit.
         if self.dropped.len() > self.max {
             self.dropped.retain(|_, dropped| *dropped >= until);
         }
@@ -191,7 +192,7 @@ mod tests {
     fn a_client_with_many_proofs_spoils_nothing_for_others() {
         let mut seen = Seen::new(8);
         for number in 0..40 {
-            // Of a clock that is ahead, as far as it may be.
+            // A proof of a clock that is ahead by the whole tolerance.
             let noted = seen.note(&client(1), id(number), 400 + u64::from(number), 0);
             assert_eq!(noted, Ok(()));
         }

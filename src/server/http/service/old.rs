@@ -1,4 +1,5 @@
-//! The transport of 2024-11-05: one path for the stream, on which everything goes out, another for what the client posts.
+//! The HTTP transport of 2024-11-05: one path for the event stream with all messages to the client,
+//! another path for the client's posts.
 //!
 //! Spec: Transports, "HTTP with SSE" (2024-11-05).
 
@@ -15,7 +16,7 @@ use crate::transport::http::event::write_typed;
 use crate::transport::http::{HttpRequest, ResponseHead, ResponseWriter};
 
 impl Served {
-    /// A client of 2024-11-05 opens its stream: first it is told where to post.
+    /// Opens the stream of a 2024-11-05 client. Its first event is the path for posts.
     pub(super) fn open_old(
         &self,
         request: &HttpRequest<'_>,
@@ -28,14 +29,15 @@ impl Served {
             return Ok(());
         }
         if request.method != "GET" {
-            // Without a body, by which clients know that older servers answer here (M-HTTP-C-30).
+            // The body is empty: by that clients recognize an older server.
+            // M-HTTP-C-30
             let refusal = Refusal {
                 head: ResponseHead::new(405).header("Allow", "GET, HEAD"),
                 body: Vec::new(),
             };
             return Err((refusal, response));
         }
-        // What the client says of itself it says later.
+        // The client sends its info later, in `initialize`.
         let session = match self.open_session(request, principal.clone(), true, 0) {
             Ok(session) => session,
             Err(refusal) => return Err((refusal, response)),
@@ -49,8 +51,8 @@ impl Served {
         Ok(())
     }
 
-    /// The session that a request names in its target, if it is for the path where clients of
-    /// 2024-11-05 post.
+    /// Returns the session id in a request's target, if the request goes to the post path of
+    /// 2024-11-05.
     pub(in super::super) fn old_session_id<'a>(
         &self,
         request: &HttpRequest<'a>,
@@ -61,7 +63,7 @@ impl Served {
         parts.find_map(|part| part.strip_prefix("sessionId="))
     }
 
-    /// A client of 2024-11-05 posts a message. What answers it goes to its stream.
+    /// Takes a message of a 2024-11-05 client. The answer goes to the client's stream.
     pub(super) fn post_old(
         &self,
         request: &mut HttpRequest<'_>,

@@ -1,4 +1,4 @@
-//! Streams that clients read with GET, and the end of sessions.
+//! Streams that clients open with GET, and the end of sessions.
 //!
 //! Spec: Transports, "Streamable HTTP", "Listening for Messages from the Server" and "Session
 //! Management" (2025-03-26 to 2025-11-25).
@@ -18,7 +18,8 @@ use crate::protocol::principal::Principal;
 use crate::transport::http::event::EVENT_STREAM;
 use crate::transport::http::{HttpRequest, ResponseHead, ResponseWriter};
 
-/// A stream that a client wants to read, the event that it saw last, and how it named that.
+/// The stream that a client wants to read, and the last event that it saw, as a number and in the
+/// client's spelling.
 struct Wanted {
     stream: Arc<Stream>,
     seen: Option<u64>,
@@ -41,7 +42,7 @@ impl Served {
         given_back.map_err(|(missing, response)| (self.missing(&last, missing), response))
     }
 
-    /// Answers with the head that GET would have, and opens no stream.
+    /// Answers HEAD: the head of the GET response, without opening a stream.
     pub(super) fn head(
         &self,
         request: &HttpRequest<'_>,
@@ -64,7 +65,7 @@ impl Served {
         Ok(())
     }
 
-    /// The stream that a client wants to read.
+    /// Returns the stream that a client wants to read.
     fn wanted_stream(
         &self,
         request: &HttpRequest<'_>,
@@ -97,7 +98,7 @@ impl Served {
         }
     }
 
-    /// Ends a session. The answer is never anything else than a refusal or a bare status.
+    /// Ends a session. The answer is a refusal or only a status.
     pub(super) fn delete(
         &self,
         request: &HttpRequest<'_>,
@@ -116,7 +117,7 @@ impl Served {
         })
     }
 
-    /// What a client is told that can't go on where it was.
+    /// Returns the refusal for a client that can't resume its stream.
     fn missing(&self, last: &str, missing: Missing) -> Refusal {
         let last = Excerpt(last);
         match missing {
@@ -137,9 +138,9 @@ impl Served {
     }
 }
 
-/// Sends the head of a stream without the stream, to a client that asks with HEAD.
+/// Answers HEAD with the head of a stream, without the stream.
 pub(super) fn show_stream(mut response: Box<dyn ResponseWriter>) {
-    // It fails when the client has gone.
+    // This fails when the client has gone.
     _ = response
         .begin(&stream_head(None), b"")
         .and_then(|()| response.finish());
