@@ -1094,12 +1094,6 @@ typedef struct mcplink_client_options_t mcplink_client_options_t;
 typedef struct mcplink_client_t mcplink_client_t;
 
 /**
- * An error: which part failed, and what to do about it. A function that fails makes one through
- * its parameter err. The caller owns it and frees it with mcplink_error_free.
- */
-typedef struct mcplink_error_t mcplink_error_t;
-
-/**
  * An HTTP exchange: a request that the host's own web server received, and the functions that send
  * its response.
  */
@@ -3455,14 +3449,15 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_list(mcplink_client_
  * unambiguous deviations are accepted, and invalid entries are left out of lists
  * (mcplink_result_misfits).
  *
+ * A request of the server (elicitation, sampling, roots) that deviates reaches no callback
+ * then: it is refused, or the call that it belongs to fails. docs/compatibility.md lists the accepted
+ * deviations.
  *
  * options: the options.
  * strict: true to make such calls fail with MCPLINK_E_PROTOCOL.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
-MCPLINK_API
-mcplink_status_t mcplink_client_options_set_strict(mcplink_client_options_t *options,
-                                                   bool strict);
+MCPLINK_API mcplink_status_t mcplink_client_options_set_strict(mcplink_client_options_t *options, bool strict);
 
 /**
  * Sets whether calls are sent although the server did not declare the capability they need.
@@ -6208,6 +6203,14 @@ MCPLINK_API mcplink_status_t mcplink_http_request_challenge(mcplink_http_request
  * authorization server with the keys that its metadata names. Signature, issuer and times are
  * verified. The principal is sub; the scopes are those of scope or scp.
  *
+ * resource: the URL that clients use, for example "https://files.example/mcp", not the address at
+ * which the process listens.
+ * issuer: the issuer identifier of the authorization server, for example "https://login.example".
+ * It is compared exactly with tokens and metadata (RFC 9068, section 4; RFC 8414, section 3.3): with
+ * a "/" at the end it is another issuer.
+ * Returns: the description. The caller owns it and frees it with mcplink_resource_server_free.
+ * NULL for a bad argument, and in a build without HTTP. Invalid URLs are reported when a listener
+ * or endpoint is made with it. Threads: any. Since 0.1.
  */
 MCPLINK_API mcplink_resource_server_t *mcplink_resource_server_new(const char *resource, const char *issuer);
 

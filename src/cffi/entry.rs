@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
 
-use super::error::{Failure, mcplink_error_t};
+use super::failure::{Failure, mcplink_error_t};
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::missing;
 use crate::error::Result;

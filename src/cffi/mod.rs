@@ -38,6 +38,7 @@ mod client;
 mod dump;
 mod entry;
 mod error;
+mod failure;
 mod handle;
 mod json;
 mod limit;

@@ -18,8 +18,8 @@ use crate::schema::tree;
 use crate::schema::{
     CallToolResult, CompleteRequestParams, CompleteResult, EmptyResult, FitTo,
     GetPromptRequestParams, GetPromptResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, LoggingLevel, NotificationParams, Prompt,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResult, Resource, ResourceTemplate,
+    ListResourcesResult, ListToolsResult, LoggingLevel, Prompt, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResult, Resource, ResourceTemplate,
     SetLevelRequestParams, Tool, method,
 };
 
@@ -613,53 +613,6 @@ impl Client {
         self.request_text(method, &text, &mut options, |number| {
             harmless::is_harmless(self, number, method, &text)
         })
-    }
-
-    /// Notifies the server that the [roots](super::ClientBuilder::on_list_roots) have changed. In
-    /// the modern era nothing is sent, because a server requests the roots for each call that needs
-    /// them.
-    ///
-    /// Spec: Client Features, "Roots", "Root List Changes" (up to 2025-11-25).
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Unsupported`] when the client has no roots; otherwise as
-    /// [`notify`](Self::notify).
-    pub fn roots_changed(&self) -> Result<()> {
-        if !self.0.link.settings().inputs.has_roots() {
-            let text = "the client did not declare roots (on_list_roots)";
-            return Err(Error::new(ErrorKind::Unsupported, text));
-        }
-        if self.revision().is_modern() {
-            return Ok(());
-        }
-        self.notify(
-            method::NOTIFICATIONS_ROOTS_LIST_CHANGED,
-            &NotificationParams::default(),
-        )
-    }
-
-    /// Sends a notification of any method.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Closed`] when the server has gone, [`ErrorKind::Timeout`] when it does not
-    /// read, [`ErrorKind::Unsupported`] for a modern server over HTTP, which accepts only requests.
-    pub fn notify(&self, method: &str, params: &impl Serialize) -> Result<()> {
-        let generation = self.0.link.generation();
-        if generation.is_stateless() {
-            let text = format!("'{}' takes no notifications over HTTP", self.server_name());
-            return Err(Error::new(ErrorKind::Unsupported, text));
-        }
-        let session = generation.session();
-        let Err(refusal) = generation.peer.notify(method, params) else {
-            return Ok(());
-        };
-        let (options, link) = (CallOptions::new(), &self.0.link);
-        if generation.has_recovered(session, &refusal, &options, link)? {
-            return generation.peer.notify(method, params);
-        }
-        Err(refusal)
     }
 
     /// Makes a call, and decodes its result as that of its method, never by its shape.

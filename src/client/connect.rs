@@ -38,7 +38,7 @@ use crate::schema::{
     NotificationParams, ProtocolVersion, method,
 };
 use crate::transport::Transport;
-use crate::transport::carrier::Manner;
+use crate::transport::message::Manner;
 
 /// A connection that is ready for calls.
 pub(super) struct Opened {

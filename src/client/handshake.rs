@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::RawResult;
 use crate::protocol::{CancelToken, OnTrigger, Peer, StartedCall};
 use crate::schema::{InitializeRequestParams, JsonObject, method};
-use crate::transport::carrier::Manner;
+use crate::transport::message::Manner;
 
 /// How often to poll whether the server has read the sent messages, because transports do not
 /// signal it.

@@ -16,8 +16,8 @@ use crate::jsonrpc::members::{Members, read_beside};
 use crate::protocol::{CallOptions, LogLevel};
 use crate::schema::{ProtocolVersion, Tool, method};
 use crate::sync::Mutex;
-use crate::transport::carrier::{Field, Manner};
 use crate::transport::http::field::{self, Mirror, Mirrored, PARAM_PREFIX};
+use crate::transport::message::{Field, Manner};
 
 /// The limit of remembered tools. Above it all are forgotten, and remembering starts again.
 const MAX_TOOLS: usize = 100_000;

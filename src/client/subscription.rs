@@ -16,7 +16,8 @@ use std::sync::Arc;
 
 use super::Client;
 use super::link::Generation;
-use super::subscriptions::{OnEvent, Subscriptions, Told, Wait};
+use super::subscriber::{OnEvent, Told, Wait};
+use super::subscriptions::Subscriptions;
 use crate::error::Result;
 use crate::protocol::CallOptions;
 use crate::schema::{SubscriptionFilter, TaskStatus};

@@ -18,8 +18,9 @@ use crate::jsonrpc::{RawResult, RequestId};
 use crate::schema::{JsonObject, LoggingLevel, TraceContext, meta_key};
 use crate::sync::Mutex;
 use crate::transport::SessionMessage;
-use crate::transport::carrier::{Carried, Carrier, Look, Manner, Ticket};
+use crate::transport::carrier::{Carried, Carrier, Look, Ticket};
 use crate::transport::clock::about_now;
+use crate::transport::message::Manner;
 
 /// How long a caller reads for all callers before it leaves reading to a thread of the connection.
 const STINT: Duration = Duration::from_millis(10);

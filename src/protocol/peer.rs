@@ -13,7 +13,8 @@ use super::stats::Stats;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::{self, RawResult};
 use crate::transport::SessionMessage;
-use crate::transport::carrier::{Manner, Ticket};
+use crate::transport::carrier::Ticket;
+use crate::transport::message::Manner;
 
 /// A handle to the peer of a connection. Cheap to clone; it does not keep the connection open.
 #[derive(Clone)]

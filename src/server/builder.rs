@@ -14,7 +14,7 @@ use super::completion::{self, Completing, CompletionCall, CompletionOutput};
 use super::context::Context;
 use super::conversation::LatestTerms;
 use super::events::{ServerEvent, SessionEvent};
-use super::guard::Guard;
+use super::guard::{Guard, Primitive};
 use super::hub::Hub;
 use super::output::{self, ToolOutput};
 use super::paging::List;
@@ -28,6 +28,7 @@ use super::tools::{ToolHandler, Tools};
 use super::{Inner, Server};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::Request;
+use crate::protocol::principal::scope_set;
 use crate::protocol::{Handlers, KeepAlive, LogRecord, Responder};
 use crate::schema::{
     CacheHint, CompletionReference, Implementation, JsonObject, Prompt, ProtocolVersion, Resource,
@@ -725,5 +726,53 @@ impl fmt::Debug for ServerBuilder {
             .field("info", &self.inner.info)
             .field("fault", &self.fault)
             .finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Returns a builder for a server with a name, meant for programs, and a version.
+    pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ServerBuilder {
+        ServerBuilder::new(Implementation::new(name, version))
+    }
+}
+
+impl ServerBuilder {
+    /// Requires all these scopes for the use of an item.
+    ///
+    /// The item stays on lists, so that clients know which permissions they could request. The
+    /// scopes of a template apply to each resource that is read through it. Repeated calls for one
+    /// item add scopes.
+    ///
+    /// The scopes are checked before the handler runs. Over HTTP, a client that lacks one gets
+    /// status 403, and can have its user grant all required scopes. A client whose scopes are
+    /// unknown has none. On other transports, scopes are checked only if the principal lists its
+    /// scopes: see [`Server::open_for`](super::Server::open_for).
+    ///
+    /// For items that are added later, use [`Server::require_scopes`]. For decisions that depend on
+    /// arguments, write a guard with [`Access::need_scopes`](super::Access::need_scopes).
+    ///
+    /// The item must exist when the server is built, so that a misspelled name can't leave an item
+    /// unprotected.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::Tool;
+    /// use mcplink::server::{Primitive, Server};
+    ///
+    /// let server = Server::builder("files", "1.0")
+    ///     .tool_with(Tool::new("write"), |_: serde_json::Value, _| "written")
+    ///     .require_scopes(Primitive::Tool("write"), ["files:write"])
+    ///     .build()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
+    // M-AUTH-S-50
+    pub fn require_scopes<S: AsRef<str>>(
+        self,
+        of: Primitive<'_>,
+        scopes: impl IntoIterator<Item = S>,
+    ) -> Self {
+        self.inner.requirements.add(of, scope_set(scopes));
+        self
     }
 }

@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use super::Inner;
 use crate::jsonrpc::Request;
 use crate::shares::{Admission, Client, Shares};
 use crate::sync::Mutex;
@@ -91,16 +90,6 @@ impl Hold {
 impl Drop for Hold {
     fn drop(&mut self) {
         self.shrink(self.bytes);
-    }
-}
-
-impl Inner {
-    /// Returns the budget for pending calls, in bytes. The results of tasks have another one of
-    /// this size. It is the maximum memory of messages in active requests.
-    pub(super) fn max_held(&self) -> usize {
-        let limits = &self.limits;
-        let worked_on = limits.max_workers.saturating_mul(limits.max_message_bytes);
-        worked_on.max(LEAST)
     }
 }
 

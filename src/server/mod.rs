@@ -40,6 +40,7 @@ mod prompts;
 mod question_rules;
 mod questions;
 mod rate;
+mod remember;
 mod resources;
 mod rounds;
 mod scopes;
@@ -97,7 +98,7 @@ use crate::error::{Error, ErrorKind, Result};
 pub use crate::protocol::principal::Principal;
 use crate::protocol::{Connection, ConnectionBuilder, Handlers, KeepAlive, LogHook};
 use crate::schema::{
-    CacheHint, CompletionReference, Implementation, JsonObject, LoggingLevel,
+    self, CacheHint, CompletionReference, Implementation, JsonObject, LoggingLevel,
     LoggingMessageNotificationParams, Prompt, ProtocolVersion, Resource, ResourceTemplate, Tool,
 };
 use crate::transport::{Limits, Stdio, Threads, Transport};
@@ -165,11 +166,6 @@ struct Inner {
 }
 
 impl Server {
-    /// Returns a builder for a server with a name, meant for programs, and a version.
-    pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ServerBuilder {
-        ServerBuilder::new(Implementation::new(name, version))
-    }
-
     /// Adds a tool whose handler takes its arguments as `A` and returns its result.
     ///
     /// # Errors
@@ -514,6 +510,30 @@ impl Server {
         }
     }
 
+    /// Notifies the client that a URL mode elicitation is complete. Returns whether a notification
+    /// was sent.
+    ///
+    /// `elicitation_id` is the unique id that the handler gave the page
+    /// ([`ElicitRequestURLParams::elicitation_id`](crate::schema::ElicitRequestURLParams::elicitation_id)).
+    /// Only the client that showed the page is notified, and only once. Only revision 2025-11-25
+    /// has this notification; in others nothing is sent, and the client retries by itself. May be
+    /// called from any thread, for example that of a web server.
+    ///
+    /// Spec: Client Features, "Elicitation", "Completion Notifications for URL Mode Elicitation"
+    /// (2025-11-25).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Peer::notify`].
+    pub fn elicitation_complete(&self, elicitation_id: &str) -> Result<bool> {
+        let Some(peer) = self.0.pages.remove(elicitation_id) else {
+            return Ok(false);
+        };
+        let params = schema::ElicitationCompleteNotificationParams::new(elicitation_id);
+        peer.notify(schema::method::NOTIFICATIONS_ELICITATION_COMPLETE, &params)?;
+        Ok(true)
+    }
+
     /// Serves a peer and blocks until the connection has ended.
     ///
     /// When the peer closes its side, active calls may finish within [`ServerBuilder::drain`].
@@ -551,5 +571,15 @@ impl fmt::Debug for Server {
             .field("resources", &self.0.resources)
             .field("templates", &self.0.templates)
             .finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    /// Returns the budget for pending calls, in bytes. The results of tasks have another one of
+    /// this size. It is the maximum memory of messages in active requests.
+    pub(super) fn max_held(&self) -> usize {
+        let limits = &self.limits;
+        let worked_on = limits.max_workers.saturating_mul(limits.max_message_bytes);
+        worked_on.max(held::LEAST)
     }
 }

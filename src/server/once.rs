@@ -1,13 +1,8 @@
-//! Values that a call remembers between its rounds, and effects that run once for all rounds.
+//! The effects that run at the moment, each of them on one thread only.
 
 use std::collections::HashMap;
 use std::thread::{self, ThreadId};
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-
-use super::asking::AskError;
-use super::context::Context;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 
@@ -20,7 +15,7 @@ pub(super) struct Turns {
 
 impl Turns {
     /// Waits until no other thread runs the effect of `key`, and claims it.
-    fn take(&self, key: &str) -> Result<Turn<'_>> {
+    pub(super) fn take(&self, key: &str) -> Result<Turn<'_>> {
         let me = thread::current().id();
         let mut running = self.running.lock();
         while let Some(other) = running.get(key) {
@@ -39,7 +34,7 @@ impl Turns {
 }
 
 /// The right to run an effect. Dropping it releases the key, also when the effect panics.
-struct Turn<'a> {
+pub(super) struct Turn<'a> {
     turns: &'a Turns,
     key: String,
 }
@@ -48,57 +43,5 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         self.turns.running.lock().remove(&self.key);
         self.turns.ended.notify_all();
-    }
-}
-
-/// Values remembered between rounds.
-impl Context {
-    /// Runs `effect` once for the whole call, however often the handler is run, and returns its
-    /// value.
-    ///
-    /// The client carries the value, sealed, between the rounds. A client that replays an earlier
-    /// round can make the effect run again, unless the server has a
-    /// [`StateStore`](super::StateStore).
-    ///
-    /// When several threads of a handler use one key, one runs the effect; the others wait and get
-    /// its value.
-    ///
-    /// # Errors
-    ///
-    /// An error when the value can't be written as JSON, was remembered under this key as another
-    /// type, or the effect uses its own key.
-    pub fn once<T: Serialize + DeserializeOwned>(
-        &self,
-        key: &str,
-        effect: impl FnOnce() -> T,
-    ) -> Result<T, AskError> {
-        let turn = self.turns().take(key);
-        let _turn = turn.map_err(|error| self.unable(key, error))?;
-        if let Some(value) = self.recall(key)? {
-            return Ok(value);
-        }
-        let value = effect();
-        self.remember(key, &value)?;
-        Ok(value)
-    }
-
-    /// Remembers a value for later rounds.
-    ///
-    /// # Errors
-    ///
-    /// An error when the value can't be written as JSON.
-    pub fn remember(&self, key: &str, value: &impl Serialize) -> Result<(), AskError> {
-        let remembered = self.rounds().lock().remember(key, value);
-        remembered.map_err(|error| self.unable(key, error))
-    }
-
-    /// Returns the value that this round or an earlier one remembered under a key.
-    ///
-    /// # Errors
-    ///
-    /// An error when the value was remembered as another type.
-    pub fn recall<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, AskError> {
-        let value = self.rounds().lock().recall(key);
-        value.map_err(|error| self.unable(key, error))
     }
 }

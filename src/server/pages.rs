@@ -7,10 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::Server;
-use crate::error::Result;
 use crate::protocol::Peer;
-use crate::schema::{ElicitationCompleteNotificationParams, method};
 use crate::sync::Mutex;
 
 /// The maximum number of pages. Above it the oldest is dropped, and its completion is not notified.
@@ -52,7 +49,7 @@ impl Pages {
         }
     }
 
-    fn remove(&self, id: &str) -> Option<Peer> {
+    pub(super) fn remove(&self, id: &str) -> Option<Peer> {
         self.0.lock().shown.remove(id)
     }
 
@@ -62,31 +59,5 @@ impl Pages {
         table
             .shown
             .retain(|_, peer| !Arc::ptr_eq(peer.core(), gone.core()));
-    }
-}
-
-impl Server {
-    /// Notifies the client that a URL mode elicitation is complete. Returns whether a notification
-    /// was sent.
-    ///
-    /// `elicitation_id` is the unique id that the handler gave the page
-    /// ([`ElicitRequestURLParams::elicitation_id`](crate::schema::ElicitRequestURLParams::elicitation_id)).
-    /// Only the client that showed the page is notified, and only once. Only revision 2025-11-25
-    /// has this notification; in others nothing is sent, and the client retries by itself. May be
-    /// called from any thread, for example that of a web server.
-    ///
-    /// Spec: Client Features, "Elicitation", "Completion Notifications for URL Mode Elicitation"
-    /// (2025-11-25).
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Peer::notify`].
-    pub fn elicitation_complete(&self, elicitation_id: &str) -> Result<bool> {
-        let Some(peer) = self.0.pages.remove(elicitation_id) else {
-            return Ok(false);
-        };
-        let params = ElicitationCompleteNotificationParams::new(elicitation_id);
-        peer.notify(method::NOTIFICATIONS_ELICITATION_COMPLETE, &params)?;
-        Ok(true)
     }
 }

@@ -5,7 +5,6 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::builder::ServerBuilder;
 use super::dispatch::Link;
 use super::failure::{Failure, HandlerError};
 use super::guard::{Access, Primitive};
@@ -31,47 +30,6 @@ struct Said {
     prompts: HashMap<String, BTreeSet<String>>,
     resources: HashMap<String, BTreeSet<String>>,
     templates: HashMap<String, BTreeSet<String>>,
-}
-
-impl ServerBuilder {
-    /// Requires all these scopes for the use of an item.
-    ///
-    /// The item stays on lists, so that clients know which permissions they could request. The
-    /// scopes of a template apply to each resource that is read through it. Repeated calls for one
-    /// item add scopes.
-    ///
-    /// The scopes are checked before the handler runs. Over HTTP, a client that lacks one gets
-    /// status 403, and can have its user grant all required scopes. A client whose scopes are
-    /// unknown has none. On other transports, scopes are checked only if the principal lists its
-    /// scopes: see [`Server::open_for`](super::Server::open_for).
-    ///
-    /// For items that are added later, use [`Server::require_scopes`]. For decisions that depend on
-    /// arguments, write a guard with [`Access::need_scopes`](super::Access::need_scopes).
-    ///
-    /// The item must exist when the server is built, so that a misspelled name can't leave an item
-    /// unprotected.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use mcplink::schema::Tool;
-    /// use mcplink::server::{Primitive, Server};
-    ///
-    /// let server = Server::builder("files", "1.0")
-    ///     .tool_with(Tool::new("write"), |_: serde_json::Value, _| "written")
-    ///     .require_scopes(Primitive::Tool("write"), ["files:write"])
-    ///     .build()?;
-    /// # Ok::<(), mcplink::Error>(())
-    /// ```
-    // M-AUTH-S-50
-    pub fn require_scopes<S: AsRef<str>>(
-        self,
-        of: Primitive<'_>,
-        scopes: impl IntoIterator<Item = S>,
-    ) -> Self {
-        self.inner.requirements.add(of, scope_set(scopes));
-        self
-    }
 }
 
 impl Server {
@@ -121,7 +79,7 @@ fn check_known(server: &Inner, of: Primitive<'_>) -> Result<()> {
 }
 
 impl Requirements {
-    fn add(&self, of: Primitive<'_>, scopes: BTreeSet<String>) {
+    pub(super) fn add(&self, of: Primitive<'_>, scopes: BTreeSet<String>) {
         let mut said = self.said.lock();
         let (kind, name) = said.of(of);
         kind.entry(name.to_owned()).or_default().extend(scopes);

@@ -5,30 +5,14 @@
 //! for it, and delivers them. So a [`Carrier`] takes the place of [`Receiver`](super::Receiver)
 //! and, for requests, of [`Sender`](super::Sender).
 
-use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Control, Halves, Received, Receiver, Sender, SessionMessage, lock};
-use crate::error::{Error, ErrorKind, Result};
-
-/// A header field.
-pub(crate) type Field = (Cow<'static, str>, Cow<'static, str>);
-
-/// How a request relates to the state that a peer keeps between messages.
-#[derive(Clone, Debug, Default)]
-pub(crate) enum Manner {
-    /// It belongs to the session, if there is one.
-    #[default]
-    InSession,
-    /// It opens a session.
-    OpensSession,
-    /// It is independent of a session, and carries these header fields.
-    Stateless(Vec<Field>),
-}
+use super::message::{Received, SessionMessage};
+use crate::error::{Error, Result};
+use crate::sync::{Condvar, Mutex};
 
 /// Receives the messages of an exchange, on the thread that waits for them. Returns `Break` when it
 /// needs no more.
@@ -127,41 +111,6 @@ pub(crate) trait Carrier: Send + Sync + fmt::Debug {
     fn people_took(&self) -> Duration;
 }
 
-impl Halves {
-    /// Creates an open exchange transport. Its receiver and sender are not used.
-    pub(crate) fn carried(carrier: Arc<dyn Carrier>, control: Arc<dyn Control>) -> Self {
-        Self {
-            receiver: Box::new(NoStream),
-            sender: Box::new(NoStream),
-            control,
-            carrier: Some(carrier),
-        }
-    }
-}
-
-/// A placeholder for the receiver and the sender of an exchange transport.
-#[derive(Debug)]
-struct NoStream;
-
-impl NoStream {
-    fn refuse() -> Error {
-        let text = "this transport has no stream: each request has a way of its own";
-        Error::new(ErrorKind::Unsupported, text)
-    }
-}
-
-impl Receiver for NoStream {
-    fn receive(&mut self, _: Option<Duration>) -> Result<Received> {
-        Err(Self::refuse())
-    }
-}
-
-impl Sender for NoStream {
-    fn send(&mut self, _: &mut VecDeque<SessionMessage>, _: Instant) -> Result<()> {
-        Err(Self::refuse())
-    }
-}
-
 /// The time of the next check of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
@@ -219,12 +168,12 @@ impl Ticket {
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        lock(&self.state).over
+        self.state.lock().over
     }
 
     /// Ends the wait, and interrupts the waiting thread.
     pub(crate) fn end(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.over = true;
         let brake = state.brake.take();
         drop(state);
@@ -236,7 +185,7 @@ impl Ticket {
 
     /// Interrupts the call in which the waiting thread blocks, but does not end the wait.
     pub(crate) fn pull(&self) {
-        let brake = lock(&self.state).brake.take();
+        let brake = self.state.lock().brake.take();
         if let Some(brake) = brake {
             brake();
         }
@@ -247,7 +196,7 @@ impl Ticket {
         if self.is_over() {
             return Look::Over;
         }
-        let held = lock(&self.state).held.is_some();
+        let held = self.state.lock().held.is_some();
         let look = (self.look)(now, held);
         if look == Look::Over {
             self.end();
@@ -258,12 +207,12 @@ impl Ticket {
     /// Notes that a user is being asked from now on, or no longer.
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn hold(&self, is_held: bool, now: Instant) {
-        if lock(&self.state).held.is_some() == is_held {
+        if self.state.lock().held.is_some() == is_held {
             return;
         }
         // Check before the change: the time until now does not count against the exchange.
         self.look(now);
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         match state.held.take() {
             Some(since) => state.held_for += now.saturating_duration_since(since),
             None => state.held = Some(now),
@@ -273,13 +222,13 @@ impl Ticket {
     /// Returns for how long users were asked in all.
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn held_for(&self) -> Duration {
-        lock(&self.state).held_for
+        self.state.lock().held_for
     }
 
     /// Stores the shutdown handle of a thread that is about to block. Another thread may call it to
     /// interrupt that. Returns false, and stores nothing, when the wait is over.
     pub(crate) fn engage(&self, brake: impl FnOnce() + Send + 'static) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if !state.over {
             state.brake = Some(Box::new(brake));
         }
@@ -289,7 +238,7 @@ impl Ticket {
     /// Removes the shutdown handle: the thread no longer blocks. Returns false when another thread
     /// has taken it meanwhile; the resource that it ends may be cut at any moment then.
     pub(crate) fn release(&self) -> bool {
-        lock(&self.state).brake.take().is_some()
+        self.state.lock().brake.take().is_some()
     }
 
     /// Blocks until a point in time. Returns false when the wait ended before.
@@ -301,13 +250,11 @@ impl Ticket {
                 Look::At(at) => at.min(until),
                 Look::Never => until,
             };
-            let state = lock(&self.state);
+            let state = self.state.lock();
             if now >= until || state.over {
                 return !state.over;
             }
-            let span = next.saturating_duration_since(now);
-            let waited = self.changed.wait_timeout(state, span);
-            drop(waited.unwrap_or_else(PoisonError::into_inner));
+            drop(self.changed.wait_until(state, Some(next)));
         }
     }
 }

@@ -29,6 +29,7 @@ mod faults;
 mod framing;
 pub mod http;
 pub mod memory;
+pub(crate) mod message;
 mod stdio;
 mod stream;
 pub(crate) mod sys;
@@ -49,55 +50,13 @@ pub use tap::{Direction, Tap, Tapped};
 pub use threads::Threads;
 pub(crate) use threads::{Stack, Started};
 
-use self::carrier::{Carrier, Manner};
-use crate::error::Result;
-use crate::jsonrpc::{RequestId, TooLong};
+use self::carrier::Carrier;
+pub use self::message::{Received, SessionMessage};
+use crate::error::{Error, ErrorKind, Result};
 
 /// Locks a mutex, also after a panic poisoned it: the guarded value is never left half changed.
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A message in transit, with the data that only the transport needs.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct SessionMessage {
-    /// The JSON text: one message, or one batch.
-    pub text: Vec<u8>,
-    /// The request that this message belongs to: the one that it answers, or during which it is
-    /// sent. A transport with one stream per request chooses the stream by it; others ignore it.
-    pub related: Option<RequestId>,
-    /// The relation to a session and the header fields, for transports that have them.
-    pub(crate) manner: Manner,
-}
-
-impl SessionMessage {
-    /// Creates a message that belongs to no request.
-    pub fn new(text: Vec<u8>) -> Self {
-        Self {
-            text,
-            related: None,
-            manner: Manner::default(),
-        }
-    }
-
-    /// Sets the request that the message belongs to.
-    pub fn related_to(mut self, id: RequestId) -> Self {
-        self.related = Some(id);
-        self
-    }
-}
-
-/// A result of [`Receiver::receive`].
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Received {
-    /// A message.
-    Message(SessionMessage),
-    /// A message that was dropped: it exceeded [`Limits::max_message_bytes`], or the system had no memory for it.
-    TooLong(TooLong),
-    /// No message arrived in time.
-    Nothing,
 }
 
 /// A way to reach one peer, not opened yet.
@@ -168,6 +127,40 @@ impl Halves {
     }
 }
 
+impl Halves {
+    /// Creates an open exchange transport. Its receiver and sender are not used.
+    pub(crate) fn carried(carrier: Arc<dyn Carrier>, control: Arc<dyn Control>) -> Self {
+        Self {
+            receiver: Box::new(NoStream),
+            sender: Box::new(NoStream),
+            control,
+            carrier: Some(carrier),
+        }
+    }
+}
+
+/// A placeholder for the receiver and the sender of an exchange transport.
+#[derive(Debug)]
+struct NoStream;
+
+impl NoStream {
+    fn refuse() -> Error {
+        let text = "this transport has no stream: each request has a way of its own";
+        Error::new(ErrorKind::Unsupported, text)
+    }
+}
+
+impl Receiver for NoStream {
+    fn receive(&mut self, _: Option<Duration>) -> Result<Received> {
+        Err(Self::refuse())
+    }
+}
+
+impl Sender for NoStream {
+    fn send(&mut self, _: &mut VecDeque<SessionMessage>, _: Instant) -> Result<()> {
+        Err(Self::refuse())
+    }
+}
 /// The incoming part of a transport.
 pub trait Receiver: Send + fmt::Debug {
     /// Receives the next message. Blocks without limit, or for about `patience` if that is given.

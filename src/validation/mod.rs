@@ -161,6 +161,7 @@ impl fmt::Debug for Validator {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     #[test]
     fn a_validator_that_panics_on_data_of_a_peer_is_an_error() {

@@ -10,7 +10,7 @@ use crate::client::restart::ConnectionEvent;
 use crate::error::{Error, ErrorKind};
 use crate::protocol::{LogLevel, tell};
 use crate::schema::{SetLevelRequestParams, method};
-use crate::transport::carrier::Manner;
+use crate::transport::message::Manner;
 
 /// How long a close waits for the restarting thread, in addition to closing the connection.
 const PATIENCE: Duration = Duration::from_secs(10);

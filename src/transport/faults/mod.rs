@@ -135,7 +135,7 @@ impl Transport for Faults {
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     use super::super::{Received, SessionMessage, memory};
     use super::Direction::{Incoming, Outgoing};

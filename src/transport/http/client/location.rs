@@ -79,6 +79,20 @@ pub(crate) fn is_same_origin(one: &Uri, other: &Uri) -> bool {
     one.scheme_str() == other.scheme_str() && host(one) == host(other) && port(one) == port(other)
 }
 
+pub(super) fn origin(url: &Uri) -> String {
+    let scheme = url.scheme_str().unwrap_or_default();
+    let host = url.host().unwrap_or_default().to_ascii_lowercase();
+    match url.port_u16() {
+        Some(port) => format!("{scheme}://{host}:{port}"),
+        None => format!("{scheme}://{host}"),
+    }
+}
+
+/// Formats a URL for messages, without the query, which may hold secrets.
+pub(super) fn shown(url: &Uri) -> String {
+    format!("{}{}", origin(url), url.path())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

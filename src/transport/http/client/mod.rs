@@ -39,23 +39,19 @@ mod watch;
 mod wire;
 
 use std::fmt;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
 use ureq::Proxy;
-use ureq::http::header::AUTHORIZATION;
 use ureq::http::uri::Scheme;
 use ureq::http::{HeaderName, HeaderValue, Uri};
 
-use self::lane::Route;
+use self::location::shown;
 use self::proxies::Proxies;
-use self::wire::Wire;
 #[cfg(feature = "auth")]
 pub(crate) use self::wire::foreign_encoding;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::transport::http::authorizer::{Authorizer, Bearer};
-use crate::transport::{Halves, Limits, Transport};
 
 /// The transport to a server that is reached over HTTP.
 ///
@@ -296,42 +292,6 @@ impl Http {
     }
 }
 
-impl Transport for Http {
-    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
-        if let Some(fault) = self.fault {
-            return Err(fault);
-        }
-        if self.authorizer.is_some() && self.headers.iter().any(|(name, _)| name == AUTHORIZATION) {
-            let text = "header(\"Authorization\", …) contradicts bearer(…) or authorizer(…)";
-            return Err(Error::new(ErrorKind::Invalid, text));
-        }
-        let proxy = self.proxy.of(&self.url);
-        let route = Route {
-            connect_timeout: self.connect_timeout,
-            proxy: proxy.map_err(|why| Error::new(ErrorKind::Invalid, why))?,
-            #[cfg(feature = "tls")]
-            tls: self.tls.config(),
-        };
-        let wire = Arc::new(Wire::new(*self, route, limits));
-        Ok(Halves::carried(Arc::clone(&wire) as _, wire))
-    }
-
-    /// A transport to the server at this URL, with connections of its own.
-    fn again(&self) -> Option<Box<dyn Transport>> {
-        Some(Box::new(self.clone()))
-    }
-
-    /// The URL. A query, which may hold secrets, is only hashed to tell it from others.
-    fn address(&self) -> Option<String> {
-        let Some(query) = self.url.query() else {
-            return Some(shown(&self.url));
-        };
-        let mut hasher = DefaultHasher::new();
-        query.hash(&mut hasher);
-        Some(format!("{}?{:x}", shown(&self.url), hasher.finish()))
-    }
-}
-
 impl fmt::Debug for Http {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.headers.iter().map(|(name, _)| name.as_str());
@@ -342,18 +302,4 @@ impl fmt::Debug for Http {
             .field("proxy", &self.proxy)
             .finish_non_exhaustive()
     }
-}
-
-fn origin(url: &Uri) -> String {
-    let scheme = url.scheme_str().unwrap_or_default();
-    let host = url.host().unwrap_or_default().to_ascii_lowercase();
-    match url.port_u16() {
-        Some(port) => format!("{scheme}://{host}:{port}"),
-        None => format!("{scheme}://{host}"),
-    }
-}
-
-/// Formats a URL for messages, without the query, which may hold secrets.
-fn shown(url: &Uri) -> String {
-    format!("{}{}", origin(url), url.path())
 }

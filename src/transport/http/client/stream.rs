@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 
 use ureq::http::{Method, Uri};
 
+use super::location::shown;
 use super::location::{self, is_same_origin};
-use super::shown;
 use super::watch::Watched;
 use super::wire::{Answer, Ask, Released, Wire};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::TooLong;
-use crate::transport::carrier::{Carried, Carrier as _, Deliver, Listening, Manner, Ticket};
+use crate::transport::carrier::{Carried, Carrier as _, Deliver, Listening, Ticket};
 use crate::transport::http::event_reader::{EventReader, Item};
+use crate::transport::message::Manner;
 use crate::transport::{Control as _, Received, SessionMessage, lock};
 
 /// The first and the longest pause before a broken stream is requested again. The first applies

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Read as _};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,18 +13,21 @@ use ureq::http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header,
 };
 
+use super::Http;
 use super::cookies::Cookies;
 use super::lane::{Lane, Lanes, Route, USER_AGENT};
-use super::location::{self, is_same_origin};
+use super::location::{self, is_same_origin, shown};
 use super::watch::{Watch, Watched};
-use super::{Http, shown};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::fallible;
 use crate::jsonrpc::{Message, RequestId, TooLong};
-use crate::transport::carrier::{Carried, Carrier, Deliver, Listening, Look, Manner, Ticket};
+use crate::transport::carrier::{Carried, Carrier, Deliver, Listening, Look, Ticket};
 use crate::transport::clock::after;
 use crate::transport::http::authorizer::{Credentials, ResponseFields};
-use crate::transport::{Control, Limits, Received, SessionMessage, Threads, lock};
+use crate::transport::message::Manner;
+use crate::transport::{
+    Control, Halves, Limits, Received, SessionMessage, Threads, Transport, lock,
+};
 
 static SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 static VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -662,5 +666,46 @@ impl fmt::Debug for Wire {
             .field("lanes", &self.lanes)
             .field("has_session", &state.session.is_some())
             .finish_non_exhaustive()
+    }
+}
+
+impl Transport for Http {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
+        if self.authorizer.is_some()
+            && self
+                .headers
+                .iter()
+                .any(|(name, _)| name == header::AUTHORIZATION)
+        {
+            let text = "header(\"Authorization\", …) contradicts bearer(…) or authorizer(…)";
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
+        let proxy = self.proxy.of(&self.url);
+        let route = Route {
+            connect_timeout: self.connect_timeout,
+            proxy: proxy.map_err(|why| Error::new(ErrorKind::Invalid, why))?,
+            #[cfg(feature = "tls")]
+            tls: self.tls.config(),
+        };
+        let wire = Arc::new(Wire::new(*self, route, limits));
+        Ok(Halves::carried(Arc::clone(&wire) as _, wire))
+    }
+
+    /// A transport to the server at this URL, with connections of its own.
+    fn again(&self) -> Option<Box<dyn Transport>> {
+        Some(Box::new(self.clone()))
+    }
+
+    /// The URL. A query, which may hold secrets, is only hashed to tell it from others.
+    fn address(&self) -> Option<String> {
+        let Some(query) = self.url.query() else {
+            return Some(shown(&self.url));
+        };
+        let mut hasher = DefaultHasher::new();
+        query.hash(&mut hasher);
+        Some(format!("{}?{:x}", shown(&self.url), hasher.finish()))
     }
 }

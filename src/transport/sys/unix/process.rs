@@ -316,7 +316,8 @@ mod tests {
     use std::ffi::OsString;
     use std::io::{BufRead, BufReader};
 
-    use super::super::spawn::{Command, Stderr, spawn};
+    use super::super::command::{Command, Stderr};
+    use super::super::spawn::spawn;
     use super::*;
 
     /// Starts a shell. Returns it with the number that it printed first.

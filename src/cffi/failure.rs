@@ -1,0 +1,98 @@
+//! The failure of a function of the C interface, and the error object that is made of it.
+
+use std::fmt;
+
+use super::status::{mcplink_status, mcplink_status_t};
+use super::text::Text;
+use crate::error::{Error, ErrorKind};
+
+/// An error: which part failed, and what to do about it. A function that fails makes one through
+/// its parameter err. The caller owns it and frees it with mcplink_error_free.
+pub struct mcplink_error_t {
+    pub(super) status: mcplink_status,
+    pub(super) message: Text,
+    pub(super) method: Option<Text>,
+    pub(super) data: Option<Text>,
+    pub(super) stderr: Option<Text>,
+    pub(super) challenge: Option<Text>,
+    pub(super) oauth_code: Option<Text>,
+    pub(super) error: Error,
+}
+
+/// The error type of this layer: a status for C, and the Rust error.
+#[derive(Clone, Debug)]
+pub(super) struct Failure {
+    pub(super) status: mcplink_status,
+    method: Option<String>,
+    error: Error,
+}
+
+impl Failure {
+    /// Makes a failure whose status has no [`ErrorKind`].
+    pub(super) fn new(status: mcplink_status, text: impl Into<String>) -> Self {
+        Self {
+            status,
+            method: None,
+            error: Error::new(ErrorKind::State, text),
+        }
+    }
+
+    /// Adds the method of the request that failed.
+    pub(super) fn of(mut self, method: &str) -> Self {
+        self.method = Some(method.to_owned());
+        self
+    }
+
+    /// Prefixes the message with the operation that failed.
+    pub(super) fn context(mut self, doing: impl fmt::Display) -> Self {
+        self.error = self.error.context(doing);
+        self
+    }
+
+    /// Returns the Rust error, without the C status.
+    pub(super) fn into_error(self) -> Error {
+        self.error
+    }
+
+    /// The status alone, for functions without `err`.
+    pub(super) fn code(&self) -> mcplink_status_t {
+        self.status.code()
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self {
+            status: error.kind().into(),
+            method: None,
+            error,
+        }
+    }
+}
+
+impl From<Failure> for mcplink_error_t {
+    fn from(failure: Failure) -> Self {
+        let Failure {
+            status,
+            method,
+            error,
+        } = failure;
+        let data = error.rpc().and_then(|rpc| rpc.data.as_deref());
+        Self {
+            status,
+            message: error.to_string().into(),
+            method: method.map(Text::from),
+            data: data.map(|data| data.get().into()),
+            stderr: error.stderr_tail().map(Text::from),
+            challenge: error.http_challenge().map(Text::from),
+            oauth_code: error.oauth_code().map(Text::from),
+            error,
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! One subscription of the host: its filter, its state and the wait for its start.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::link::Generation;
+use super::subscription::Event;
+use super::subscriptions::{Subscriptions, is_part};
+use crate::error::{Error, ErrorKind, Result, Span};
+use crate::protocol::{CancelToken, Peer, StartedCall};
+use crate::schema::{JsonObject, SubscriptionFilter, method};
+use crate::sync::{Condvar, Mutex};
+
+/// The event callback of a subscription.
+pub(super) type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;
+
+/// The state of a subscriber: its filter, its callback and its phase.
+pub(super) struct Told {
+    pub(super) filter: SubscriptionFilter,
+    /// The `_meta` members of its request.
+    pub(super) meta: JsonObject,
+    pub(super) on_event: OnEvent,
+    // Every change of the phase or the fault that `wait` waits for is made under this lock and
+    // notifies `changed`. So no wakeup is lost. The lock is not held while the callback runs.
+    pub(super) state: Mutex<State>,
+    pub(super) changed: Condvar,
+}
+
+pub(super) struct State {
+    pub(super) phase: Phase,
+    /// The number of answers that are needed before the subscription is open.
+    pub(super) awaited: usize,
+    pub(super) granted: SubscriptionFilter,
+    pub(super) fault: Option<Error>,
+    pub(super) opened: Option<OpenedOn>,
+}
+
+/// The connection on which a subscription was opened.
+pub(super) struct OpenedOn {
+    pub(super) peer: Peer,
+    pub(super) number: u64,
+    /// The request that stays open, or the requests that opened it.
+    pub(super) calls: Vec<StartedCall>,
+    /// The resources to unsubscribe, in the legacy era.
+    pub(super) uris: Vec<String>,
+}
+
+impl State {
+    pub(super) fn is_on(&self, number: u64) -> bool {
+        self.opened
+            .as_ref()
+            .is_some_and(|opened| opened.number == number)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Phase {
+    Opening,
+    Open,
+    /// Waiting for the next connection.
+    Waiting,
+    /// The end will be reported after the events that came before.
+    Ending,
+    Over,
+}
+
+/// The limits of opening a subscription.
+pub(super) struct Wait {
+    started: Instant,
+    timeout: Option<Duration>,
+    deadline: Option<Instant>,
+    cancel: Option<CancelToken>,
+}
+
+impl Wait {
+    pub(super) fn new(timeout: Option<Duration>, cancel: Option<CancelToken>) -> Self {
+        let started = Instant::now();
+        Self {
+            started,
+            timeout,
+            deadline: timeout.and_then(|timeout| started.checked_add(timeout)),
+            cancel,
+        }
+    }
+}
+
+impl Told {
+    pub(super) fn new(filter: SubscriptionFilter, meta: JsonObject, on_event: OnEvent) -> Self {
+        let state = State {
+            phase: Phase::Opening,
+            awaited: 0,
+            granted: SubscriptionFilter::default(),
+            fault: None,
+            opened: None,
+        };
+        Self {
+            filter,
+            meta,
+            on_event,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        }
+    }
+
+    pub(super) fn granted(&self) -> SubscriptionFilter {
+        self.state.lock().granted.clone()
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.state.lock().phase == Phase::Over
+    }
+
+    /// Starts to open the subscription on a connection. Returns `false` if it was dropped.
+    pub(super) fn begin(
+        &self,
+        generation: &Generation,
+        granted: SubscriptionFilter,
+        awaited: usize,
+    ) -> bool {
+        let mut state = self.state.lock();
+        if state.phase == Phase::Over {
+            return false;
+        }
+        state.phase = if awaited == 0 {
+            Phase::Open
+        } else {
+            Phase::Opening
+        };
+        state.awaited = awaited;
+        state.granted = granted;
+        state.fault = None;
+        state.opened = Some(OpenedOn {
+            peer: generation.peer.clone(),
+            number: generation.number,
+            calls: Vec::new(),
+            uris: Vec::new(),
+        });
+        true
+    }
+
+    /// Keeps a request that opens the subscription. If the subscription was dropped meanwhile,
+    /// cancels the request and returns `false`.
+    pub(super) fn keep(&self, call: StartedCall, uri: Option<&str>) -> bool {
+        let mut state = self.state.lock();
+        if let Some(opened) = &mut state.opened {
+            opened.calls.push(call);
+            opened.uris.extend(uri.map(str::to_owned));
+            return true;
+        }
+        drop(state);
+        call.cancel("the subscription is no longer wanted");
+        false
+    }
+
+    /// Whether the subscription covers an event. `listens` is true if it has an open request, whose
+    /// id all its events carry. `named` is true if this event carries it.
+    pub(super) fn concerns(&self, event: &Event, listens: bool, named: bool) -> bool {
+        let filter = &self.filter;
+        let uris = filter.resource_subscriptions.as_deref();
+        let asked = match event {
+            Event::ToolsChanged => filter.tools_list_changed == Some(true),
+            Event::PromptsChanged => filter.prompts_list_changed == Some(true),
+            Event::ResourcesChanged => filter.resources_list_changed == Some(true),
+            // Only the server knows which resource is part of which other one.
+            Event::ResourceUpdated(_) if listens => uris.is_some_and(|uris| !uris.is_empty()),
+            Event::ResourceUpdated(uri) => {
+                uris.is_some_and(|uris| uris.iter().any(|whole| is_part(uri, whole)))
+            }
+            Event::TaskChanged { id, .. } => {
+                let ids = filter.task_ids.as_deref().unwrap_or_default();
+                listens && ids.contains(id)
+            }
+            Event::EverythingChanged | Event::Ended { .. } => true,
+        };
+        asked && (named || !listens)
+    }
+
+    pub(super) fn tell(&self, event: Event) {
+        if self.state.lock().phase != Phase::Over {
+            (self.on_event)(event);
+        }
+    }
+
+    /// Handles the agreement or refusal of the server. Runs on the reading thread.
+    pub(super) fn agree(
+        &self,
+        number: u64,
+        granted: Option<SubscriptionFilter>,
+        fault: Option<Error>,
+    ) {
+        let mut state = self.state.lock();
+        if !state.is_on(number) {
+            return;
+        }
+        state.awaited = state.awaited.saturating_sub(1);
+        if let Some(granted) = granted.filter(|_| state.phase == Phase::Opening) {
+            state.granted = granted;
+        }
+        if let Some(fault) = fault {
+            state.fault.get_or_insert(fault);
+        } else if state.awaited == 0 && state.phase == Phase::Opening && state.fault.is_none() {
+            state.phase = Phase::Open;
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Handles the end of the open request or of the connection. Runs where the end was detected.
+    pub(super) fn end(
+        self: &Arc<Self>,
+        all: &Arc<Subscriptions>,
+        peer: &Peer,
+        number: u64,
+        outcome: Result<()>,
+    ) {
+        let mut state = self.state.lock();
+        if !state.is_on(number) {
+            return;
+        }
+        match state.phase {
+            Phase::Opening => {
+                // The server must agree before it ends the request, whether it ended it normally or
+                // withdrew it.
+                let fault = match outcome {
+                    Err(error) if error.kind() != ErrorKind::Cancelled => error,
+                    _ => {
+                        let text = format!(
+                            "'{}' ended {} before it agreed to it",
+                            peer.name(),
+                            method::SUBSCRIPTIONS_LISTEN
+                        );
+                        Error::new(ErrorKind::Protocol, text).sent(true)
+                    }
+                };
+                state.fault.get_or_insert(fault);
+                drop(state);
+                self.changed.notify_all();
+            }
+            Phase::Open => {
+                // On stdio a server may withdraw its request instead of answering it.
+                let clean = match &outcome {
+                    Ok(()) => true,
+                    Err(error) => error.kind() == ErrorKind::Cancelled,
+                };
+                let is_refused = outcome.is_err_and(|error| error.rpc().is_some());
+                if !clean && !is_refused && peer.is_closed() && all.lasts() {
+                    state.phase = Phase::Waiting;
+                    return;
+                }
+                state.phase = Phase::Ending;
+                drop(state);
+                // Earlier events are still queued, so the subscription stays in the table until
+                // they were reported.
+                let (told, all) = (Arc::clone(self), Arc::clone(all));
+                peer.run_in_order(move || {
+                    if all.drop_one(&told) {
+                        (told.on_event)(Event::Ended { clean });
+                    }
+                });
+            }
+            Phase::Waiting | Phase::Ending | Phase::Over => {}
+        }
+    }
+
+    /// Blocks until the server has agreed.
+    pub(super) fn wait(self: &Arc<Self>, wait: &Wait, server: &str) -> Result<()> {
+        let told = Arc::clone(self);
+        let _nudge = wait.cancel.as_ref().map(|token| {
+            token.on_trigger(move || {
+                // The lock is taken so that the wakeup cannot fall between the check and the wait.
+                let _state = told.state.lock();
+                told.changed.notify_all();
+            })
+        });
+        let mut state = self.state.lock();
+        loop {
+            if let Some(fault) = state.fault.take() {
+                return Err(fault);
+            }
+            if state.phase != Phase::Opening {
+                return Ok(());
+            }
+            let is_triggered = wait.cancel.as_ref().is_some_and(CancelToken::is_triggered);
+            if is_triggered {
+                let text = format!("the subscription to changes of '{server}' was cancelled");
+                return Err(Error::new(ErrorKind::Cancelled, text).sent(true));
+            }
+            if wait.deadline.is_some_and(|at| Instant::now() >= at) {
+                let text = format!(
+                    "'{server}' did not agree to a subscription after {} (timeout is {})",
+                    Span(wait.started.elapsed()),
+                    Span(wait.timeout.unwrap_or_default())
+                );
+                return Err(Error::new(ErrorKind::Timeout, text).sent(true));
+            }
+            state = self.changed.wait_until(state, wait.deadline);
+        }
+    }
+}
