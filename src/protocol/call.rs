@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::cancel::CancelToken;
-use super::core::{Core, Reading, Stint};
+use super::core::{Core, ReadTurn, Reading};
 use super::deadline::{Bound, Deadline};
-use super::outgoing::{About, Found, OnEnd, Outcome, Progress, Waiter};
+use super::outgoing::{CallInfo, OnEnd, Outcome, Progress, SlotEvent, Waiter};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{RawResult, RequestId};
 use crate::schema::{JsonObject, LoggingLevel, TraceContext, meta_key};
@@ -274,7 +274,7 @@ pub(super) fn request(
         );
         return Err(Error::new(ErrorKind::State, text).sent(false));
     }
-    let about = About {
+    let about = CallInfo {
         method: method.into(),
         since: now,
         thread: Some(std::thread::current()),
@@ -362,21 +362,21 @@ impl Call<'_> {
         let _nudge = options
             .cancel
             .as_ref()
-            .map(|token| token.on_trigger(move || _ = slot.nudge()));
+            .map(|token| token.on_trigger(move || _ = slot.wake()));
         let mut may_lead = self.core.reading == Reading::Shared;
         loop {
             // A leftover wakeup would end each read turn before it began.
             self.waiter.slot.look_up();
             let mut found = self.waiter.take();
-            if let Some(Found::Outcome(outcome)) = found {
+            if let Some(SlotEvent::Outcome(outcome)) = found {
                 return Ok(outcome);
             }
             let mut now = self.began.take().unwrap_or_else(Instant::now);
             let mut looked_at = None;
             while let Some(here) = found {
                 let progress = match here {
-                    Found::Outcome(outcome) => return Ok(outcome),
-                    Found::Progress(progress) => progress,
+                    SlotEvent::Outcome(outcome) => return Ok(outcome),
+                    SlotEvent::Progress(progress) => progress,
                 };
                 self.deadline.extend(now);
                 if let Some(callback) = &mut options.on_progress {
@@ -423,8 +423,8 @@ impl Call<'_> {
                             .core
                             .read_for_caller(receiver, &mut self.waiter, now, until)
                         {
-                            Stint::Found => true,
-                            Stint::Quiet | Stint::Ended => false,
+                            ReadTurn::Found => true,
+                            ReadTurn::Quiet | ReadTurn::Ended => false,
                         };
                 }
                 None => {
@@ -491,8 +491,8 @@ impl Call<'_> {
         let mut take = |waiter: &mut Waiter| {
             while let Some(found) = waiter.take() {
                 match found {
-                    Found::Outcome(outcome) => return Some(outcome),
-                    Found::Progress(progress) => {
+                    SlotEvent::Outcome(outcome) => return Some(outcome),
+                    SlotEvent::Progress(progress) => {
                         let told = on_progress.as_mut().map(|callback| {
                             patience.is_busy.store(true, Ordering::SeqCst);
                             callback(progress);
@@ -676,7 +676,7 @@ impl StartedCall {
 
 /// Where a callback runs.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Turn {
+pub(super) enum CallbackPlace {
     /// On the connection's thread for notifications, in order with them.
     InOrder,
     /// Where the outcome is found, before the next message is read. For internal callbacks, which
@@ -692,20 +692,20 @@ pub(super) fn start_request(
     core: &Arc<Core>,
     method: &'static str,
     write: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
-    turn: Turn,
+    turn: CallbackPlace,
     on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
     send: impl FnOnce(SessionMessage) -> Result<()>,
 ) -> Result<StartedCall> {
     let judging = Arc::clone(core);
     let on_end = Box::new(move |outcome| on_end(judge(&judging, method, outcome)));
-    let about = About {
+    let about = CallInfo {
         method: method.into(),
         since: Instant::now(),
         thread: None,
     };
     let on_end = match turn {
-        Turn::InOrder => OnEnd::InOrder(on_end),
-        Turn::Quick => OnEnd::Quick(on_end),
+        CallbackPlace::InOrder => OnEnd::InOrder(on_end),
+        CallbackPlace::Quick => OnEnd::Quick(on_end),
     };
     let id = core.engine().calls.register_callback(about, on_end)?;
     let started = StartedCall {

@@ -1,13 +1,13 @@
 //! The core of a connection: the state that its threads share for reading, routing, sending and
 //! closing.
 
-mod carrying;
 mod ending;
-mod looking;
+mod exchanges;
 mod progress;
 mod reading;
 mod routing;
 mod sending;
+mod timers;
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -17,18 +17,18 @@ use std::sync::{Arc, OnceLock};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-use self::carrying::Posting;
-use super::crew::Crew;
+use self::exchanges::Posting;
+use super::active::ActiveRequests;
 use super::handlers::Handlers;
 use super::held_back::HeldBack;
-use super::in_hand::InHand;
+use super::incident::{Incident, IncidentHook, ServerEventKind};
 use super::incoming::Exchanges;
 use super::keepalive::{KeepAlive, Pulse};
 use super::log::{LogHook, LogLevel, tell};
 use super::outbox::Outbox;
 use super::outgoing::Calls;
 use super::stats::{Counters, Stats};
-use super::trouble::{ServerEventKind, Trouble, TroubleHook};
+use super::worker_pool::WorkerPool;
 use crate::error::Error;
 use crate::shares::{Admission, Client, Shares};
 use crate::sync::{Condvar, Mutex};
@@ -74,7 +74,7 @@ pub(crate) struct Core {
     pulse: Option<Box<Pulse>>,
     pub(super) reading: Reading,
     pub(super) settings: Arc<Settings>,
-    trouble: Option<TroubleHook>,
+    trouble: Option<IncidentHook>,
     pub(super) handlers: Arc<Handlers>,
     /// The data set with [`ConnectionBuilder::local`](super::ConnectionBuilder::local).
     local: Option<Arc<dyn Any + Send + Sync>>,
@@ -124,9 +124,9 @@ impl Drop for Share {
 
 /// The parts of a connection that are created on first use.
 pub(super) struct Engine {
-    pub(super) crew: Crew<Box<dyn Receiver>>,
+    pub(super) crew: WorkerPool<Box<dyn Receiver>>,
     pub(super) calls: Calls,
-    pub(super) in_hand: InHand,
+    pub(super) in_hand: ActiveRequests,
     pub(super) outbox: Outbox,
     counters: Counters,
     people: Mutex<People>,
@@ -209,7 +209,7 @@ impl Drop for PersonAsked {
 
 /// The result of a caller's read turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stint {
+pub(super) enum ReadTurn {
     /// An item arrived for the caller.
     Found,
     /// Nothing arrived for a while, so the worker pool continues to read.
@@ -220,7 +220,7 @@ pub(super) enum Stint {
 
 /// The role of the current thread for a connection, which is identified by the address of its core.
 #[derive(Clone, Copy, PartialEq)]
-enum Standing {
+enum ThreadRole {
     /// The thread is not working for the connection.
     Elsewhere,
     /// Reading: the thread must not block, and leaves writing for later.
@@ -231,7 +231,7 @@ enum Standing {
 }
 
 thread_local! {
-    static STANDING: Cell<Standing> = const { Cell::new(Standing::Elsewhere) };
+    static STANDING: Cell<ThreadRole> = const { Cell::new(ThreadRole::Elsewhere) };
     /// The connection whose pool this thread belongs to, as the address of its core.
     static CREW_OF: Cell<usize> = const { Cell::new(0) };
     /// Whether a handler of that connection runs on this thread.
@@ -254,7 +254,7 @@ impl Core {
         handlers: Arc<Handlers>,
         local: Option<Arc<dyn Any + Send + Sync>>,
         settings: Arc<Settings>,
-        trouble: Option<TroubleHook>,
+        trouble: Option<IncidentHook>,
     ) -> Arc<Self> {
         let sender = match &carrier {
             Some(carrier) => Box::new(Posting {
@@ -296,14 +296,14 @@ impl Core {
         self.engine.get_or_init(|| {
             let (settings, limits) = (&self.settings, &self.settings.limits);
             let sender = self.sender.lock().take().expect("the engine is made once");
-            let crew = Crew::new(limits.max_workers);
+            let crew = WorkerPool::new(limits.max_workers);
             if self.reading == Reading::Fed {
                 crew.end_reading();
             }
             Box::new(Engine {
                 crew,
                 calls: Calls::new(limits.max_calls, limits.max_call_events),
-                in_hand: InHand::new(
+                in_hand: ActiveRequests::new(
                     settings.slow_handler,
                     Arc::clone(&self.handlers),
                     Instant::now(),
@@ -380,7 +380,7 @@ impl Core {
         text: impl FnOnce() -> String,
     ) {
         if let Some(hook) = &self.trouble {
-            hook(Trouble {
+            hook(Incident {
                 kind,
                 peer: self.peer(),
                 method,

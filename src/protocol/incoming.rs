@@ -19,7 +19,7 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock, Weak};
 
 use super::cancel::{Callback, CancelToken};
-use super::outlet::Origin;
+use super::response_sink::Origin;
 use crate::error::{Error, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{self, RequestId};
 use crate::sync::Mutex;

@@ -19,27 +19,27 @@
 //! Each step is bounded in time. A handler that does not return keeps its thread and nothing else.
 //! A close on one of the connection's own threads waits for all threads but itself.
 
+mod active;
 mod activity;
-mod bell;
 mod call;
 mod cancel;
 mod core;
-mod crew;
 mod deadline;
 mod handlers;
 mod held_back;
-mod in_hand;
+pub(crate) mod incident;
 mod incoming;
 mod keepalive;
 mod log;
 mod outbox;
 mod outgoing;
-mod outlet;
 mod peer;
 pub(crate) mod principal;
 mod responder;
+mod response_sink;
 mod stats;
-pub(crate) mod trouble;
+mod wait_set;
+mod worker_pool;
 
 use std::any::Any;
 use std::fmt;
@@ -52,20 +52,20 @@ pub(crate) use self::call::StartedCall;
 pub use self::cancel::{CancelToken, OnTrigger};
 use self::core::{Core, Ending, Reading, Settings};
 pub use self::handlers::Handlers;
+use self::incident::IncidentHook;
 pub(crate) use self::incoming::Watcher;
 pub use self::keepalive::KeepAlive;
 pub(crate) use self::log::tell;
 pub use self::log::{LogHook, LogLevel, LogRecord};
 pub(crate) use self::outbox::Source;
 pub use self::outgoing::Progress;
-#[cfg(feature = "http-server")]
-pub(crate) use self::outlet::Origin;
-pub(crate) use self::outlet::{Answer, ExchangeHandle, Outlet};
 pub use self::peer::Peer;
 pub(crate) use self::responder::Asking;
 pub use self::responder::Responder;
+#[cfg(feature = "http-server")]
+pub(crate) use self::response_sink::Origin;
+pub(crate) use self::response_sink::{Answer, ExchangeHandle, ResponseSink};
 pub use self::stats::Stats;
-use self::trouble::TroubleHook;
 use crate::error::{Error, ErrorKind, Result};
 #[cfg(feature = "http-server")]
 use crate::jsonrpc::{Malformed, Message};
@@ -95,7 +95,7 @@ pub struct ConnectionBuilder {
     handlers: Arc<Handlers>,
     local: Option<Arc<dyn Any + Send + Sync>>,
     settings: Arc<Settings>,
-    trouble: Option<TroubleHook>,
+    trouble: Option<IncidentHook>,
 }
 
 impl Connection {
@@ -275,7 +275,7 @@ impl ConnectionBuilder {
     }
 
     /// Sets the hook that receives server events: incidents with the peer, by kind.
-    pub(crate) fn on_trouble(mut self, hook: TroubleHook) -> Self {
+    pub(crate) fn on_incident(mut self, hook: IncidentHook) -> Self {
         self.trouble = Some(hook);
         self
     }
@@ -325,7 +325,7 @@ impl ConnectionBuilder {
         let connection = Connection(Arc::new(Owner(Arc::clone(&core))));
         if reads {
             let hands = core.engine().crew.hand_over(receiver);
-            core.provide(hands);
+            core.spawn_if_needed(hands);
         }
         Ok(connection)
     }

@@ -349,7 +349,7 @@ impl Outbox {
 
     /// Sets whether the reading thread, which is the caller, will flush before it blocks. After
     /// `false` it must check [`is_due`](Self::is_due).
-    pub(crate) fn see_to(&self, will_write: bool) {
+    pub(crate) fn will_flush(&self, will_write: bool) {
         self.seen_to.store(will_write, Ordering::SeqCst);
     }
 
@@ -694,7 +694,7 @@ mod loom_tests {
         loom::model(|| {
             let sent = Arc::new(loom::sync::Mutex::new(0));
             let outbox = Arc::new(Outbox::new(Box::new(Counting(Arc::clone(&sent))), 1000));
-            outbox.see_to(true);
+            outbox.will_flush(true);
             let caller = {
                 let outbox = Arc::clone(&outbox);
                 loom::thread::spawn(move || {
@@ -705,7 +705,7 @@ mod loom_tests {
                     }
                 })
             };
-            outbox.see_to(false);
+            outbox.will_flush(false);
             if outbox.is_due(false) {
                 assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
             }

@@ -24,7 +24,7 @@ use std::time::Instant;
 use rustc_hash::FxHashMap;
 
 use super::activity::{PendingCall, thread_name};
-use super::bell::{Bell, Places};
+use super::wait_set::{WaitSet, WakeMask};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::{Malformed, RequestId, Response};
 use crate::sync::{AtomicUsize, Mutex};
@@ -74,7 +74,7 @@ pub(crate) struct Slot {
     // state under it, and increments the counter after it. So a waker that sees `waiting` changes
     // the counter that the waiter compares: no wakeup is lost.
     state: Mutex<SlotState>,
-    bell: Arc<Bell>,
+    bell: Arc<WaitSet>,
     /// The caller's place in the wait set.
     place: usize,
     /// Summary of the state, see [`SlotState::summary`]. The reading thread polls it after each
@@ -112,13 +112,13 @@ impl Waiter {
     }
 
     /// Takes the next item, in the order of arrival.
-    pub(crate) fn take(&mut self) -> Option<Found> {
+    pub(crate) fn take(&mut self) -> Option<SlotEvent> {
         if let Some(progress) = self.kept.pop_front() {
             self.count_kept();
-            return Some(Found::Progress(progress));
+            return Some(SlotEvent::Progress(progress));
         }
         match self.slot.look() {
-            There::Nothing => None,
+            SlotContent::Nothing => None,
             _ => self.slot.take(),
         }
     }
@@ -141,19 +141,19 @@ struct SlotState {
 
 /// An item that a caller takes from its slot.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum SlotEvent {
     Progress(Progress),
     Outcome(Outcome),
 }
 
 /// The content of a slot, without taking it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum There {
+pub(crate) enum SlotContent {
     Nothing,
     /// Progress without an outcome.
     Progress,
     Outcome,
-    Nudge,
+    Wake,
 }
 
 impl SlotState {
@@ -171,7 +171,7 @@ impl SlotState {
 
 impl Slot {
     /// Creates an empty slot. All callers of a connection share the wait set.
-    pub(crate) fn new(bell: &Arc<Bell>, place: usize) -> Self {
+    pub(crate) fn new(bell: &Arc<WaitSet>, place: usize) -> Self {
         Self {
             state: Mutex::default(),
             bell: Arc::clone(bell),
@@ -188,29 +188,29 @@ impl Slot {
         changed
     }
 
-    fn take(&self) -> Option<Found> {
+    fn take(&self) -> Option<SlotEvent> {
         self.change(|state| match state.progress.pop_front() {
-            Some(progress) => Some(Found::Progress(progress)),
-            None => state.outcome.take().map(Found::Outcome),
+            Some(progress) => Some(SlotEvent::Progress(progress)),
+            None => state.outcome.take().map(SlotEvent::Outcome),
         })
     }
 
     /// Clears the wakeup flag, because the caller is looking now. A later wakeup is for its next
     /// look.
     pub(crate) fn look_up(&self) {
-        if self.look() == There::Nudge {
+        if self.look() == SlotContent::Wake {
             self.change(|state| state.nudged = false);
         }
     }
 
     /// Returns the slot's content without the lock. It includes every change that happened before
     /// this call.
-    pub(crate) fn look(&self) -> There {
+    pub(crate) fn look(&self) -> SlotContent {
         match self.summary.load(Ordering::Acquire) {
-            0 => There::Nothing,
-            nudged if nudged & SlotState::NUDGED != 0 => There::Nudge,
-            outcome if outcome & SlotState::OUTCOME != 0 => There::Outcome,
-            _ => There::Progress,
+            0 => SlotContent::Nothing,
+            nudged if nudged & SlotState::NUDGED != 0 => SlotContent::Wake,
+            outcome if outcome & SlotState::OUTCOME != 0 => SlotContent::Outcome,
+            _ => SlotContent::Progress,
         }
     }
 
@@ -235,13 +235,13 @@ impl Slot {
     }
 
     /// Wakes the caller. Returns whether it was blocked in the slot.
-    pub(crate) fn nudge(&self) -> bool {
+    pub(crate) fn wake(&self) -> bool {
         let waiting = self.change(|state| {
             state.nudged = true;
             state.waiting
         });
         if waiting {
-            self.bell.ring(Places::one(self.place));
+            self.bell.wake(WakeMask::one(self.place));
         }
         waiting
     }
@@ -259,20 +259,20 @@ impl Slot {
             (merged, std::mem::take(&mut state.waiting))
         });
         if waiting {
-            self.bell.ring(Places::one(self.place));
+            self.bell.wake(WakeMask::one(self.place));
         }
         merged
     }
 
     /// Sets the outcome. Returns the caller's place if it is blocked and has to be woken.
     #[must_use = "a caller that waits has to be woken"]
-    fn complete(&self, outcome: Outcome) -> Option<Places> {
+    fn complete(&self, outcome: Outcome) -> Option<WakeMask> {
         let waiting = self.change(|state| {
             debug_assert!(state.outcome.is_none(), "the table hands a slot out once");
             state.outcome = Some(outcome);
             std::mem::take(&mut state.waiting)
         });
-        waiting.then(|| Places::one(self.place))
+        waiting.then(|| WakeMask::one(self.place))
     }
 }
 
@@ -285,12 +285,12 @@ pub(crate) enum OnEnd {
 }
 
 /// The recipient of an outcome.
-enum Owed {
+enum Completion {
     Caller(Arc<Slot>),
     Callback(OnEnd),
 }
 
-impl fmt::Debug for Owed {
+impl fmt::Debug for Completion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Caller(_) => "Caller",
@@ -302,13 +302,13 @@ impl fmt::Debug for Owed {
 /// A sent request and the recipient of its outcome.
 #[derive(Debug)]
 struct Asked {
-    about: About,
-    owed: Owed,
+    about: CallInfo,
+    owed: Completion,
 }
 
 /// The public description of a call.
 #[derive(Debug)]
-pub(crate) struct About {
+pub(crate) struct CallInfo {
     pub(crate) method: Box<str>,
     pub(crate) since: Instant,
     /// The waiting thread; `None` if the outcome goes to a callback.
@@ -316,14 +316,14 @@ pub(crate) struct About {
 }
 
 /// A callback with its outcome, for the thread that runs callbacks.
-pub(crate) type Due = (OnEnd, Outcome);
+pub(crate) type PendingCallback = (OnEnd, Outcome);
 
 /// Where an answer was delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {
     Delivered,
     /// The caller had already given up.
-    Late,
+    SlowHandler,
     /// No request of ours had this id.
     Unknown,
 }
@@ -334,7 +334,7 @@ pub(crate) struct Calls {
     // Order: this lock, then a slot's. Callbacks and their captures are dropped outside of it,
     // because they may use the connection.
     table: Mutex<Table>,
-    bell: Arc<Bell>,
+    bell: Arc<WaitSet>,
     max_calls: usize,
     max_events: usize,
 }
@@ -347,8 +347,8 @@ struct Table {
     owed: FxHashMap<i64, Asked>,
     retired: VecDeque<i64>,
     /// The callers to wake when the reading thread has read all available input. `Some` while a
-    /// [`Gathering`] exists.
-    gathered: Option<Places>,
+    /// [`WakeBatch`] exists.
+    gathered: Option<WakeMask>,
     closed: Option<Error>,
 }
 
@@ -358,12 +358,12 @@ struct Table {
 // Only the guard's drop wakes that place: a thread that blocked before dropping it would leave the
 // callers asleep.
 #[derive(Debug)]
-pub(crate) struct Gathering<'a>(&'a Calls);
+pub(crate) struct WakeBatch<'a>(&'a Calls);
 
-impl Drop for Gathering<'_> {
+impl Drop for WakeBatch<'_> {
     fn drop(&mut self) {
         let gathered = self.0.table.lock().gathered.take();
-        self.0.bell.ring(gathered.unwrap_or_default());
+        self.0.bell.wake(gathered.unwrap_or_default());
     }
 }
 
@@ -389,11 +389,11 @@ impl Calls {
     /// # Errors
     ///
     /// `Busy` above `max_calls`, or the reason why the connection is closed.
-    pub(crate) fn register(&self, about: About) -> Result<Waiter> {
+    pub(crate) fn register(&self, about: CallInfo) -> Result<Waiter> {
         let mut slot = None;
         let id = self.enter(about, |id| {
             let own = slot.insert(Arc::new(Slot::new(&self.bell, id as usize)));
-            Owed::Caller(Arc::clone(own))
+            Completion::Caller(Arc::clone(own))
         })?;
         let kept = VecDeque::new();
         let slot = slot.expect("made when the call was entered");
@@ -402,17 +402,17 @@ impl Calls {
 
     /// Starts to defer wakeups. For one thread at a time, which must not block until it drops the
     /// guard.
-    pub(crate) fn gather(&self) -> Gathering<'_> {
+    pub(crate) fn gather(&self) -> WakeBatch<'_> {
         self.table.lock().gathered.get_or_insert_default();
-        Gathering(self)
+        WakeBatch(self)
     }
 
     /// Registers a callback for the outcome of a request.
-    pub(crate) fn register_callback(&self, about: About, on_end: OnEnd) -> Result<i64> {
-        self.enter(about, |_| Owed::Callback(on_end))
+    pub(crate) fn register_callback(&self, about: CallInfo, on_end: OnEnd) -> Result<i64> {
+        self.enter(about, |_| Completion::Callback(on_end))
     }
 
-    fn enter(&self, about: About, owed: impl FnOnce(i64) -> Owed) -> Result<i64> {
+    fn enter(&self, about: CallInfo, owed: impl FnOnce(i64) -> Completion) -> Result<i64> {
         let mut table = self.table.lock();
         if let Some(error) = &table.closed {
             return Err(error.clone().sent(false));
@@ -430,7 +430,11 @@ impl Calls {
     }
 
     /// Completes a call with the peer's answer. A callback is not run but returned.
-    pub(crate) fn complete(&self, id: &RequestId, outcome: Outcome) -> (Delivery, Option<Due>) {
+    pub(crate) fn complete(
+        &self,
+        id: &RequestId,
+        outcome: Outcome,
+    ) -> (Delivery, Option<PendingCallback>) {
         let Some(number) = id.as_i64() else {
             return (Delivery::Unknown, None);
         };
@@ -438,7 +442,7 @@ impl Calls {
         let Some(owed) = table.owed.remove(&number) else {
             let is_late = table.retired.contains(&number);
             let delivery = if is_late {
-                Delivery::Late
+                Delivery::SlowHandler
             } else {
                 Delivery::Unknown
             };
@@ -446,15 +450,15 @@ impl Calls {
         };
         table.retire(number);
         let slot = match owed.owed {
-            Owed::Caller(slot) => slot,
-            Owed::Callback(on_end) => return (Delivery::Delivered, Some((on_end, outcome))),
+            Completion::Caller(slot) => slot,
+            Completion::Callback(on_end) => return (Delivery::Delivered, Some((on_end, outcome))),
         };
         if let Some(place) = slot.complete(outcome) {
             match &mut table.gathered {
                 Some(gathered) => gathered.add(place),
                 None => {
                     drop(table);
-                    self.bell.ring(place);
+                    self.bell.wake(place);
                 }
             }
         }
@@ -463,12 +467,12 @@ impl Calls {
 
     /// Handles the peer's announcement that it will not answer. This ends a callback's call; a
     /// caller keeps waiting until its own timeout.
-    pub(crate) fn withdraw(&self, id: &RequestId) -> Option<Due> {
+    pub(crate) fn withdraw(&self, id: &RequestId) -> Option<PendingCallback> {
         let number = id.as_i64()?;
         let mut table = self.table.lock();
         match table.owed.remove(&number)? {
             Asked {
-                owed: Owed::Callback(on_end),
+                owed: Completion::Callback(on_end),
                 ..
             } => {
                 table.retire(number);
@@ -489,11 +493,11 @@ impl Calls {
         };
         let table = self.table.lock();
         match table.owed.get(&number).map(|asked| &asked.owed) {
-            Some(Owed::Caller(slot)) => {
+            Some(Completion::Caller(slot)) => {
                 (Delivery::Delivered, slot.report(progress, self.max_events))
             }
-            Some(Owed::Callback(_)) => (Delivery::Delivered, false),
-            None if table.retired.contains(&number) => (Delivery::Late, false),
+            Some(Completion::Callback(_)) => (Delivery::Delivered, false),
+            None if table.retired.contains(&number) => (Delivery::SlowHandler, false),
             None => (Delivery::Unknown, false),
         }
     }
@@ -518,22 +522,22 @@ impl Calls {
 
     /// Fails every call, now and in future, with the reason why the connection ended. Later reasons
     /// are ignored. Callbacks are returned.
-    pub(crate) fn close(&self, error: &Error) -> Vec<Due> {
+    pub(crate) fn close(&self, error: &Error) -> Vec<PendingCallback> {
         let mut table = self.table.lock();
         if table.closed.is_none() {
             table.closed = Some(error.clone());
         }
         let owed = std::mem::take(&mut table.owed);
         drop(table);
-        let (mut due, mut places) = (Vec::new(), Places::default());
+        let (mut due, mut places) = (Vec::new(), WakeMask::default());
         for owed in owed.into_values() {
             let outcome = Outcome::Failed(error.clone().sent(true));
             match owed.owed {
-                Owed::Caller(slot) => places.add(slot.complete(outcome).unwrap_or_default()),
-                Owed::Callback(on_end) => due.push((on_end, outcome)),
+                Completion::Caller(slot) => places.add(slot.complete(outcome).unwrap_or_default()),
+                Completion::Callback(on_end) => due.push((on_end, outcome)),
             }
         }
-        self.bell.ring(places);
+        self.bell.wake(places);
         due
     }
 
@@ -573,8 +577,8 @@ impl Table {
 mod tests {
     use super::*;
 
-    fn about() -> About {
-        About {
+    fn about() -> CallInfo {
+        CallInfo {
             method: "m".into(),
             since: Instant::now(),
             thread: None,
@@ -603,7 +607,7 @@ mod tests {
         assert!(calls.give_up(id));
         assert_eq!(
             calls.complete(&RequestId::from(id), response(id)).0,
-            Delivery::Late
+            Delivery::SlowHandler
         );
         assert_eq!(
             calls.complete(&RequestId::from(99), response(99)).0,
@@ -626,7 +630,10 @@ mod tests {
         let due = calls.withdraw(&token).expect("a callback");
         assert!(matches!(due, (OnEnd::Quick(_), Outcome::Withdrawn)));
         assert!(calls.withdraw(&token).is_none());
-        assert_eq!(calls.complete(&token, response(id)).0, Delivery::Late);
+        assert_eq!(
+            calls.complete(&token, response(id)).0,
+            Delivery::SlowHandler
+        );
         let mut waiter = calls.register(about()).expect("open");
         assert!(calls.withdraw(&RequestId::from(waiter.id)).is_none());
         assert!(waiter.take().is_none());
@@ -652,7 +659,7 @@ mod tests {
             ErrorKind::Busy
         );
         calls.close(&Error::new(ErrorKind::Closed, "gone"));
-        let Some(Found::Outcome(Outcome::Failed(error))) = waiter.take() else {
+        let Some(SlotEvent::Outcome(Outcome::Failed(error))) = waiter.take() else {
             panic!("woken")
         };
         assert!(error.kind() == ErrorKind::Closed && error.was_sent());
@@ -673,13 +680,13 @@ mod tests {
         calls.complete(&RequestId::from(id), response(id));
         for value in [0, 1, 4] {
             assert!(
-                matches!(waiter.take(), Some(Found::Progress(found)) if found == progress(value))
+                matches!(waiter.take(), Some(SlotEvent::Progress(found)) if found == progress(value))
             );
         }
-        assert!(matches!(waiter.take(), Some(Found::Outcome(_))));
+        assert!(matches!(waiter.take(), Some(SlotEvent::Outcome(_))));
         assert_eq!(
             calls.report(&RequestId::from(id), progress(9)).0,
-            Delivery::Late
+            Delivery::SlowHandler
         );
     }
 
@@ -696,7 +703,7 @@ mod tests {
         assert_eq!(waiter.kept(), 2);
         for value in [0, 1, 3] {
             assert!(
-                matches!(waiter.take(), Some(Found::Progress(found)) if found == progress(value))
+                matches!(waiter.take(), Some(SlotEvent::Progress(found)) if found == progress(value))
             );
         }
         assert!(waiter.take().is_none());
@@ -709,8 +716,8 @@ mod tests {
 mod loom_tests {
     use super::*;
 
-    fn about() -> About {
-        About {
+    fn about() -> CallInfo {
+        CallInfo {
             method: "m".into(),
             since: Instant::now(),
             thread: None,
@@ -742,7 +749,7 @@ mod loom_tests {
                 })
             };
             slot.wait(None);
-            assert!(matches!(slot.take(), Some(Found::Outcome(_))));
+            assert!(matches!(slot.take(), Some(SlotEvent::Outcome(_))));
             assert!(slot.take().is_none());
             answering.join().expect("answered");
             closing.join().expect("closed");
@@ -768,7 +775,7 @@ mod loom_tests {
                 })
             };
             slot.wait(None);
-            assert!(matches!(slot.take(), Some(Found::Outcome(_))));
+            assert!(matches!(slot.take(), Some(SlotEvent::Outcome(_))));
             let delivery = reading.join().expect("read");
             assert_eq!(delivery, Delivery::Delivered);
         });
@@ -787,7 +794,7 @@ mod loom_tests {
             };
             let tell_peer = calls.give_up(id);
             let (delivery, _) = answering.join().expect("answered");
-            assert_eq!(tell_peer, delivery == Delivery::Late);
+            assert_eq!(tell_peer, delivery == Delivery::SlowHandler);
             assert_eq!(slot.take().is_some(), !tell_peer);
         });
     }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::activity::Activity;
-use super::call::{self, CallOptions, StartedCall, Turn};
+use super::call::{self, CallOptions, CallbackPlace, StartedCall};
 use super::core::Core;
 use super::stats::Stats;
 use crate::error::{Error, ErrorKind, Result};
@@ -93,8 +93,15 @@ impl Peer {
                 None => self.0.send_started(message, None),
             }
         };
-        call::start_request(&self.0, method, write_params, Turn::Quick, on_end, send)
-            .map(|started| started.carried_by(ticket.clone()))
+        call::start_request(
+            &self.0,
+            method,
+            write_params,
+            CallbackPlace::Quick,
+            on_end,
+            send,
+        )
+        .map(|started| started.carried_by(ticket.clone()))
     }
 
     /// Runs user code after the handlers of all notifications received so far, without a queue

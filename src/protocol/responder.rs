@@ -10,17 +10,17 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::call::{self, StartedCall, Turn};
+use super::active::What;
+use super::call::{self, CallbackPlace, StartedCall};
 use super::cancel::CancelToken;
 use super::core::{Core, Share};
 use super::handlers::Place;
-use super::in_hand::What;
+use super::incident::ServerEventKind;
 use super::incoming::{Exchange, Watcher};
 use super::log::LogLevel;
-use super::outlet::{Answer, ExchangeHandle, Origin, Outlet};
 use super::peer::Peer;
 use super::principal::Principal;
-use super::trouble::ServerEventKind;
+use super::response_sink::{Answer, ExchangeHandle, Origin, ResponseSink};
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{self, RawResult, RequestId};
 use crate::shares::Client;
@@ -163,7 +163,7 @@ impl Responder {
     ///
     /// The peer's own request can then be answered separately. Cancelling that request no longer
     /// cancels the work.
-    pub(crate) fn detach(&self, outlet: Arc<dyn Outlet>) -> Option<(Self, ExchangeHandle)> {
+    pub(crate) fn detach(&self, outlet: Arc<dyn ResponseSink>) -> Option<(Self, ExchangeHandle)> {
         let origin = Origin {
             outlet: Some(outlet),
             apart: true,
@@ -422,7 +422,7 @@ impl Asking {
             &self.core,
             method,
             write_params,
-            Turn::InOrder,
+            CallbackPlace::InOrder,
             on_end,
             send,
         )

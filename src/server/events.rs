@@ -15,9 +15,9 @@ use std::sync::Arc;
 use super::conversation::Terms;
 use crate::error::Error;
 use crate::protocol::Peer;
+use crate::protocol::incident::Incident;
+pub use crate::protocol::incident::ServerEventKind;
 use crate::protocol::principal::Principal;
-pub use crate::protocol::trouble::ServerEventKind;
-use crate::protocol::trouble::Trouble;
 use crate::schema::{Implementation, ProtocolVersion};
 use crate::sync::Mutex;
 
@@ -97,7 +97,7 @@ pub struct ServerEvent {
 }
 
 impl ServerEvent {
-    pub(super) fn new(trouble: Trouble<'_>, connection: Option<u64>) -> Self {
+    pub(super) fn new(trouble: Incident<'_>, connection: Option<u64>) -> Self {
         Self {
             kind: trouble.kind,
             connection,

@@ -503,7 +503,7 @@ impl Server {
         let number = link.number;
         let connection = begun.clone().local(link);
         match inner.on_event.clone() {
-            Some(hook) => connection.on_trouble(Arc::new(move |trouble| {
+            Some(hook) => connection.on_incident(Arc::new(move |trouble| {
                 ServerEvent::new(trouble, Some(number)).tell(&hook);
             })),
             None => connection,

@@ -47,7 +47,7 @@ impl Core {
             drop(core.wait_for_requests(after(core.settings.drain)));
             core.cancel_requests();
         }));
-        self.provide(hands);
+        self.spawn_if_needed(hands);
     }
 
     /// Whether requests are active or deferred.
@@ -96,7 +96,7 @@ impl Core {
             }
             core.wait_and_close();
         }));
-        self.provide(hands);
+        self.spawn_if_needed(hands);
     }
 
     pub(super) fn cancel_requests(self: &Arc<Self>) {
@@ -138,7 +138,7 @@ impl Core {
         let core = Arc::clone(self);
         let close = Box::new(move || core.close(Ending::InOrder));
         let hands = self.engine().crew.push_own(close);
-        self.provide(hands);
+        self.spawn_if_needed(hands);
     }
 
     /// Wakes threads that wait for the last active request. Called after a request was counted out.

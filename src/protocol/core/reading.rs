@@ -5,11 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::crew::{Duty, Hands, Run, Work};
 use super::super::log::LogLevel;
-use super::super::outgoing::{Gathering, There, Waiter};
-use super::routing::Taken;
-use super::{CREW_OF, Core, IN_HANDLER, OWN_CORE, STANDING, Standing, Stint};
+use super::super::outgoing::{SlotContent, Waiter, WakeBatch};
+use super::super::worker_pool::{PoolTask, Run, Spawn, Work};
+use super::routing::Routed;
+use super::{CREW_OF, Core, IN_HANDLER, OWN_CORE, ReadTurn, STANDING, ThreadRole};
 use crate::error::Result;
 use crate::transport::{Receiver, Stack};
 
@@ -22,8 +22,8 @@ const MOMENT: Duration = Duration::from_millis(100);
 
 impl Core {
     /// Starts a thread if the pool requests one.
-    pub(in crate::protocol) fn provide(self: &Arc<Self>, hands: Hands) {
-        if hands == Hands::Enough {
+    pub(in crate::protocol) fn spawn_if_needed(self: &Arc<Self>, hands: Spawn) {
+        if hands == Spawn::No {
             return;
         }
         let core = Arc::clone(self);
@@ -49,13 +49,13 @@ impl Core {
         let mut has_come = true;
         loop {
             let (duty, hands) = self.engine().crew.next_duty(std::mem::take(&mut has_come));
-            self.provide(hands);
+            self.spawn_if_needed(hands);
             match duty {
-                Duty::Leave => break,
-                Duty::Lead(receiver) => self.lead(receiver),
-                Duty::Own(job) => self.run_guarded(job),
-                Duty::Flush => self.flush_until(None),
-                Duty::Run(work) => {
+                PoolTask::Leave => break,
+                PoolTask::Lead(receiver) => self.lead(receiver),
+                PoolTask::Own(job) => self.run_guarded(job),
+                PoolTask::Flush => self.flush_until(None),
+                PoolTask::Run(work) => {
                     let started = Instant::now();
                     if let Some(key) = work.key {
                         self.engine().in_hand.begin_run(key, started);
@@ -63,7 +63,7 @@ impl Core {
                     self.run(work);
                     self.engine().crew.work_done(started.elapsed());
                 }
-                Duty::Serial(job) => {
+                PoolTask::Serial(job) => {
                     self.run_guarded(job);
                     self.engine().crew.serial_done();
                 }
@@ -97,7 +97,7 @@ impl Core {
             self.engine().in_hand.wait(key);
         }
         let hands = self.engine().crew.push_work(work);
-        self.provide(hands);
+        self.spawn_if_needed(hands);
     }
 
     pub(super) fn run_guarded(self: &Arc<Self>, job: impl FnOnce()) {
@@ -120,7 +120,7 @@ impl Core {
             .flatten();
         if let Some(core) = &core {
             let hands = core.engine().crew.blocked();
-            core.provide(hands);
+            core.spawn_if_needed(hands);
         }
         WorkerPlace(core)
     }
@@ -141,7 +141,7 @@ impl Core {
                     None => return,
                 }
             }
-            let patience = self.look_around();
+            let patience = self.run_timers();
             if self.take_no_more_input(patience) {
                 continue;
             }
@@ -151,12 +151,12 @@ impl Core {
             let gathering = (!self.settings.inline && self.engine().crew.is_crowded())
                 .then(|| self.engine().calls.gather());
             let work = match received.map(|received| self.take_received(received)) {
-                Ok(Some(Taken::Work(work))) => work,
-                Ok(Some(Taken::Delivered)) if !self.settings.inline => {
+                Ok(Some(Routed::Work(work))) => work,
+                Ok(Some(Routed::Delivered)) if !self.settings.inline => {
                     let Some(gathering) = gathering else {
                         // The answered caller may call again at once, and then reads for itself.
-                        let hands = self.engine().crew.pass_on(receiver);
-                        return self.provide(hands);
+                        let hands = self.engine().crew.release_reader(receiver);
+                        return self.spawn_if_needed(hands);
                     };
                     if let Err(error) = self.read_for_crowd(&mut *receiver, gathering) {
                         drop(receiver);
@@ -166,7 +166,7 @@ impl Core {
                     continue;
                 }
                 Ok(Some(taken)) => {
-                    self.hand_on(taken, None);
+                    self.dispatch(taken, None);
                     continue;
                 }
                 Ok(None) => continue,
@@ -182,7 +182,7 @@ impl Core {
             let more = receiver.has_message();
             match self.engine().crew.begin_inline(receiver) {
                 Ok((park, hands)) => {
-                    self.provide(hands);
+                    self.spawn_if_needed(hands);
                     self.run_inline(work, park);
                     // The receiver is parked, so a blocking write does not stop reading. The flush
                     // comes after the handler, when its messages are queued.
@@ -190,7 +190,7 @@ impl Core {
                         self.flush_until(None);
                     }
                     let (taken_back, hands) = self.engine().crew.end_inline(park);
-                    self.provide(hands);
+                    self.spawn_if_needed(hands);
                     match taken_back {
                         Some(taken_back) => {
                             receiver = taken_back;
@@ -227,10 +227,10 @@ impl Core {
     fn read_for_crowd(
         self: &Arc<Self>,
         receiver: &mut dyn Receiver,
-        gathering: Gathering<'_>,
+        gathering: WakeBatch<'_>,
     ) -> Result<()> {
         let outbox = &self.engine().outbox;
-        outbox.see_to(true);
+        outbox.will_flush(true);
         let mut read = Ok(());
         for _ in 0..BURST {
             if read.is_err() || !receiver.has_message() {
@@ -238,7 +238,7 @@ impl Core {
             }
             read = self.receive_one(receiver, None).map(|taken| {
                 if let Some(taken) = taken {
-                    self.hand_on(taken, None);
+                    self.dispatch(taken, None);
                 }
             });
         }
@@ -246,12 +246,12 @@ impl Core {
         // flush. The caller of this function checks the queue afterwards.
         drop(gathering);
         std::thread::yield_now();
-        outbox.see_to(false);
+        outbox.will_flush(false);
         read
     }
 
     pub(super) fn run_inline(self: &Arc<Self>, work: Work, park: u64) {
-        let outer = STANDING.replace(Standing::Inline(self.address(), park));
+        let outer = STANDING.replace(ThreadRole::Inline(self.address(), park));
         self.run(work);
         STANDING.set(outer);
     }
@@ -263,7 +263,7 @@ impl Core {
         receiver: Box<dyn Receiver>,
     ) -> Option<Box<dyn Receiver>> {
         let hands = self.engine().crew.park(receiver);
-        self.provide(hands);
+        self.spawn_if_needed(hands);
         self.flush_until(None);
         self.engine().crew.take()
     }
@@ -276,13 +276,13 @@ impl Core {
         reader: &mut Waiter,
         mut now: Instant,
         until: Instant,
-    ) -> Stint {
+    ) -> ReadTurn {
         let mut patience = until.saturating_duration_since(now);
         let mut unseen = 0;
         loop {
             let kept = reader.kept();
             // Nothing is read after an outcome: it may change the meaning of the next message.
-            if reader.slot.look() != There::Nothing
+            if reader.slot.look() != SlotContent::Nothing
                 // Messages that arrived together are processed together, so that the reading role
                 // changes hands once for many messages.
                 || kept > 0 && (kept >= self.settings.limits.max_call_events || !receiver.has_message())
@@ -291,23 +291,23 @@ impl Core {
             }
             match self.receive_one(&mut *receiver, Some(patience)) {
                 Ok(Some(mut taken)) => {
-                    if let Taken::Progress(.., memory) = &mut taken {
+                    if let Routed::Progress(.., memory) = &mut taken {
                         receiver.reuse(std::mem::take(memory));
                     }
-                    self.hand_on(taken, Some(reader));
+                    self.dispatch(taken, Some(reader));
                 }
                 Ok(None) => {}
                 Err(error) => {
                     drop(receiver);
                     self.end(&error);
-                    return Stint::Ended;
+                    return ReadTurn::Ended;
                 }
             }
             // Messages for others must not keep the caller past its deadline, nor delay the writing
             // of answers to them. Both are checked when no input is left, and after every `BURST`
             // messages, because a flooding peer always has more.
             unseen += 1;
-            let has_found = reader.kept() > 0 || reader.slot.look() != There::Nothing;
+            let has_found = reader.kept() > 0 || reader.slot.look() != SlotContent::Nothing;
             if unseen == BURST || !(has_found || receiver.has_message()) {
                 unseen = 0;
                 self.have_written();
@@ -316,23 +316,23 @@ impl Core {
             }
             if now >= until && !has_found {
                 let hands = self.engine().crew.hand_over(receiver);
-                self.provide(hands);
-                return Stint::Quiet;
+                self.spawn_if_needed(hands);
+                return ReadTurn::Quiet;
             }
         }
         if unseen > 0 {
             self.have_written();
         }
-        let hands = self.engine().crew.pass_on(receiver);
-        self.provide(hands);
-        Stint::Found
+        let hands = self.engine().crew.release_reader(receiver);
+        self.spawn_if_needed(hands);
+        ReadTurn::Found
     }
 
     /// Has a thread of the pool write the messages that reading has queued.
     fn have_written(self: &Arc<Self>) {
         if self.engine().outbox.is_due(false) {
             let hands = self.engine().crew.want_flush();
-            self.provide(hands);
+            self.spawn_if_needed(hands);
         }
     }
 }

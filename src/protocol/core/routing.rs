@@ -8,21 +8,21 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
+use super::super::active::What;
 use super::super::cancel::Callback;
-use super::super::crew::{Job, Run, Work};
 use super::super::handlers::Place;
-use super::super::in_hand::What;
+use super::super::incident::ServerEventKind;
 use super::super::incoming::{Batch, Exchange, Refusal};
 use super::super::log::LogLevel;
-use super::super::outgoing::{Delivery, Due, OnEnd, Outcome, Progress, Waiter};
-use super::super::outlet::{Answer, ExchangeHandle, Origin};
+use super::super::outgoing::{Delivery, OnEnd, Outcome, PendingCallback, Progress, Waiter};
 use super::super::peer::Peer;
 use super::super::responder::Responder;
+use super::super::response_sink::{Answer, ExchangeHandle, Origin};
 use super::super::stats::count;
-use super::super::trouble::ServerEventKind;
+use super::super::worker_pool::{Job, Run, Work};
 use super::progress::ProgressParams;
 use super::reading::panic_text;
-use super::{CANCELLED, Core, PROGRESS, STANDING, Share, Standing};
+use super::{CANCELLED, Core, PROGRESS, STANDING, Share, ThreadRole};
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{
     self, Form, Malformed, Message, Notification, Parsed, Request, RequestId, TooLong,
@@ -32,7 +32,7 @@ use crate::transport::{Received, Receiver, SessionMessage};
 
 /// The outcome of routing a message.
 #[must_use = "what is not done with has to be handed on"]
-pub(super) enum Taken {
+pub(super) enum Routed {
     /// Nothing is left to do.
     Done,
     /// The message was an answer and was delivered to its caller.
@@ -50,7 +50,7 @@ impl Core {
         self: &Arc<Self>,
         receiver: &mut dyn Receiver,
         patience: Option<Duration>,
-    ) -> Result<Option<Taken>> {
+    ) -> Result<Option<Routed>> {
         let received = self.receive(receiver, patience)?;
         Ok(self.take_received(received))
     }
@@ -77,14 +77,14 @@ impl Core {
     }
 
     /// Routes a received message; `None` when there is none.
-    pub(super) fn take_received(self: &Arc<Self>, received: Received) -> Option<Taken> {
-        let outer = STANDING.replace(Standing::Reading(self.address()));
+    pub(super) fn take_received(self: &Arc<Self>, received: Received) -> Option<Routed> {
+        let outer = STANDING.replace(ThreadRole::Reading(self.address()));
         let taken = self.take(received);
         STANDING.set(outer);
         taken
     }
 
-    pub(super) fn take(self: &Arc<Self>, received: Received) -> Option<Taken> {
+    pub(super) fn take(self: &Arc<Self>, received: Received) -> Option<Routed> {
         match received {
             Received::Message(message) => Some(self.take_in(message)),
             Received::TooLong(long) => Some(self.refuse_too_long(&long)),
@@ -92,10 +92,10 @@ impl Core {
         }
     }
 
-    pub(super) fn take_in(self: &Arc<Self>, message: SessionMessage) -> Taken {
+    pub(super) fn take_in(self: &Arc<Self>, message: SessionMessage) -> Routed {
         let max_depth = self.settings.limits.max_depth;
         if let Some((token, progress)) = ProgressParams::of_message(&message.text, max_depth) {
-            return Taken::Progress(token, progress, message.text);
+            return Routed::Progress(token, progress, message.text);
         }
         let read = match self.settings.strict {
             true => Parsed::read_strictly,
@@ -105,7 +105,7 @@ impl Core {
             Parsed::Single(Ok(message)) => self.route(message, &Origin::default()),
             Parsed::Single(Err(malformed)) => {
                 self.refuse_malformed(malformed, &Origin::default());
-                Taken::Done
+                Routed::Done
             }
             Parsed::Batch(_) if !self.batches.load(Ordering::Acquire) => {
                 let error = RpcError::invalid_request(
@@ -120,11 +120,11 @@ impl Core {
                     },
                     &Origin::default(),
                 );
-                Taken::Done
+                Routed::Done
             }
             Parsed::Batch(members) => {
                 self.take_batch(members, &Origin::default());
-                Taken::Done
+                Routed::Done
             }
         }
     }
@@ -146,7 +146,7 @@ impl Core {
             match member {
                 Ok(message) => {
                     let taken = self.route(message, origin);
-                    self.hand_on(taken, None);
+                    self.dispatch(taken, None);
                 }
                 Err(malformed) => self.refuse_malformed(malformed, origin),
             }
@@ -155,11 +155,11 @@ impl Core {
 
     /// Dispatches a routed message: a handler runs on another thread. A caller that reads keeps its
     /// own progress.
-    pub(super) fn hand_on(self: &Arc<Self>, taken: Taken, reader: Option<&mut Waiter>) {
+    pub(super) fn dispatch(self: &Arc<Self>, taken: Routed, reader: Option<&mut Waiter>) {
         match taken {
-            Taken::Done | Taken::Delivered => {}
-            Taken::Work(work) => self.run_elsewhere(work),
-            Taken::Progress(token, progress, _) => {
+            Routed::Done | Routed::Delivered => {}
+            Routed::Work(work) => self.run_elsewhere(work),
+            Routed::Progress(token, progress, _) => {
                 if let Some(reader) = reader
                     && token.as_i64() == Some(reader.id)
                 {
@@ -173,21 +173,21 @@ impl Core {
         }
     }
 
-    pub(super) fn route(self: &Arc<Self>, message: Message, origin: &Origin) -> Taken {
+    pub(super) fn route(self: &Arc<Self>, message: Message, origin: &Origin) -> Routed {
         match message {
             Message::Request(request) => self.accept(request, origin),
             Message::Notification(notification) if notification.method() == PROGRESS => {
                 match ProgressParams::of_params(notification.members()) {
-                    Some((token, progress)) => Taken::Progress(token, progress, Vec::new()),
+                    Some((token, progress)) => Routed::Progress(token, progress, Vec::new()),
                     None => {
                         count(&self.engine().counters.malformed);
-                        Taken::Done
+                        Routed::Done
                     }
                 }
             }
             Message::Notification(notification) => {
                 self.notified(notification);
-                Taken::Done
+                Routed::Done
             }
             Message::Response(response) => match response.id().cloned() {
                 Some(id) => self.deliver(&id, Outcome::Response(response)),
@@ -199,16 +199,16 @@ impl Core {
                     self.log(LogLevel::Warning, || {
                         format!("'{}' could not read a message: {error}", self.peer())
                     });
-                    Taken::Done
+                    Routed::Done
                 }
             },
         }
     }
 
-    pub(super) fn deliver(self: &Arc<Self>, id: &RequestId, outcome: Outcome) -> Taken {
+    pub(super) fn deliver(self: &Arc<Self>, id: &RequestId, outcome: Outcome) -> Routed {
         match self.complete(id, outcome) {
-            Delivery::Delivered => return Taken::Delivered,
-            Delivery::Late => count(&self.engine().counters.late_responses),
+            Delivery::Delivered => return Routed::Delivered,
+            Delivery::SlowHandler => count(&self.engine().counters.late_responses),
             Delivery::Unknown => {
                 count(&self.engine().counters.unknown_responses);
                 self.log(LogLevel::Warning, || {
@@ -219,7 +219,7 @@ impl Core {
                 });
             }
         }
-        Taken::Done
+        Routed::Done
     }
 
     pub(super) fn complete(self: &Arc<Self>, id: &RequestId, outcome: Outcome) -> Delivery {
@@ -232,7 +232,7 @@ impl Core {
     }
 
     /// Runs the callbacks of completed calls. None of them is ever dropped without its outcome.
-    pub(super) fn settle(self: &Arc<Self>, due: impl IntoIterator<Item = Due>) {
+    pub(super) fn settle(self: &Arc<Self>, due: impl IntoIterator<Item = PendingCallback>) {
         for (callback, outcome) in due {
             match callback {
                 OnEnd::Quick(on_end) => self.run_guarded(|| on_end(outcome)),
@@ -241,10 +241,10 @@ impl Core {
         }
     }
 
-    pub(super) fn accept(self: &Arc<Self>, request: Request, origin: &Origin) -> Taken {
+    pub(super) fn accept(self: &Arc<Self>, request: Request, origin: &Origin) -> Routed {
         let refuse = |error: RpcError| {
             self.reply(Some(request.id()), &error, origin);
-            Taken::Done
+            Routed::Done
         };
         if !self.answers.load(Ordering::Acquire) {
             count(&self.engine().counters.malformed);
@@ -256,7 +256,7 @@ impl Core {
                 )
             });
             self.end_batch_member(origin);
-            return Taken::Done;
+            return Routed::Done;
         }
         let Some((place, handler)) = self.handlers.for_request(request.method()) else {
             return refuse(RpcError::method_not_found(request.method()));
@@ -271,11 +271,11 @@ impl Core {
         let is_refused = share.is_some() != is_shared || !self.has_room();
         if !quick && is_refused {
             let Err(request) = self.hold_back(request, origin) else {
-                return Taken::Done;
+                return Routed::Done;
             };
             let refuse = |error: RpcError| {
                 self.reply(Some(request.id()), &error, origin);
-                Taken::Done
+                Routed::Done
             };
             count(&self.engine().counters.refused_busy);
             let error = busy(self.settings.limits.max_requests);
@@ -295,7 +295,7 @@ impl Core {
         place: Place,
         quick: bool,
         share: Option<Share>,
-    ) -> Taken {
+    ) -> Routed {
         let exchange = match self.exchanges.open(request.id(), origin) {
             Ok(exchange) => exchange,
             Err(Refusal::InUse) => {
@@ -304,14 +304,14 @@ impl Core {
                     request.id()
                 ));
                 self.reply(Some(request.id()), &error, origin);
-                return Taken::Done;
+                return Routed::Done;
             }
             // On the connection's stream the peer no longer waits for an answer.
-            Err(Refusal::Closed) if origin.outlet.is_none() => return Taken::Done,
+            Err(Refusal::Closed) if origin.outlet.is_none() => return Routed::Done,
             Err(Refusal::Closed) => {
                 let error = RpcError::internal("the connection is closed");
                 self.reply(Some(request.id()), &error, origin);
-                return Taken::Done;
+                return Routed::Done;
             }
         };
         self.admitted.fetch_add(1, Ordering::AcqRel);
@@ -327,10 +327,10 @@ impl Core {
         let responder = Responder::new(Arc::clone(self), exchange, place, key, share);
         if quick {
             self.run_guarded(|| self.handlers.serve(place, request, responder));
-            return Taken::Done;
+            return Routed::Done;
         }
         let run = Run::Serve(place, request, responder);
-        Taken::Work(Work { run, key })
+        Routed::Work(Work { run, key })
     }
 
     /// Defers a request, if only unread answers use up the room. Returns it if it has to be
@@ -356,7 +356,7 @@ impl Core {
             if let Some((place, handler)) = self.handlers.for_request(request.method()) {
                 let quick = handler.quick;
                 let taken = self.admit(request, &Origin::default(), place, quick, None);
-                self.hand_on(taken, None);
+                self.dispatch(taken, None);
             }
             self.held_back.taken();
             // It may have ended while it was still counted as deferred.
@@ -451,8 +451,8 @@ impl Core {
     /// this thread.
     pub(in crate::protocol) fn feed(self: &Arc<Self>, message: Message, origin: &Origin) {
         match self.route(message, origin) {
-            Taken::Work(work) => self.run_seen(work),
-            taken => self.hand_on(taken, None),
+            Routed::Work(work) => self.run_seen(work),
+            taken => self.dispatch(taken, None),
         }
     }
 
@@ -460,14 +460,14 @@ impl Core {
     pub(crate) fn run_later(self: &Arc<Self>, key: Option<u64>, run: Job) {
         let run = Run::Job(run);
         let hands = self.engine().crew.push_work(Work { run, key });
-        self.provide(hands);
+        self.spawn_if_needed(hands);
     }
 
     /// Queues the callbacks of cancelled requests: in order with notifications, and never dropped.
     pub(super) fn push_callbacks(self: &Arc<Self>, callbacks: Vec<Callback>) {
         for callback in callbacks {
             if let Ok(hands) = self.engine().crew.push_owed(callback) {
-                self.provide(hands);
+                self.spawn_if_needed(hands);
             }
         }
     }
@@ -478,7 +478,7 @@ impl Core {
             .crew
             .push_serial(job, self.settings.limits.max_notifications)
         {
-            Ok(hands) => self.provide(hands),
+            Ok(hands) => self.spawn_if_needed(hands),
             Err(_) => count(&self.engine().counters.dropped_notifications),
         }
     }
@@ -487,7 +487,7 @@ impl Core {
     /// limit.
     pub(in crate::protocol) fn push_owed(self: &Arc<Self>, job: Job) {
         match self.engine().crew.push_owed(job) {
-            Ok(hands) => self.provide(hands),
+            Ok(hands) => self.spawn_if_needed(hands),
             // No pool thread is left to run it, so it runs here: it must learn that the connection
             // has ended.
             Err(job) => self.run_guarded(job),
@@ -540,7 +540,7 @@ impl Core {
         }
     }
 
-    pub(super) fn refuse_too_long(self: &Arc<Self>, long: &TooLong) -> Taken {
+    pub(super) fn refuse_too_long(self: &Arc<Self>, long: &TooLong) -> Routed {
         count(&self.engine().counters.too_long);
         let max = self.settings.limits.max_message_bytes;
         let bytes = long.bytes;
@@ -570,7 +570,7 @@ impl Core {
             }
             (_, false) => {}
         }
-        Taken::Done
+        Routed::Done
     }
 
     /// Answers a message that has no exchange.

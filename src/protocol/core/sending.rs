@@ -10,9 +10,9 @@ use super::super::cancel::CancelToken;
 use super::super::incoming::Exchange;
 use super::super::log::LogLevel;
 use super::super::outbox::{Flush, Source};
-use super::super::outlet::{Answer, Origin};
 use super::super::responder::response_of;
-use super::{CALL_TURN, CANCELLED, Core, Ending, STANDING, Standing, WRITE_TURN};
+use super::super::response_sink::{Answer, Origin};
+use super::{CALL_TURN, CANCELLED, Core, Ending, STANDING, ThreadRole, WRITE_TURN};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{self, RequestId};
 use crate::transport::clock::about_now;
@@ -88,7 +88,7 @@ impl Core {
     /// watchdog after a tick.
     pub(super) fn is_written_later(self: &Arc<Self>) -> bool {
         match STANDING.get() {
-            Standing::Inline(address, park) if address == self.address() => {
+            ThreadRole::Inline(address, park) if address == self.address() => {
                 self.engine().outbox.is_short() && self.engine().crew.is_parked(park)
             }
             _ => false,
@@ -110,7 +110,7 @@ impl Core {
         }
         self.engine().outbox.push_over(message)?;
         let hands = self.engine().crew.want_flush();
-        self.provide(hands);
+        self.spawn_if_needed(hands);
         Ok(())
     }
 
@@ -238,7 +238,7 @@ impl Core {
     /// Runs a job on a thread of the connection, starting one if needed.
     pub(crate) fn run_own(self: &Arc<Self>, job: impl FnOnce() + Send + 'static) {
         let hands = self.engine().crew.push_own(Box::new(job));
-        self.provide(hands);
+        self.spawn_if_needed(hands);
     }
 
     /// Queues the final messages of a request, without blocking. A response sink gets no farewell,
@@ -262,10 +262,10 @@ impl Core {
     /// Has a thread of the connection write the posted messages: this one if it reads, else one of
     /// the pool.
     pub(crate) fn write_soon(self: &Arc<Self>) {
-        let reads = STANDING.get() == Standing::Reading(self.address());
+        let reads = STANDING.get() == ThreadRole::Reading(self.address());
         if !reads && !self.has_written_all() && !self.is_written_later() {
             let hands = self.engine().crew.want_flush();
-            self.provide(hands);
+            self.spawn_if_needed(hands);
         }
     }
 
@@ -309,7 +309,7 @@ impl Core {
         match self.engine().outbox.push_over(message) {
             Ok(()) => {
                 let hands = self.engine().crew.want_flush();
-                self.provide(hands);
+                self.spawn_if_needed(hands);
             }
             Err(error) => self.log(LogLevel::Warning, || {
                 format!(
@@ -323,7 +323,7 @@ impl Core {
     /// Queues an answer. [`write_answers`](Self::write_answers) writes it.
     pub(super) fn queue(self: &Arc<Self>, message: SessionMessage) -> Result<()> {
         let pushed = match STANDING.get() {
-            Standing::Reading(address) if address == self.address() => {
+            ThreadRole::Reading(address) if address == self.address() => {
                 self.engine().outbox.push_over(message)
             }
             _ => self.push_in_time(message, || self.write_deadline()),
@@ -340,7 +340,7 @@ impl Core {
     /// Writes the queued messages, unless this thread has to read or will write soon.
     pub(in crate::protocol) fn write_answers(self: &Arc<Self>) {
         let here = self.address();
-        if !matches!(STANDING.get(), Standing::Reading(address) | Standing::Inline(address, _) if address == here)
+        if !matches!(STANDING.get(), ThreadRole::Reading(address) | ThreadRole::Inline(address, _) if address == here)
         {
             self.flush_until(self.write_deadline());
         }
@@ -370,7 +370,7 @@ impl Core {
             )),
             Flush::Unfinished => {
                 let hands = engine.crew.want_flush();
-                self.provide(hands);
+                self.spawn_if_needed(hands);
             }
             Flush::Failed(error) => self.end_by_writing(error.context("writing failed")),
         }

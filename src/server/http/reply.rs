@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::denied::Demand;
 use crate::error::{Error, ErrorKind, Result};
-use crate::protocol::{Answer, ExchangeHandle, Outlet};
+use crate::protocol::{Answer, ExchangeHandle, ResponseSink};
 use crate::spare;
 use crate::transport::http::event::{EVENT_STREAM, QUIET, write_event};
 use crate::transport::http::{ResponseHead, ResponseWriter};
@@ -142,7 +142,7 @@ pub(super) fn end_with(
     }
 }
 
-impl Outlet for Reply {
+impl ResponseSink for Reply {
     fn attach(&self, exchange: ExchangeHandle) {
         if let Some(writer) = &mut self.lock().writer {
             writer.on_gone(Box::new(move || {

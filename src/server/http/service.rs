@@ -28,9 +28,9 @@ use super::session::{Session, Sessions, check_opening};
 use super::stream::RequestStream;
 use crate::error::{ErrorCode, Result, RpcError};
 use crate::jsonrpc::{Form, Malformed, Message, Parsed, Request, asks_for_more_than};
+use crate::protocol::incident::Incident;
 use crate::protocol::principal::Principal;
-use crate::protocol::trouble::Trouble;
-use crate::protocol::{Connection, LogLevel, Origin, Outlet, tell};
+use crate::protocol::{Connection, LogLevel, Origin, ResponseSink, tell};
 use crate::schema::{ProtocolVersion, method};
 use crate::transport::http::event::EVENT_STREAM;
 use crate::transport::http::{ClientKey, HttpRequest, ResponseHead, ResponseWriter, Service};
@@ -631,7 +631,7 @@ impl Served {
         response: Box<dyn ResponseWriter>,
         era: Era,
         takes_events: bool,
-    ) -> Arc<dyn Outlet> {
+    ) -> Arc<dyn ResponseSink> {
         let demand = Demand::new(&self.challenger, era);
         let reply = Arc::new(Reply::new(response, demand, self.options.keep_alive));
         if takes_events {
@@ -646,7 +646,7 @@ impl Served {
         session: &Arc<Session>,
         response: Box<dyn ResponseWriter>,
         takes_events: bool,
-    ) -> Arc<dyn Outlet> {
+    ) -> Arc<dyn ResponseSink> {
         let demand = Demand::new(&self.challenger, Era::Legacy);
         let stream = session.stream_for(response);
         Arc::new(RequestStream::new(stream, demand, takes_events))
@@ -676,7 +676,7 @@ impl Served {
         &self,
         http: &HttpRequest<'_>,
         principal: Option<Principal>,
-        outlet: Arc<dyn Outlet>,
+        outlet: Arc<dyn ResponseSink>,
     ) -> Origin {
         Origin {
             client: Some(self.owner(http, principal.as_ref())),
@@ -704,7 +704,7 @@ impl Served {
     /// Reports an incident with a request that reached no connection.
     fn trouble(&self, kind: ServerEventKind, request: &HttpRequest<'_>, text: &str) {
         if let Some(hook) = &self.server.on_event {
-            let trouble = Trouble {
+            let trouble = Incident {
                 kind,
                 peer: peer_name(request),
                 method: None,

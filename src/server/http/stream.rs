@@ -37,7 +37,7 @@ use super::history::{self, History, Missing};
 use super::reply::{end_with, stream_head};
 use super::session::Session;
 use crate::error::{Error, ErrorKind, Result};
-use crate::protocol::{Answer, Outlet};
+use crate::protocol::{Answer, ResponseSink};
 use crate::schema::ProtocolVersion;
 use crate::spare;
 use crate::transport::http::event::{write_event, write_mark};
@@ -614,7 +614,7 @@ impl RequestStream {
     }
 }
 
-impl Outlet for RequestStream {
+impl ResponseSink for RequestStream {
     fn send(&self, text: &[u8], deadline: Option<Instant>) -> Result<bool> {
         self.stream.say(text, deadline)
     }

@@ -12,7 +12,7 @@ use super::super::held::LARGE;
 use super::stage::Outcome;
 use super::task::Task;
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
-use crate::protocol::{Answer, Outlet, Peer};
+use crate::protocol::{Answer, Peer, ResponseSink};
 use crate::schema::json::from_bytes;
 
 /// Stores the answer of a call in its task, and forwards its other messages.
@@ -24,7 +24,7 @@ struct TaskOutlet {
 
 impl Task {
     /// Returns the outlet of the call.
-    pub(in crate::server) fn outlet(self: &Arc<Self>, peer: Peer) -> Arc<dyn Outlet> {
+    pub(in crate::server) fn outlet(self: &Arc<Self>, peer: Peer) -> Arc<dyn ResponseSink> {
         let task = Arc::clone(self);
         Arc::new(TaskOutlet { task, peer })
     }
@@ -50,7 +50,7 @@ impl TaskOutlet {
     }
 }
 
-impl Outlet for TaskOutlet {
+impl ResponseSink for TaskOutlet {
     /// Forwards progress and log messages. The extension has neither for tasks, so they are
     /// dropped. In the legacy era they go on a request that waits for the result, otherwise to the
     /// client's connection.

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::super::active::SlowHandler;
 use super::super::activity::Activity;
-use super::super::call::{Turn, start_request};
-use super::super::crew::Job;
-use super::super::in_hand::Late;
+use super::super::call::{CallbackPlace, start_request};
 use super::super::keepalive::{Beat, PingParams, Pulse};
 use super::super::log::LogLevel;
+use super::super::worker_pool::Job;
 use super::Core;
 use crate::error::Span;
 use crate::transport::clock::about_now;
@@ -17,7 +17,7 @@ use crate::transport::clock::about_now;
 impl Core {
     /// Runs due timers. Returns how long the reading thread may wait for input; `None` means
     /// without a bound.
-    pub(super) fn look_around(self: &Arc<Self>) -> Option<Duration> {
+    pub(super) fn run_timers(self: &Arc<Self>) -> Option<Duration> {
         if self.engine().in_hand.is_empty() && self.pulse.is_none() {
             return None;
         }
@@ -36,7 +36,7 @@ impl Core {
         }
     }
 
-    fn log_late(&self, late: &Late, what: &str) {
+    fn log_late(&self, late: &SlowHandler, what: &str) {
         self.log(LogLevel::Warning, || {
             format!(
                 "the handler of {} of '{}' {what} {} (slow_handler is {})",
@@ -57,7 +57,7 @@ impl Core {
                 Beat::Ping => pulse.ping(|method, params| {
                     let send = |message| self.send_started(message, None);
                     let write = |id, text: &mut Vec<u8>| params(id, text);
-                    let sent = start_request(self, method, write, Turn::Quick, drop, send);
+                    let sent = start_request(self, method, write, CallbackPlace::Quick, drop, send);
                     sent.inspect_err(|error| {
                         self.log(LogLevel::Warning, || {
                             format!("'{}' could not be pinged: {error}", self.peer())

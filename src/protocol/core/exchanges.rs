@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use super::super::cancel::CancelToken;
 use super::super::log::{LogHook, LogLevel, tell};
-use super::super::outgoing::{Outcome, There, Waiter};
+use super::super::outgoing::{Outcome, SlotContent, Waiter};
 use super::super::peer::Peer;
-use super::routing::Taken;
-use super::{Core, STANDING, Standing};
+use super::routing::Routed;
+use super::{Core, STANDING, ThreadRole};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::RequestId;
 use crate::transport::carrier::{Carrier, Listening, Ticket};
@@ -82,21 +82,21 @@ impl Core {
         received: Received,
         reader: Option<&mut Waiter>,
     ) {
-        let outer = STANDING.replace(Standing::Reading(self.address()));
+        let outer = STANDING.replace(ThreadRole::Reading(self.address()));
         let taken = self.take(received);
         STANDING.set(outer);
         let Some(taken) = taken else { return };
-        let asks_nothing = matches!(taken, Taken::Progress(..));
+        let asks_nothing = matches!(taken, Routed::Progress(..));
         // Progress of one call may arrive by several streams at once. Progress in the slot is
         // older, so a caller keeps its own only if the slot is empty.
-        let reader = reader.filter(|reader| reader.slot.look() == There::Nothing);
-        self.hand_on(taken, reader);
+        let reader = reader.filter(|reader| reader.slot.look() == SlotContent::Nothing);
+        self.dispatch(taken, reader);
         if asks_nothing {
             return;
         }
         if self.engine().outbox.is_due(false) {
             let hands = self.engine().crew.want_flush();
-            self.provide(hands);
+            self.spawn_if_needed(hands);
         }
     }
 
@@ -127,7 +127,7 @@ impl Core {
                 _ = core.complete(&RequestId::from(id), Outcome::Failed(error));
             }
         }));
-        self.provide(hands);
+        self.spawn_if_needed(hands);
         Ok(())
     }
 
@@ -180,7 +180,7 @@ impl Core {
                 });
             }
         }));
-        self.provide(hands);
+        self.spawn_if_needed(hands);
         // A timeout is harmless: messages sent meanwhile wait for the stream, or are lost with it.
         _ = wait.recv_timeout(patience);
     }
@@ -227,7 +227,7 @@ impl Core {
                 Ok(()) => {}
             }
         }));
-        self.provide(hands);
+        self.spawn_if_needed(hands);
         let outcome = wait.recv_timeout(patience).unwrap_or_else(|_| {
             let text = format!(
                 "'{}' did not say within {} where messages go",

@@ -22,7 +22,7 @@ const KEPT: usize = 64;
 
 /// The table of active requests of a connection.
 #[derive(Debug)]
-pub(crate) struct InHand {
+pub(crate) struct ActiveRequests {
     state: Mutex<State>,
     /// The number of items.
     // Stored under the lock with `Release`, so that `is_empty` needs no lock. A stale value only
@@ -76,12 +76,12 @@ struct Run {
 }
 
 /// A slow handler.
-pub(crate) struct Late {
+pub(crate) struct SlowHandler {
     pub(crate) what: String,
     pub(crate) took: Duration,
 }
 
-impl InHand {
+impl ActiveRequests {
     pub(crate) fn new(long: Duration, handlers: Arc<Handlers>, now: Instant) -> Self {
         let state = State {
             last_turn: 0,
@@ -150,15 +150,17 @@ impl InHand {
     }
 
     /// Records that the item's handler has returned. Returns it if it was slow.
-    pub(crate) fn end_run(&self, key: u64, now: Instant) -> Option<Late> {
+    pub(crate) fn end_run(&self, key: u64, now: Instant) -> Option<SlowHandler> {
         let mut late = None;
         self.change(key, |item| {
             let run = item.run.take();
             let took = run.map(|run| now.saturating_duration_since(run.since));
-            late = took.filter(|took| *took >= self.long).map(|took| Late {
-                what: self.tell(&item.what),
-                took,
-            });
+            late = took
+                .filter(|took| *took >= self.long)
+                .map(|took| SlowHandler {
+                    what: self.tell(&item.what),
+                    took,
+                });
         });
         late
     }
@@ -192,7 +194,7 @@ impl InHand {
 
     /// Returns the handlers that became slow since the last check, and the time until the next one.
     /// `None` if the table is empty.
-    pub(crate) fn look(&self, now: Instant) -> Option<(Vec<Late>, Duration)> {
+    pub(crate) fn look(&self, now: Instant) -> Option<(Vec<SlowHandler>, Duration)> {
         if self.is_empty() {
             return None;
         }
@@ -214,7 +216,7 @@ impl InHand {
             if took >= self.long {
                 run.told = true;
                 let what = self.tell(&item.what);
-                late.push(Late { what, took });
+                late.push(SlowHandler { what, took });
             } else {
                 next = next.min(self.long - took);
             }
@@ -298,7 +300,7 @@ mod tests {
         let handlers = Arc::new(handlers.notification("n", |_, _| {}));
         let (call, _) = handlers.for_request("tools/call").expect("there");
         let (note, _) = handlers.for_notification("n").expect("there");
-        let in_hand = InHand::new(Duration::from_secs(30), handlers.clone(), start);
+        let in_hand = ActiveRequests::new(Duration::from_secs(30), handlers.clone(), start);
         assert!(in_hand.look(after(1)).is_none());
         let request = What::Request(call, RequestId::from(7));
         let waiting = in_hand.enter_running(request, after(10));

@@ -4,16 +4,16 @@
 //! that costs two context switches for each answer. A thread that reads for many callers therefore
 //! wakes all of them with one call.
 //!
-//! **Invariant:** a waiter reads the counter ([`Bell::count`]) *before* it publishes that it is
+//! **Invariant:** a waiter reads the counter ([`WaitSet::count`]) *before* it publishes that it is
 //! waiting. A waker that sees the flag increments the counter before it wakes. So either the
 //! waiter's futex call returns at once, or it is woken; no wakeup is lost.
 
 use std::time::Instant;
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(loom)))]
-pub(crate) use self::futex::Bell;
+pub(crate) use self::futex::WaitSet;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(loom))))]
-pub(crate) use self::portable::Bell;
+pub(crate) use self::portable::WaitSet;
 
 /// The number of places in a wait set. Waiters that share a place are woken together; each checks
 /// whether the wakeup was for it.
@@ -24,9 +24,9 @@ pub(crate) const PLACES: usize = 2;
 
 /// A wake mask: the set of places to wake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Places(u128);
+pub(crate) struct WakeMask(u128);
 
-impl Places {
+impl WakeMask {
     pub(crate) fn one(place: usize) -> Self {
         Self(1 << (place % PLACES))
     }
@@ -40,21 +40,21 @@ impl Places {
 mod futex {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use super::{Instant, PLACES, Places};
+    use super::{Instant, PLACES, WakeMask};
     use crate::transport::sys::futex;
 
     const PLACES_OF_A_WORD: usize = u32::BITS as usize;
 
     /// The wait set, on Linux futexes with a wake mask. See the [module](super).
     #[derive(Debug, Default)]
-    pub(crate) struct Bell {
+    pub(crate) struct WaitSet {
         // One counter and futex word for 32 places. Order: `fetch_add` first, then the futex call,
         // so
         // that a waiter that has not entered the kernel yet sees a changed word and does not sleep.
         counts: [AtomicU32; PLACES / PLACES_OF_A_WORD],
     }
 
-    impl Bell {
+    impl WaitSet {
         fn word(&self, place: usize) -> &AtomicU32 {
             &self.counts[place % PLACES / PLACES_OF_A_WORD]
         }
@@ -75,7 +75,7 @@ mod futex {
         }
 
         /// Increments the counters and wakes the waiters at these places.
-        pub(crate) fn ring(&self, Places(places): Places) {
+        pub(crate) fn wake(&self, WakeMask(places): WakeMask) {
             for (number, count) in self.counts.iter().enumerate() {
                 let bits = (places >> (number * PLACES_OF_A_WORD)) as u32;
                 if bits != 0 {
@@ -92,21 +92,21 @@ mod futex {
     cfg(test)
 )]
 mod portable {
-    use super::{Instant, PLACES, Places};
+    use super::{Instant, PLACES, WakeMask};
     use crate::sync::{Condvar, Mutex};
 
     /// The portable wait set: a counter and a condition variable for each place. See the
     /// [module](super).
     #[derive(Debug)]
-    pub(crate) struct Bell(Vec<(Mutex<u32>, Condvar)>);
+    pub(crate) struct WaitSet(Vec<(Mutex<u32>, Condvar)>);
 
-    impl Default for Bell {
+    impl Default for WaitSet {
         fn default() -> Self {
             Self((0..PLACES).map(|_| Default::default()).collect())
         }
     }
 
-    impl Bell {
+    impl WaitSet {
         pub(crate) fn count(&self, place: usize) -> u32 {
             *self.0[place % PLACES].0.lock()
         }
@@ -123,7 +123,7 @@ mod portable {
             true
         }
 
-        pub(crate) fn ring(&self, Places(places): Places) {
+        pub(crate) fn wake(&self, WakeMask(places): WakeMask) {
             for (place, (count, rung)) in self.0.iter().enumerate() {
                 if places >> place & 1 == 1 {
                     let mut count = count.lock();
@@ -153,11 +153,11 @@ mod tests {
                     scope
                         .spawn(move || while bell.count(place) == 0 && bell.wait(place, 0, None) {})
                 });
-                let mut places = Places::default();
+                let mut places = WakeMask::default();
                 for place in [0, 31, 32, 127] {
-                    places.add(Places::one(place));
+                    places.add(WakeMask::one(place));
                 }
-                bell.ring(places);
+                bell.wake(places);
                 for thread in waiting {
                     thread.join().expect("woken");
                 }
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn who_waits_is_woken_and_a_deadline_ends_the_wait() {
-        check!(Bell);
-        check!(portable::Bell);
+        check!(WaitSet);
+        check!(portable::WaitSet);
     }
 }

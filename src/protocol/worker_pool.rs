@@ -69,10 +69,10 @@ pub(crate) enum Run {
 }
 
 /// The next task of a pool thread.
-pub(crate) enum Duty<R> {
-    /// Run a handler, then call [`Crew::work_done`].
+pub(crate) enum PoolTask<R> {
+    /// Run a handler, then call [`WorkerPool::work_done`].
     Run(Work),
-    /// Run a notification handler or callback, then call [`Crew::serial_done`]. These run one at a
+    /// Run a notification handler or callback, then call [`WorkerPool::serial_done`]. These run one at a
     /// time and in order.
     Serial(Job),
     /// Run an internal job, which needs no worker permit.
@@ -88,13 +88,13 @@ pub(crate) enum Duty<R> {
 /// Whether the caller has to start a thread. The thread is already counted.
 #[must_use = "a thread that is counted has to be started"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hands {
-    Enough,
-    StartOne,
+pub(crate) enum Spawn {
+    No,
+    One,
 }
 
 /// The worker pool of a connection. `R` is the receiver.
-pub(crate) struct Crew<R> {
+pub(crate) struct WorkerPool<R> {
     // Not held while user code runs, nor while a thread reads or writes. Order: this lock, then a
     // slot's. A change that creates work calls `call_hands` or wakes the watchdog under this lock,
     // unless the changing thread calls `next_duty` next. So no work is left without a thread.
@@ -154,7 +154,7 @@ enum Watchdog {
     Asleep,
 }
 
-impl<R> Crew<R> {
+impl<R> WorkerPool<R> {
     pub(crate) fn new(max_workers: usize) -> Self {
         let state = State {
             receiver: None,
@@ -185,11 +185,11 @@ impl<R> Crew<R> {
         }
     }
 
-    /// Blocks until a pool thread has a task, and returns it. Returns [`Duty::Leave`] when the
+    /// Blocks until a pool thread has a task, and returns it. Returns [`PoolTask::Leave`] when the
     /// thread was idle too long or the connection has ended.
     ///
     /// `has_come` is true on the first call of a newly started thread.
-    pub(crate) fn next_duty(&self, has_come: bool) -> (Duty<R>, Hands) {
+    pub(crate) fn next_duty(&self, has_come: bool) -> (PoolTask<R>, Spawn) {
         let mut state = self.state.lock();
         state.starting &= !has_come;
         let mut idle_until = None;
@@ -199,7 +199,7 @@ impl<R> Crew<R> {
                 return (duty, hands);
             }
             if state.over {
-                return (Duty::Leave, Hands::Enough);
+                return (PoolTask::Leave, Spawn::No);
             }
             if state.watchdog == Watchdog::Absent {
                 state.watchdog = Watchdog::Ticking;
@@ -209,7 +209,7 @@ impl<R> Crew<R> {
             }
             let until = *idle_until.get_or_insert_with(|| Instant::now() + IDLE);
             if Instant::now() >= until {
-                return (Duty::Leave, Hands::Enough);
+                return (PoolTask::Leave, Spawn::No);
             }
             state.idle += 1;
             state = self.work.wait_until(state, Some(until));
@@ -249,10 +249,10 @@ impl<R> Crew<R> {
 
     /// Ensures that a thread will take the pending work: wakes an idle thread or the watchdog, or
     /// requests a new one.
-    fn call_hands(&self, state: &mut State<R>) -> Hands {
+    fn call_hands(&self, state: &mut State<R>) -> Spawn {
         let unwatched = state.receiver.is_some() && state.watchdog == Watchdog::Absent;
         if !unwatched && !state.has_work(self.max_workers) {
-            return Hands::Enough;
+            return Spawn::No;
         }
         if state.idle > 0 {
             self.work.notify_one();
@@ -261,22 +261,22 @@ impl<R> Crew<R> {
         } else if !state.stopped && !state.starting {
             state.threads += 1;
             state.starting = true;
-            return Hands::StartOne;
+            return Spawn::One;
         }
-        Hands::Enough
+        Spawn::No
     }
 
     /// Parks the receiver, for a while or for good. The next reader may take it.
-    pub(crate) fn park(&self, receiver: R) -> Hands {
+    pub(crate) fn park(&self, receiver: R) -> Spawn {
         let mut receiver = Some(receiver);
         self.park_locked(&mut self.state.lock(), &mut receiver)
     }
 
     /// Parks the receiver under the lock. After the end it leaves it in place, so that the caller
     /// drops it outside of the lock.
-    fn park_locked(&self, state: &mut State<R>, receiver: &mut Option<R>) -> Hands {
+    fn park_locked(&self, state: &mut State<R>, receiver: &mut Option<R>) -> Spawn {
         if state.over {
-            return Hands::Enough;
+            return Spawn::No;
         }
         debug_assert!(state.receiver.is_none(), "there is one receiver");
         state.receiver = receiver.take();
@@ -286,12 +286,12 @@ impl<R> Crew<R> {
             Watchdog::Ticking => {}
             Watchdog::Absent => return self.call_hands(state),
         }
-        Hands::Enough
+        Spawn::No
     }
 
     /// Releases the reading role: wakes one waiting caller to take over, or leaves it to the
     /// watchdog after a tick. With many waiting callers a pool thread takes over at once.
-    pub(crate) fn pass_on(&self, receiver: R) -> Hands {
+    pub(crate) fn release_reader(&self, receiver: R) -> Spawn {
         let mut state = self.state.lock();
         if state.standby.len() >= CROWD {
             drop(state);
@@ -302,7 +302,7 @@ impl<R> Crew<R> {
         // A caller that is not blocked yet finds the flag when it blocks. The loop continues until
         // a blocked caller was woken.
         while let Some((_, slot)) = state.standby.pop_first() {
-            if slot.nudge() {
+            if slot.wake() {
                 break;
             }
         }
@@ -310,10 +310,10 @@ impl<R> Crew<R> {
     }
 
     /// Parks the receiver for a pool thread to take at once.
-    pub(crate) fn hand_over(&self, receiver: R) -> Hands {
+    pub(crate) fn hand_over(&self, receiver: R) -> Spawn {
         let mut state = self.state.lock();
         if state.over {
-            return Hands::Enough;
+            return Spawn::No;
         }
         state.receiver = Some(receiver);
         state.parks += 1;
@@ -352,7 +352,7 @@ impl<R> Crew<R> {
 
     /// Parks the receiver to run a handler on this thread. Returns the receiver instead if the
     /// handler should run on another thread.
-    pub(crate) fn begin_inline(&self, receiver: R) -> Result<(u64, Hands), R> {
+    pub(crate) fn begin_inline(&self, receiver: R) -> Result<(u64, Spawn), R> {
         let mut state = self.state.lock();
         if state.running >= self.max_workers
             || state.slow_streak >= SLOW_STREAK
@@ -375,7 +375,7 @@ impl<R> Crew<R> {
 
     /// Ends an inline handler: takes the receiver back unless another thread reads. Its worker
     /// permit goes to a waiting handler.
-    pub(crate) fn end_inline(&self, park: u64) -> (Option<R>, Hands) {
+    pub(crate) fn end_inline(&self, park: u64) -> (Option<R>, Spawn) {
         let mut state = self.state.lock();
         state.running -= 1;
         state.handlers -= 1;
@@ -388,20 +388,20 @@ impl<R> Crew<R> {
     }
 
     /// Queues a handler for another thread.
-    pub(crate) fn push_work(&self, work: Work) -> Hands {
+    pub(crate) fn push_work(&self, work: Work) -> Spawn {
         let mut state = self.state.lock();
         if state.stopped {
-            return Hands::Enough;
+            return Spawn::No;
         }
         state.queued.push_back(work);
         self.call_hands(&mut state)
     }
 
     /// Queues an internal job. It needs no worker permit and does not wait for handlers.
-    pub(crate) fn push_own(&self, job: Job) -> Hands {
+    pub(crate) fn push_own(&self, job: Job) -> Spawn {
         let mut state = self.state.lock();
         if state.stopped {
-            return Hands::Enough;
+            return Spawn::No;
         }
         state.own.push_back(job);
         self.call_hands(&mut state)
@@ -420,7 +420,7 @@ impl<R> Crew<R> {
 
     /// Queues a serial callback. Returns it if `max` of them are already queued, or the pool has
     /// stopped.
-    pub(crate) fn push_serial(&self, job: Job, max: usize) -> Result<Hands, Job> {
+    pub(crate) fn push_serial(&self, job: Job, max: usize) -> Result<Spawn, Job> {
         let mut state = self.state.lock();
         if state.serial.len() >= max || state.stopped {
             return Err(job);
@@ -430,7 +430,7 @@ impl<R> Crew<R> {
     }
 
     /// Queues a serial callback that must run, without a limit. Returns it if the pool has stopped.
-    pub(crate) fn push_owed(&self, job: Job) -> Result<Hands, Job> {
+    pub(crate) fn push_owed(&self, job: Job) -> Result<Spawn, Job> {
         let mut state = self.state.lock();
         if state.stopped {
             return Err(job);
@@ -445,14 +445,14 @@ impl<R> Crew<R> {
     }
 
     /// Requests that a pool thread writes the queued messages.
-    pub(crate) fn want_flush(&self) -> Hands {
+    pub(crate) fn want_flush(&self) -> Spawn {
         let mut state = self.state.lock();
         state.flush = true;
         self.call_hands(&mut state)
     }
 
     /// Releases the worker permit of a handler that starts to wait for an answer of the peer.
-    pub(crate) fn blocked(&self) -> Hands {
+    pub(crate) fn blocked(&self) -> Spawn {
         let mut state = self.state.lock();
         state.running -= 1;
         self.call_hands(&mut state)
@@ -574,27 +574,27 @@ impl<R> State<R> {
             || (self.hand_over && self.receiver.is_some())
     }
 
-    fn pick(&mut self, max_workers: usize) -> Option<Duty<R>> {
+    fn pick(&mut self, max_workers: usize) -> Option<PoolTask<R>> {
         if std::mem::take(&mut self.flush) {
-            return Some(Duty::Flush);
+            return Some(PoolTask::Flush);
         }
         if self.hand_over
             && let Some(receiver) = self.take()
         {
-            return Some(Duty::Lead(receiver));
+            return Some(PoolTask::Lead(receiver));
         }
         if let Some(job) = self.own.pop_front() {
-            return Some(Duty::Own(job));
+            return Some(PoolTask::Own(job));
         }
         if self.can_run(max_workers) {
             self.running += 1;
             self.handlers += 1;
-            return self.queued.pop_front().map(Duty::Run);
+            return self.queued.pop_front().map(PoolTask::Run);
         }
         if !self.serial_busy && !self.serial.is_empty() {
             self.serial_busy = true;
             let serial = self.serial.pop_front();
-            return serial.map(|serial| Duty::Serial(serial.job));
+            return serial.map(|serial| PoolTask::Serial(serial.job));
         }
         None
     }
@@ -602,7 +602,7 @@ impl<R> State<R> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::outgoing::There;
+    use super::super::outgoing::SlotContent;
     use super::*;
 
     fn slot() -> Arc<Slot> {
@@ -619,48 +619,48 @@ mod tests {
     /// A leftover wakeup would end the caller's next read turn before it began, again and again.
     #[test]
     fn a_caller_that_reads_is_not_asked_to() {
-        let (crew, slot) = (Crew::<u32>::new(4), slot());
+        let (crew, slot) = (WorkerPool::<u32>::new(4), slot());
         assert_eq!(crew.take_or_stand_by(1, &slot), None);
         let _ = crew.park(7);
         assert_eq!(crew.take_or_stand_by(1, &slot), Some(7));
-        let _ = crew.pass_on(7);
-        assert_eq!(slot.look(), There::Nothing);
-        slot.nudge();
+        let _ = crew.release_reader(7);
+        assert_eq!(slot.look(), SlotContent::Nothing);
+        slot.wake();
         slot.look_up();
-        assert_eq!(slot.look(), There::Nothing);
+        assert_eq!(slot.look(), SlotContent::Nothing);
     }
 
     /// With few callers one caller passes the role to another one. With many callers a pool thread
     /// takes over at once.
     #[test]
     fn a_thread_of_the_crew_reads_for_many_callers() {
-        let crew = Crew::<u32>::new(4);
+        let crew = WorkerPool::<u32>::new(4);
         let slots: Vec<Arc<Slot>> = (0..CROWD).map(|_| slot()).collect();
         for (id, slot) in (0..).zip(&slots) {
             assert_eq!(crew.is_crowded(), id >= FEW as i64);
             assert_eq!(crew.take_or_stand_by(id, slot), None);
         }
-        assert_eq!(crew.pass_on(7), Hands::StartOne);
-        assert!(slots.iter().all(|slot| slot.look() == There::Nothing));
-        assert!(matches!(crew.next_duty(true), (Duty::Lead(7), _)));
+        assert_eq!(crew.release_reader(7), Spawn::One);
+        assert!(slots.iter().all(|slot| slot.look() == SlotContent::Nothing));
+        assert!(matches!(crew.next_duty(true), (PoolTask::Lead(7), _)));
         (1..CROWD as i64).for_each(|id| crew.stand_down(id));
         assert!(!crew.is_crowded());
-        let _ = crew.pass_on(7);
-        assert_eq!(slots[0].look(), There::Nudge);
+        let _ = crew.release_reader(7);
+        assert_eq!(slots[0].look(), SlotContent::Wake);
     }
 
     #[test]
     fn one_thread_is_called_at_a_time() {
-        let crew = Crew::<u32>::new(4);
-        assert_eq!(crew.push_work(nothing()), Hands::StartOne);
-        assert_eq!(crew.push_work(nothing()), Hands::Enough);
+        let crew = WorkerPool::<u32>::new(4);
+        assert_eq!(crew.push_work(nothing()), Spawn::One);
+        assert_eq!(crew.push_work(nothing()), Spawn::No);
         assert!(matches!(
             crew.next_duty(true),
-            (Duty::Run(_), Hands::StartOne)
+            (PoolTask::Run(_), Spawn::One)
         ));
         assert!(matches!(
             crew.next_duty(true),
-            (Duty::Run(_), Hands::Enough)
+            (PoolTask::Run(_), Spawn::No)
         ));
     }
 
@@ -668,22 +668,22 @@ mod tests {
     /// it, and a queued handler gets the free worker permit.
     #[test]
     fn a_place_that_is_left_is_offered_to_who_waits_for_it() {
-        let crew = Crew::<u32>::new(1);
-        let Ok((park, Hands::StartOne)) = crew.begin_inline(7) else {
+        let crew = WorkerPool::<u32>::new(1);
+        let Ok((park, Spawn::One)) = crew.begin_inline(7) else {
             panic!("there is a place, and nobody watches")
         };
         crew.state.lock().starting = false;
         assert_eq!(crew.take(), Some(7));
-        assert_eq!(crew.push_work(nothing()), Hands::Enough);
+        assert_eq!(crew.push_work(nothing()), Spawn::No);
         let _ = crew.park(7);
         crew.state.lock().starting = false;
-        assert_eq!(crew.end_inline(park), (Some(7), Hands::StartOne));
+        assert_eq!(crew.end_inline(park), (Some(7), Spawn::One));
     }
 }
 
 #[cfg(all(test, loom))]
 mod loom_tests {
-    use super::super::outgoing::There;
+    use super::super::outgoing::SlotContent;
     use super::*;
 
     fn slot() -> Arc<Slot> {
@@ -695,7 +695,7 @@ mod loom_tests {
     #[test]
     fn loom_the_receiver_has_one_holder() {
         loom::model(|| {
-            let crew = Arc::new(Crew::<u32>::new(4));
+            let crew = Arc::new(WorkerPool::<u32>::new(4));
             let thief = {
                 let crew = Arc::clone(&crew);
                 loom::thread::spawn(move || crew.take())
@@ -703,7 +703,7 @@ mod loom_tests {
             let inline = crew.begin_inline(7);
             let kept = match inline {
                 Ok((park, hands)) => {
-                    assert_eq!(hands, Hands::StartOne);
+                    assert_eq!(hands, Spawn::One);
                     crew.end_inline(park).0
                 }
                 Err(receiver) => Some(receiver),
@@ -720,15 +720,15 @@ mod loom_tests {
     #[test]
     fn loom_a_waiting_caller_is_not_forgotten() {
         loom::model(|| {
-            let crew = Arc::new(Crew::<u32>::new(4));
+            let crew = Arc::new(WorkerPool::<u32>::new(4));
             let slot = slot();
             let leaving = {
                 let crew = Arc::clone(&crew);
-                loom::thread::spawn(move || crew.pass_on(7))
+                loom::thread::spawn(move || crew.release_reader(7))
             };
             let mut receiver = crew.take_or_stand_by(1, &slot);
             while receiver.is_none() {
-                if slot.look() == There::Nothing {
+                if slot.look() == SlotContent::Nothing {
                     // Without the wakeup this wait, and so the model, would never end. A caller
                     // that is not yet blocked is covered by the watchdog's tick, which this model
                     // does not have.
@@ -746,7 +746,7 @@ mod loom_tests {
     #[test]
     fn loom_the_end_takes_the_receiver() {
         loom::model(|| {
-            let crew = Arc::new(Crew::<Arc<()>>::new(4));
+            let crew = Arc::new(WorkerPool::<Arc<()>>::new(4));
             let receiver = Arc::new(());
             let watch = Arc::clone(&receiver);
             let parking = {

@@ -30,7 +30,7 @@ pub enum ServerEventKind {
 }
 
 /// A server event as the connection reports it.
-pub(crate) struct Trouble<'a> {
+pub(crate) struct Incident<'a> {
     pub(crate) kind: ServerEventKind,
     pub(crate) peer: String,
     /// The method of the request, if the event concerns one.
@@ -39,4 +39,4 @@ pub(crate) struct Trouble<'a> {
 }
 
 /// A hook that receives server events, on any thread.
-pub(crate) type TroubleHook = Arc<dyn Fn(Trouble<'_>) + Send + Sync>;
+pub(crate) type IncidentHook = Arc<dyn Fn(Incident<'_>) + Send + Sync>;

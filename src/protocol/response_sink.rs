@@ -30,7 +30,7 @@ pub(crate) enum Answer {
 ///
 /// The exchange ensures that there is one response and that nothing follows it. A sink whose client
 /// has disconnected returns [`ErrorKind::Closed`](crate::ErrorKind::Closed).
-pub(crate) trait Outlet: Send + Sync + fmt::Debug {
+pub(crate) trait ResponseSink: Send + Sync + fmt::Debug {
     /// Called when the message is a request, which this exchange answers.
     fn attach(&self, _exchange: ExchangeHandle) {}
 
@@ -105,7 +105,7 @@ impl fmt::Debug for ExchangeHandle {
 pub(crate) struct Origin {
     /// The batch that contains the message.
     pub(crate) batch: Option<Arc<Batch>>,
-    pub(crate) outlet: Option<Arc<dyn Outlet>>,
+    pub(crate) outlet: Option<Arc<dyn ResponseSink>>,
     /// Whether its id is unique only within its sender: other clients of the connection use the
     /// same ids.
     pub(crate) apart: bool,
