@@ -17,7 +17,7 @@ use super::token::Tokens;
 use super::url::Url;
 use super::{DpopUse, lock};
 use crate::error::{Error, ErrorKind, Result};
-use crate::transport::http::Waiting;
+use crate::transport::http::CredentialWait;
 use crate::transport::http::proxies::Proxies;
 use crate::transport::http::tls::Roots;
 
@@ -105,7 +105,7 @@ impl<'a> Errand<'a> {
     pub(super) fn new(
         settings: &'a Settings,
         server: &'a Url,
-        waiting: Waiting,
+        waiting: CredentialWait,
         ends_at: Instant,
         on_person: &'a dyn Fn(bool),
     ) -> Self {

@@ -16,7 +16,7 @@ use crate::auth::lock;
 use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
 use crate::fallible;
 use crate::transport::http::proxies::Proxies;
-use crate::transport::http::{Waiting, foreign_encoding, location, tls};
+use crate::transport::http::{CredentialWait, foreign_encoding, location, tls};
 
 /// The longest body of a response, in bytes.
 const MAX_BODY: usize = 256 << 10;
@@ -31,7 +31,7 @@ pub(super) struct Fetcher {
     guard: Guard,
     timeout: Duration,
     /// Aborts requests when it is over, except those with [`Patience::ToTheEnd`].
-    waiting: Waiting,
+    waiting: CredentialWait,
 }
 
 /// A response.
@@ -110,7 +110,7 @@ impl Fetcher {
         proxies: Proxies,
         roots: &tls::Roots,
         timeout: Duration,
-        waiting: Waiting,
+        waiting: CredentialWait,
     ) -> Self {
         let guard = Guard {
             reach: Arc::new(reach),
@@ -153,7 +153,7 @@ impl Fetcher {
         Err(refused(what, url))
     }
 
-    pub(super) fn waiting(&self) -> &Waiting {
+    pub(super) fn waiting(&self) -> &CredentialWait {
         &self.waiting
     }
 

@@ -22,7 +22,7 @@ use super::random;
 use super::secret::Secret;
 use super::store::Store;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
-use crate::transport::http::Waiting;
+use crate::transport::http::CredentialWait;
 
 /// The interval between two attempts to take a lock.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -173,7 +173,7 @@ impl Store for FileStore {
         }
     }
 
-    fn lock(&self, name: &str, waiting: &Waiting) -> Result<Box<dyn Send>> {
+    fn lock(&self, name: &str, waiting: &CredentialWait) -> Result<Box<dyn Send>> {
         let path = self.path(name, "lock");
         let failed = |error| failed("what is kept can't be locked", &path, error);
         // The lock file is never removed: after a removal two processes could lock different files.

@@ -22,7 +22,7 @@ use super::secret::Secret;
 use super::token::{Failure, Form, Tokens, joined};
 use super::url::{Url, form};
 use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
-use crate::transport::http::Waiting;
+use crate::transport::http::CredentialWait;
 
 /// Shows a person where to log in, and returns the URL to which the browser was redirected.
 ///
@@ -60,7 +60,7 @@ pub struct Login<'a> {
     state: &'a str,
     server: &'a str,
     scopes: &'a BTreeSet<String>,
-    waiting: &'a Waiting,
+    waiting: &'a CredentialWait,
 }
 
 impl Login<'_> {
@@ -86,7 +86,7 @@ impl Login<'_> {
     }
 
     /// The wait of the calls for this login. When it is over, remove what was shown.
-    pub fn waiting(&self) -> &Waiting {
+    pub fn waiting(&self) -> &CredentialWait {
         self.waiting
     }
 

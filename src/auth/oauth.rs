@@ -16,7 +16,9 @@ use super::token::Tokens;
 use super::url::Url;
 use super::{lock, random};
 use crate::error::{Error, ErrorKind, Result};
-use crate::transport::http::{Authorizer, Credentials, Next, Outgoing, ResponseFields, Waiting};
+use crate::transport::http::{
+    Authorizer, AuthorizerDecision, CredentialWait, Credentials, OutgoingRequest, ResponseFields,
+};
 
 /// The longest timeout of a login, whatever the setting is.
 pub(super) const DAY: Duration = Duration::from_secs(86_400);
@@ -116,7 +118,13 @@ impl OAuth {
         Ok((state.tokens.clone(), state.number))
     }
 
-    fn run(&self, site: &Arc<Site>, number: u64, need: Need, waiting: &Waiting) -> Result<()> {
+    fn run(
+        &self,
+        site: &Arc<Site>,
+        number: u64,
+        need: Need,
+        waiting: &CredentialWait,
+    ) -> Result<()> {
         site.url.check_secure("the server")?;
         let ends_at = Instant::now() + self.0.settings.login_timeout.min(DAY);
         let aim = need.aim();
@@ -138,7 +146,7 @@ impl OAuth {
     fn credentials(
         &self,
         site: &Site,
-        request: &Outgoing<'_>,
+        request: &OutgoingRequest<'_>,
         tokens: &Tokens,
     ) -> Result<Credentials> {
         site.url.check_secure("the server")?;
@@ -169,15 +177,15 @@ impl OAuth {
     fn unauthorized(
         &self,
         site: &Arc<Site>,
-        request: &Outgoing<'_>,
+        request: &OutgoingRequest<'_>,
         response: &ResponseFields<'_>,
         demand: Demand,
-        waiting: &Waiting,
-    ) -> Result<Next> {
+        waiting: &CredentialWait,
+    ) -> Result<AuthorizerDecision> {
         let number = response.mark();
         let state = site.state();
         if state.number != number {
-            return Ok(Next::Again);
+            return Ok(AuthorizerDecision::Again);
         }
         let is_untried = state.is_untried && state.tokens.is_some();
         drop(state);
@@ -189,23 +197,23 @@ impl OAuth {
             return Err(Error::new(ErrorKind::Auth, text));
         }
         self.run(site, number, Need::Others(demand), waiting)?;
-        Ok(Next::Again)
+        Ok(AuthorizerDecision::Again)
     }
 
     /// Handles status 403: the token may lack scopes.
     fn forbidden(
         &self,
         site: &Arc<Site>,
-        request: &Outgoing<'_>,
+        request: &OutgoingRequest<'_>,
         response: &ResponseFields<'_>,
         demand: Demand,
-        waiting: &Waiting,
-    ) -> Result<Next> {
+        waiting: &CredentialWait,
+    ) -> Result<AuthorizerDecision> {
         let number = response.mark();
         // The server identified the sender, so the token itself is valid.
         site.recognize(number);
         if !demand.is_for_more() {
-            return Ok(Next::GiveUp);
+            return Ok(AuthorizerDecision::GiveUp);
         }
         let operation = operation(request.body);
         loop {
@@ -216,24 +224,28 @@ impl OAuth {
             // attempts are limited.
             let tokens = tokens.as_deref();
             if current != number && tokens.is_none_or(|tokens| tokens.may_allow(&demand)) {
-                return Ok(Next::Again);
+                return Ok(AuthorizerDecision::Again);
             }
             let has_all = tokens.is_some_and(|tokens| tokens.has_all_of(&demand));
             if has_all || !site.may_step_up(&operation) {
-                return Ok(Next::GiveUp);
+                return Ok(AuthorizerDecision::GiveUp);
             }
             let need = Need::More(demand.clone(), operation.clone());
             self.run(site, current, need, waiting)?;
             // Nothing changed: no more scopes could be requested.
             if site.state().number == current {
-                return Ok(Next::GiveUp);
+                return Ok(AuthorizerDecision::GiveUp);
             }
         }
     }
 }
 
 impl Authorizer for OAuth {
-    fn authorize(&self, request: &Outgoing<'_>, waiting: &Waiting) -> Result<Credentials> {
+    fn authorize(
+        &self,
+        request: &OutgoingRequest<'_>,
+        waiting: &CredentialWait,
+    ) -> Result<Credentials> {
         let site = self.site(request.server)?;
         let (mut tokens, mut number) = self.tokens(&site)?;
         let is_due = tokens.as_ref().is_some_and(|tokens| {
@@ -261,24 +273,24 @@ impl Authorizer for OAuth {
 
     fn refused(
         &self,
-        request: &Outgoing<'_>,
+        request: &OutgoingRequest<'_>,
         response: &ResponseFields<'_>,
-        waiting: &Waiting,
-    ) -> Result<Next> {
+        waiting: &CredentialWait,
+    ) -> Result<AuthorizerDecision> {
         if request.is_last {
-            return Ok(Next::GiveUp);
+            return Ok(AuthorizerDecision::GiveUp);
         }
         let site = self.site(request.server)?;
         let demand = Demand::read(response.values("www-authenticate"));
         let asks_otherwise = response.values("www-authenticate").next().is_some();
         if asks_otherwise && !demand.is_oauth {
-            return Ok(Next::GiveUp);
+            return Ok(AuthorizerDecision::GiveUp);
         }
         // A demand for a nonce says nothing about the token. Another call may already have stored
         // the nonce, so it need not be new here.
         let wants_nonce = demand.error.as_deref() == Some("use_dpop_nonce");
         if self.note_nonce(request, response) && wants_nonce {
-            return Ok(Next::Again);
+            return Ok(AuthorizerDecision::Again);
         }
         match response.status() {
             401 => self.unauthorized(&site, request, response, demand, waiting),
@@ -291,7 +303,7 @@ impl Authorizer for OAuth {
         self.site(server).map_or(0, |site| site.state().logins)
     }
 
-    fn accepted(&self, request: &Outgoing<'_>, response: &ResponseFields<'_>) {
+    fn accepted(&self, request: &OutgoingRequest<'_>, response: &ResponseFields<'_>) {
         self.note_nonce(request, response);
         if let Ok(site) = self.site(request.server) {
             site.accept(response.mark(), || operation(request.body));
@@ -301,7 +313,7 @@ impl Authorizer for OAuth {
 
 impl OAuth {
     /// Stores the DPoP nonce for the next proof. Returns whether the response had one.
-    fn note_nonce(&self, request: &Outgoing<'_>, response: &ResponseFields<'_>) -> bool {
+    fn note_nonce(&self, request: &OutgoingRequest<'_>, response: &ResponseFields<'_>) -> bool {
         let nonce = response.values("dpop-nonce").next();
         let (Some(nonce), Ok(url)) = (nonce, Url::read("the server", request.url)) else {
             return false;

@@ -14,8 +14,8 @@ use super::oauth::{DAY, name_of};
 use super::site::{Aim, Site, Turn};
 use super::token::{Failure, Tokens};
 use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
-use crate::transport::carrier::Ticket;
-use crate::transport::http::Waiting;
+use crate::transport::exchange_transport::CancelHandle;
+use crate::transport::http::CredentialWait;
 
 /// The reason why tokens are needed.
 pub(super) enum Need {
@@ -46,7 +46,12 @@ pub(super) struct Job {
 
 impl Job {
     /// Runs the flow, on a thread of its own.
-    pub(super) fn run(self, waiting: Waiting, turn: &Turn, on_person: &dyn Fn(bool)) -> Result<()> {
+    pub(super) fn run(
+        self,
+        waiting: CredentialWait,
+        turn: &Turn,
+        on_person: &dyn Fn(bool),
+    ) -> Result<()> {
         let name = name_of(&self.site.url);
         let server = self.site.url.shown();
         let errand = Errand::new(
@@ -73,7 +78,13 @@ impl Job {
         })
     }
 
-    fn work(&self, errand: &Errand<'_>, name: &str, waiting: &Waiting, turn: &Turn) -> Result<()> {
+    fn work(
+        &self,
+        errand: &Errand<'_>,
+        name: &str,
+        waiting: &CredentialWait,
+        turn: &Turn,
+    ) -> Result<()> {
         let locked = self.settings.store.lock(name, waiting)?;
         if self.adopts_others(name)? && self.has_enough() {
             return Ok(());
@@ -242,8 +253,8 @@ impl Job {
             .map_err(|error| found.explain(error))?;
         // Takes the lock for renewal again, so that a refresh in another process does not overwrite
         // these tokens. They are stored in any case, even if no call waits any more.
-        let turn = Ticket::until(Some(Instant::now() + self.settings.step_timeout.min(DAY)));
-        let turn = Waiting::new(turn, errand.fetcher.waiting().threads().clone());
+        let turn = CancelHandle::until(Some(Instant::now() + self.settings.step_timeout.min(DAY)));
+        let turn = CredentialWait::new(turn, errand.fetcher.waiting().threads().clone());
         let locked = self.settings.store.lock(name, &turn);
         if let Err(error) = &locked {
             errand.log(&format!("tokens are kept out of turn: {error}"));

@@ -36,8 +36,8 @@ use super::token::Tokens;
 use super::url::Url;
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::sync::{Condvar, Mutex, MutexGuard};
-use crate::transport::carrier::Ticket;
-use crate::transport::http::Waiting;
+use crate::transport::exchange_transport::CancelHandle;
+use crate::transport::http::CredentialWait;
 use crate::transport::{Stack, Threads};
 
 /// The most consecutive logins whose tokens the server then refuses.
@@ -196,7 +196,7 @@ impl Drop for Held<'_> {
 struct Flow {
     aim: Aim,
     turn: Turn,
-    ticket: Arc<Ticket>,
+    ticket: Arc<CancelHandle>,
     /// Written only while the site's `state` is locked too: waiters sleep on the site's `changed`
     /// with that lock, and would miss a change that is made without it.
     progress: Mutex<FlowState>,
@@ -358,9 +358,9 @@ impl Site {
         self: &Arc<Self>,
         number: u64,
         aim: &Aim,
-        waiting: &Waiting,
+        waiting: &CredentialWait,
         ends_at: Instant,
-        work: impl FnOnce(Waiting, &Turn, &dyn Fn(bool)) -> Result<()> + Send + 'static,
+        work: impl FnOnce(CredentialWait, &Turn, &dyn Fn(bool)) -> Result<()> + Send + 'static,
     ) -> Result<()> {
         let woken = Arc::new(AtomicBool::new(false));
         let (site, flag) = (Arc::clone(self), Arc::clone(&woken));
@@ -417,18 +417,18 @@ impl Site {
         aim: &Aim,
         ends_at: Instant,
         threads: &Threads,
-        work: impl FnOnce(Waiting, &Turn, &dyn Fn(bool)) -> Result<()> + Send + 'static,
+        work: impl FnOnce(CredentialWait, &Turn, &dyn Fn(bool)) -> Result<()> + Send + 'static,
     ) -> Result<Arc<Flow>> {
         let flow = Arc::new(Flow {
             aim: aim.clone(),
             turn: Turn::default(),
-            ticket: Ticket::until(Some(ends_at)),
+            ticket: CancelHandle::until(Some(ends_at)),
             progress: Mutex::default(),
         });
         let (site, own) = (Arc::clone(self), Arc::clone(&flow));
         let further = threads.clone();
         threads.start("login", Stack::Large, move || {
-            let waiting = Waiting::new(Arc::clone(&own.ticket), further);
+            let waiting = CredentialWait::new(Arc::clone(&own.ticket), further);
             let on_person = |is_asked| {
                 let _state = site.state();
                 own.progress.lock().asks_person = is_asked;
@@ -450,7 +450,7 @@ impl Site {
     }
 
     /// Waits for the outcome of a flow.
-    fn wait(&self, flow: &Flow, waiting: &Waiting, woken: &AtomicBool) -> Result<()> {
+    fn wait(&self, flow: &Flow, waiting: &CredentialWait, woken: &AtomicBool) -> Result<()> {
         let outcome = self.watch(flow, waiting, woken, |_, progress| progress.outcome.clone());
         outcome.unwrap_or_else(|| {
             self.leave(flow);
@@ -459,7 +459,7 @@ impl Site {
     }
 
     /// Waits until a flow has ended, whatever its outcome.
-    fn outlast(&self, flow: &Flow, waiting: &Waiting, woken: &AtomicBool) -> Result<()> {
+    fn outlast(&self, flow: &Flow, waiting: &CredentialWait, woken: &AtomicBool) -> Result<()> {
         let over = self.watch(flow, waiting, woken, |state, _| {
             (!state.is_on(flow)).then_some(())
         });
@@ -470,7 +470,7 @@ impl Site {
     fn watch<T>(
         &self,
         flow: &Flow,
-        waiting: &Waiting,
+        waiting: &CredentialWait,
         woken: &AtomicBool,
         look: impl Fn(&State, &FlowState) -> Option<T>,
     ) -> Option<T> {
@@ -530,7 +530,7 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
-    use crate::transport::carrier::Look;
+    use crate::transport::exchange_transport::NextCheck;
 
     const LONG: Duration = Duration::from_secs(10);
 
@@ -540,7 +540,7 @@ mod tests {
         let (asked, was_asked) = mpsc::channel();
         let (held, was_held) = mpsc::channel();
         let (looks, was_asked) = (Mutex::new(0), Mutex::new(was_asked));
-        let ticket = Ticket::new(move |now, is_held| {
+        let ticket = CancelHandle::new(move |now, is_held| {
             let mut looks = looks.lock().expect("no panics");
             *looks += 1;
             match *looks {
@@ -554,9 +554,9 @@ mod tests {
                 _ if is_held => _ = held.send(()),
                 _ => {}
             }
-            Look::At(now + 3 * LONG)
+            NextCheck::At(now + 3 * LONG)
         });
-        let waiting = Waiting::new(ticket, Threads::default());
+        let waiting = CredentialWait::new(ticket, Threads::default());
         let url = Url::read("the server", "https://h/mcp").expect("a URL");
         let site = Arc::new(Site::new(url));
         let ends_at = Instant::now() + 3 * LONG;

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use super::lock;
 use super::secret::Secret;
 use crate::error::Result;
-use crate::transport::http::Waiting;
+use crate::transport::http::CredentialWait;
 
 /// Stores secrets by name, for example in a key chain or a vault.
 ///
@@ -49,7 +49,7 @@ pub trait Store: Send + Sync {
     /// # Errors
     ///
     /// When `waiting` is over first, or the name can't be locked.
-    fn lock(&self, name: &str, waiting: &Waiting) -> Result<Box<dyn Send>> {
+    fn lock(&self, name: &str, waiting: &CredentialWait) -> Result<Box<dyn Send>> {
         _ = (name, waiting);
         Ok(Box::new(()))
     }
@@ -103,7 +103,7 @@ impl<S: Store + ?Sized> Store for std::sync::Arc<S> {
         (**self).remove(name)
     }
 
-    fn lock(&self, name: &str, waiting: &Waiting) -> Result<Box<dyn Send>> {
+    fn lock(&self, name: &str, waiting: &CredentialWait) -> Result<Box<dyn Send>> {
         (**self).lock(name, waiting)
     }
 }

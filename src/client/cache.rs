@@ -38,7 +38,7 @@ use crate::schema::tree;
 use crate::schema::{CacheHint, JsonObject, ResourceUpdatedNotificationParams, meta_key, method};
 use crate::sync::Mutex;
 use crate::transport::Limits;
-use crate::transport::carrier::Carrier;
+use crate::transport::exchange_transport::ExchangeTransport;
 
 /// A cache of responses, for one client or for several; thread-safe.
 ///
@@ -126,7 +126,7 @@ struct Place {
     server: Arc<str>,
     realm: Arc<str>,
     /// The transport, if the authorization can change.
-    carrier: Option<Arc<dyn Carrier>>,
+    carrier: Option<Arc<dyn ExchangeTransport>>,
 }
 
 impl Place {
@@ -203,7 +203,7 @@ impl ClientCache {
         address: Option<&str>,
         server: &ServerDescription,
         envelope: &Envelope,
-        carrier: Option<Arc<dyn Carrier>>,
+        carrier: Option<Arc<dyn ExchangeTransport>>,
     ) {
         let who = serde_json::to_string(&server.info).unwrap_or_default();
         let server = match address {

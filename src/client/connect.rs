@@ -38,7 +38,7 @@ use crate::schema::{
     NotificationParams, ProtocolVersion, method,
 };
 use crate::transport::Transport;
-use crate::transport::message::Manner;
+use crate::transport::message::RequestKind;
 
 /// A connection that is ready for calls.
 pub(super) struct Opened {
@@ -443,7 +443,7 @@ impl<'a> Opening<'a> {
             options = options.cancel_with(token);
         }
         let fields = mirror::standard(revision, method::SERVER_DISCOVER);
-        options.set_manner(Manner::Stateless(fields));
+        options.set_manner(RequestKind::Stateless(fields));
         let answer = peer.request_with(
             method::SERVER_DISCOVER,
             |id, text| envelope.write(id, "{}", &JsonObject::new(), text),
@@ -666,7 +666,7 @@ pub(super) fn initialize(
     if let Some(token) = cancel {
         options = options.cancel_with(token);
     }
-    options.set_manner(Manner::OpensSession);
+    options.set_manner(RequestKind::OpensSession);
     let answer = peer.request(method::INITIALIZE, params, options)?;
     read_initialized(peer, &answer)
 }

@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::RawResult;
 use crate::protocol::{CancelToken, OnTrigger, Peer, StartedCall};
 use crate::schema::{InitializeRequestParams, JsonObject, method};
-use crate::transport::message::Manner;
+use crate::transport::message::RequestKind;
 
 /// How often to poll whether the server has read the sent messages, because transports do not
 /// signal it.
@@ -107,7 +107,7 @@ impl Handshake {
         let on_end = move |outcome| _ = sender.send(Event::Answer(answer(outcome)));
         let call = self
             .peer
-            .start_quick_request(method, Manner::default(), write, on_end)?;
+            .start_quick_request(method, RequestKind::default(), write, on_end)?;
         self.calls.push(call);
         self.last = (method, Instant::now());
         Ok(())

@@ -17,7 +17,7 @@ use crate::protocol::{CallOptions, LogLevel};
 use crate::schema::{ProtocolVersion, Tool, method};
 use crate::sync::Mutex;
 use crate::transport::http::field::{self, Mirror, Mirrored, PARAM_PREFIX};
-use crate::transport::message::{Field, Manner};
+use crate::transport::message::{Field, RequestKind};
 
 /// The limit of remembered tools. Above it all are forgotten, and remembering starts again.
 const MAX_TOOLS: usize = 100_000;
@@ -99,9 +99,9 @@ pub(super) fn standard(revision: ProtocolVersion, method: &str) -> Vec<Field> {
 
 impl Generation {
     /// The session mode and header fields of a request.
-    pub(super) fn manner(&self, method: &str, params: &str) -> Result<Manner> {
+    pub(super) fn manner(&self, method: &str, params: &str) -> Result<RequestKind> {
         if !self.is_stateless() {
-            return Ok(Manner::InSession);
+            return Ok(RequestKind::InSession);
         }
         #[derive(Deserialize)]
         struct Named<'a> {
@@ -141,7 +141,7 @@ impl Generation {
                 }
             }
         }
-        Ok(Manner::Stateless(fields))
+        Ok(RequestKind::Stateless(fields))
     }
 
     /// Removes the tools that cannot be used over HTTP, and remembers the header fields of the

@@ -17,8 +17,8 @@ use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
 use crate::schema::tree;
 use crate::schema::{ResultType, demanded_pages, method};
-use crate::transport::carrier::Carrier;
 use crate::transport::clock::about_now;
+use crate::transport::exchange_transport::ExchangeTransport;
 
 /// The number of rounds after which a server gets no more answers.
 const MAX_ROUNDS: u32 = 10;
@@ -54,7 +54,7 @@ struct Asked {
 
 /// Measures the time of a request, without the time that users took for a login.
 struct Clock<'a> {
-    carrier: Option<&'a Arc<dyn Carrier>>,
+    carrier: Option<&'a Arc<dyn ExchangeTransport>>,
     started: Instant,
     people_took: Duration,
 }

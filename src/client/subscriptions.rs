@@ -40,7 +40,7 @@ use crate::schema::{
     SubscriptionsListenRequestParams, TaskStatus, method,
 };
 use crate::sync::Mutex;
-use crate::transport::message::Manner;
+use crate::transport::message::RequestKind;
 
 /// All subscriptions of a client.
 pub(super) struct Subscriptions {
@@ -171,7 +171,7 @@ impl Subscriptions {
             let agreeing = Arc::clone(told);
             let call = peer.start_quick_request(
                 method::RESOURCES_SUBSCRIBE,
-                Manner::default(),
+                RequestKind::default(),
                 |id, text| generation.envelope.write(id, &params, &own, text),
                 move |outcome| agreeing.agree(number, None, outcome.err()),
             );
@@ -387,7 +387,7 @@ impl Subscriptions {
             let params = SubscribeRequestParams::new(&**uri);
             let call = peer.start_quick_request(
                 method::RESOURCES_SUBSCRIBE,
-                Manner::default(),
+                RequestKind::default(),
                 |_, text| serde_json::to_writer(text, &params),
                 drop,
             );
@@ -429,7 +429,7 @@ impl Subscriptions {
             let params = SubscribeRequestParams::new(&**uri);
             let call = peer.start_quick_request(
                 method::RESOURCES_UNSUBSCRIBE,
-                Manner::default(),
+                RequestKind::default(),
                 |_, text| serde_json::to_writer(text, &params),
                 drop,
             );

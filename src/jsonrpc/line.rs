@@ -15,7 +15,7 @@ use crate::fallible;
 const INITIAL_BYTES: usize = 16 * 1024;
 /// The shortest line that leaves together with its buffer, instead of as a copy.
 const TAKE_BYTES: usize = 32 * 1024;
-/// The largest buffer that [`LineBuffer::reuse`] keeps for the next line.
+/// The largest buffer that [`LineBuffer::reclaim`] keeps for the next line.
 const SPARE_BYTES: usize = 4 * 1024;
 
 /// Splits incoming bytes into lines.
@@ -33,7 +33,7 @@ pub struct LineBuffer {
     /// advance.
     line_end: Option<usize>,
     max_bytes: usize,
-    /// The buffer of an earlier line, given back by [`reuse`](Self::reuse).
+    /// The buffer of an earlier line, given back by [`reuse`](Self::reclaim).
     spare: Vec<u8>,
     /// Set while the rest of a line that is too long is dropped.
     dropping: Option<Dropping>,
@@ -239,7 +239,7 @@ impl LineBuffer {
     }
 
     /// Takes back the buffer of a line. The next line that is copied uses it.
-    pub fn reuse(&mut self, mut memory: Vec<u8>) {
+    pub fn reclaim(&mut self, mut memory: Vec<u8>) {
         if memory.capacity() <= SPARE_BYTES {
             memory.clear();
             self.spare = memory;
@@ -393,13 +393,13 @@ mod tests {
         };
         let first = next(&mut buffer);
         let place = first.as_ptr();
-        buffer.reuse(first);
+        buffer.reclaim(first);
         let second = next(&mut buffer);
         assert_eq!((&*second, second.as_ptr()), (&b"2"[..], place));
         assert_eq!(next(&mut buffer), b"third");
         let fourth = next(&mut buffer);
         assert_eq!(fourth, long.as_bytes());
-        buffer.reuse(fourth);
+        buffer.reclaim(fourth);
         assert_eq!(buffer.spare.capacity(), 0);
         assert_eq!(next(&mut buffer), b"5");
     }

@@ -18,9 +18,11 @@ use crate::jsonrpc::{RawResult, RequestId};
 use crate::schema::{JsonObject, LoggingLevel, TraceContext, meta_key};
 use crate::sync::Mutex;
 use crate::transport::SessionMessage;
-use crate::transport::carrier::{Carried, Carrier, Look, Ticket};
 use crate::transport::clock::about_now;
-use crate::transport::message::Manner;
+use crate::transport::exchange_transport::{
+    CancelHandle, ExchangeOutcome, ExchangeTransport, NextCheck,
+};
+use crate::transport::message::RequestKind;
 
 /// How long a caller reads for all callers before it leaves reading to a thread of the connection.
 const STINT: Duration = Duration::from_millis(10);
@@ -35,7 +37,7 @@ pub struct CallOptions<'a> {
     may_cancel: bool,
     bypass_cache: bool,
     meta: JsonObject,
-    manner: Manner,
+    manner: RequestKind,
 }
 
 impl Default for CallOptions<'_> {
@@ -48,7 +50,7 @@ impl Default for CallOptions<'_> {
             may_cancel: true,
             bypass_cache: false,
             meta: JsonObject::new(),
-            manner: Manner::default(),
+            manner: RequestKind::default(),
         }
     }
 }
@@ -210,7 +212,7 @@ impl<'a> CallOptions<'a> {
     }
 
     /// Sets the header fields of the next request, for a transport that has them.
-    pub(crate) fn set_manner(&mut self, manner: Manner) {
+    pub(crate) fn set_manner(&mut self, manner: RequestKind) {
         self.manner = manner;
     }
 
@@ -468,7 +470,7 @@ impl Call<'_> {
     /// Sends the request by an exchange of its own, and processes its messages on this thread.
     fn carry(
         &mut self,
-        carrier: &Arc<dyn Carrier>,
+        carrier: &Arc<dyn ExchangeTransport>,
         mut message: SessionMessage,
         options: &mut CallOptions<'_>,
     ) -> Result<Outcome> {
@@ -480,7 +482,7 @@ impl Call<'_> {
             is_busy: AtomicBool::new(false),
         });
         let looked_at = Arc::clone(&patience);
-        let ticket = Ticket::new(move |now, held| looked_at.look(now, held));
+        let ticket = CancelHandle::new(move |now, held| looked_at.look(now, held));
         let ending = Arc::clone(&ticket);
         let token = options.cancel.as_ref();
         let _ended = token.map(|token| token.on_trigger(move || ending.end()));
@@ -523,8 +525,8 @@ impl Call<'_> {
         self.deadline = *patience.deadline.lock();
         match (outcome, carried) {
             (Some(outcome), _) => Ok(outcome),
-            (None, Ok(Carried::Elsewhere)) => self.wait(options),
-            (None, Ok(Carried::Answered)) => {
+            (None, Ok(ExchangeOutcome::Elsewhere)) => self.wait(options),
+            (None, Ok(ExchangeOutcome::Answered)) => {
                 let text = "nothing that came was the answer";
                 Err(self.not_carried(Error::new(ErrorKind::Protocol, text).sent(true), options))
             }
@@ -587,7 +589,7 @@ struct Patience {
 }
 
 impl Patience {
-    fn look(&self, now: Instant, is_held: bool) -> Look {
+    fn look(&self, now: Instant, is_held: bool) -> NextCheck {
         let mut deadline = self.deadline.lock();
         if is_held || self.is_busy.load(Ordering::SeqCst) {
             deadline.extend(now);
@@ -600,9 +602,9 @@ impl Patience {
             deadline.hold(took.saturating_sub(self.people_took));
         }
         match (deadline.passed(now), deadline.at()) {
-            (Some(_), _) => Look::Over,
-            (None, Some(at)) => Look::At(at),
-            (None, None) => Look::Never,
+            (Some(_), _) => NextCheck::Over,
+            (None, Some(at)) => NextCheck::At(at),
+            (None, None) => NextCheck::Never,
         }
     }
 }
@@ -647,12 +649,12 @@ pub(crate) struct StartedCall {
     core: Arc<Core>,
     id: i64,
     /// Ends its exchange, on a transport with exchanges.
-    ticket: Option<Arc<Ticket>>,
+    ticket: Option<Arc<CancelHandle>>,
 }
 
 impl StartedCall {
     /// Sets the handle by which a cancellation also ends the exchange.
-    pub(super) fn carried_by(mut self, ticket: Option<Arc<Ticket>>) -> Self {
+    pub(super) fn carried_by(mut self, ticket: Option<Arc<CancelHandle>>) -> Self {
         self.ticket = ticket;
         self
     }

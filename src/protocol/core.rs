@@ -32,7 +32,7 @@ use super::worker_pool::WorkerPool;
 use crate::error::Error;
 use crate::shares::{Admission, Client, Shares};
 use crate::sync::{Condvar, Mutex};
-use crate::transport::carrier::Carrier;
+use crate::transport::exchange_transport::ExchangeTransport;
 use crate::transport::{Control, Limits, Receiver, Sender, Started, Threads};
 
 const CANCELLED: &str = "notifications/cancelled";
@@ -80,7 +80,7 @@ pub(crate) struct Core {
     local: Option<Arc<dyn Any + Send + Sync>>,
     /// The exchange transport, such as HTTP, where each request has its own exchange. No thread
     /// reads for the connection then.
-    carrier: Option<Arc<dyn Carrier>>,
+    carrier: Option<Arc<dyn ExchangeTransport>>,
     control: Arc<dyn Control>,
     /// Whether batches are part of the negotiated revision.
     batches: AtomicBool,
@@ -249,7 +249,7 @@ impl Core {
     pub(super) fn new(
         sender: Box<dyn Sender>,
         control: Arc<dyn Control>,
-        carrier: Option<Arc<dyn Carrier>>,
+        carrier: Option<Arc<dyn ExchangeTransport>>,
         reading: Reading,
         handlers: Arc<Handlers>,
         local: Option<Arc<dyn Any + Send + Sync>>,

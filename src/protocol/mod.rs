@@ -69,8 +69,8 @@ pub use self::stats::Stats;
 use crate::error::{Error, ErrorKind, Result};
 #[cfg(feature = "http-server")]
 use crate::jsonrpc::{Malformed, Message};
-use crate::transport::carrier::Carrier;
-use crate::transport::{Control, Halves, Limits, Sender, Threads, Transport};
+use crate::transport::exchange_transport::ExchangeTransport;
+use crate::transport::{Control, Limits, Sender, Threads, Transport, TransportParts};
 
 /// The default of [`ConnectionBuilder::slow_handler`].
 const SLOW_HANDLER: Duration = Duration::from_secs(30);
@@ -310,7 +310,7 @@ impl ConnectionBuilder {
                 "keep_alive needs a transport that can wait with a bound: see Receiver::is_patient";
             return Err(Error::new(ErrorKind::Invalid, text));
         }
-        let Halves {
+        let TransportParts {
             receiver,
             sender,
             control,
@@ -348,7 +348,7 @@ impl ConnectionBuilder {
         self,
         sender: Box<dyn Sender>,
         control: Arc<dyn Control>,
-        carrier: Option<Arc<dyn Carrier>>,
+        carrier: Option<Arc<dyn ExchangeTransport>>,
         reading: Reading,
     ) -> Arc<Core> {
         Core::new(

@@ -13,8 +13,8 @@ use super::stats::Stats;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::{self, RawResult};
 use crate::transport::SessionMessage;
-use crate::transport::carrier::Ticket;
-use crate::transport::message::Manner;
+use crate::transport::exchange_transport::CancelHandle;
+use crate::transport::message::RequestKind;
 
 /// A handle to the peer of a connection. Cheap to clone; it does not keep the connection open.
 #[derive(Clone)]
@@ -81,11 +81,11 @@ impl Peer {
     pub(crate) fn start_quick_request(
         &self,
         method: &'static str,
-        manner: Manner,
+        manner: RequestKind,
         write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
         on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
     ) -> Result<StartedCall> {
-        let ticket = self.0.carrier().map(|_| Ticket::until(None));
+        let ticket = self.0.carrier().map(|_| CancelHandle::until(None));
         let send = |mut message: SessionMessage| {
             message.manner = manner;
             match &ticket {

@@ -39,7 +39,7 @@ use super::sys::process::{Process, Signal};
 use super::sys::read::{Read, ReadEnd};
 use super::sys::write::WriteEnd;
 use super::sys::{command, fd, spawn};
-use super::{Control, Halves, Limits, Threads, Transport, lock};
+use super::{Control, Limits, Threads, Transport, TransportParts, lock};
 use crate::error::{Error, ErrorKind, Result};
 use parent::Parent;
 use stderr::Drainer;
@@ -354,14 +354,14 @@ impl Transport for Child {
     ///
     /// Fails with [`ErrorKind::Spawn`] when it can't be started, and with [`ErrorKind::Invalid`]
     /// when an argument or variable has a NUL byte.
-    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
         let shared = Arc::new(self.start(&limits.threads)?);
         let input = ChildOutput {
             shared: Arc::clone(&shared),
             has_ended: false,
         };
         let output = ChildInput(Arc::clone(&shared));
-        Ok(Halves::new(
+        Ok(TransportParts::new(
             Box::new(LineReceiver::new(input, limits)),
             Box::new(LineSender::new(output)),
             Arc::new(ChildControl(shared)),

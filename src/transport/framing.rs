@@ -127,8 +127,8 @@ impl<I: Input> Receiver for LineReceiver<I> {
         self.input.is_patient()
     }
 
-    fn reuse(&mut self, memory: Vec<u8>) {
-        self.lines.reuse(memory);
+    fn reclaim(&mut self, memory: Vec<u8>) {
+        self.lines.reclaim(memory);
     }
 }
 

@@ -8,7 +8,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use super::{Control, Halves, Limits, Received, Receiver, Sender, SessionMessage, Transport, lock};
+use super::{
+    Control, Limits, Received, Receiver, Sender, SessionMessage, Transport, TransportParts, lock,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::TooLong;
 
@@ -46,7 +48,7 @@ pub struct Memory {
 
 impl Transport for Memory {
     /// Never fails.
-    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
         let receiver = MemoryReceiver {
             ends: Arc::clone(&self.ends),
             max_message_bytes: limits.max_message_bytes,
@@ -56,7 +58,7 @@ impl Transport for Memory {
             max_queued_bytes: limits.max_queued_bytes,
         };
         let control = MemoryControl { ends: self.ends };
-        Ok(Halves::new(
+        Ok(TransportParts::new(
             Box::new(receiver),
             Box::new(sender),
             Arc::new(control),

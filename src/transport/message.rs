@@ -9,7 +9,7 @@ pub(crate) type Field = (Cow<'static, str>, Cow<'static, str>);
 
 /// How a request relates to the state that a peer keeps between messages.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Manner {
+pub(crate) enum RequestKind {
     /// It belongs to the session, if there is one.
     #[default]
     InSession,
@@ -29,7 +29,7 @@ pub struct SessionMessage {
     /// sent. A transport with one stream per request chooses the stream by it; others ignore it.
     pub related: Option<RequestId>,
     /// The relation to a session and the header fields, for transports that have them.
-    pub(crate) manner: Manner,
+    pub(crate) manner: RequestKind,
 }
 
 impl SessionMessage {
@@ -38,7 +38,7 @@ impl SessionMessage {
         Self {
             text,
             related: None,
-            manner: Manner::default(),
+            manner: RequestKind::default(),
         }
     }
 

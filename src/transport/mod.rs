@@ -18,13 +18,13 @@
 //! Spec: Transports, "Custom Transports" (every revision).
 // M-TRAN-X-03, M-TRAN-X-04, L-STDIO-X-08
 
+mod child;
+pub(crate) mod clock;
 #[cfg_attr(
     not(feature = "http-client"),
     allow(dead_code, reason = "HTTP is what has one so far")
 )]
-pub(crate) mod carrier;
-mod child;
-pub(crate) mod clock;
+pub(crate) mod exchange_transport;
 mod faults;
 mod framing;
 pub mod http;
@@ -50,7 +50,7 @@ pub use tap::{Direction, Tap, Tapped};
 pub use threads::Threads;
 pub(crate) use threads::{Stack, Started};
 
-use self::carrier::Carrier;
+use self::exchange_transport::ExchangeTransport;
 pub use self::message::{Received, SessionMessage};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -67,7 +67,7 @@ pub trait Transport: Send + fmt::Debug {
     /// # Errors
     ///
     /// An error when the peer can't be reached. No resource stays open then.
-    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves>;
+    fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts>;
 
     /// Creates another transport, to a new peer of this kind, if that is possible. For example, a
     /// child process can be started again. Defaults to `None`.
@@ -83,7 +83,7 @@ pub trait Transport: Send + fmt::Debug {
 }
 
 impl Transport for Box<dyn Transport> {
-    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
         (*self).open(limits)
     }
 
@@ -99,7 +99,7 @@ impl Transport for Box<dyn Transport> {
 /// The parts of an open transport.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Halves {
+pub struct TransportParts {
     /// Receives messages.
     pub receiver: Box<dyn Receiver>,
     /// Sends messages.
@@ -108,10 +108,10 @@ pub struct Halves {
     pub control: Arc<dyn Control>,
     /// The exchange transport, if each request has its own exchange. Then the receiver returns no
     /// messages.
-    pub(crate) carrier: Option<Arc<dyn Carrier>>,
+    pub(crate) carrier: Option<Arc<dyn ExchangeTransport>>,
 }
 
-impl Halves {
+impl TransportParts {
     /// Combines the parts of a custom transport.
     pub fn new(
         receiver: Box<dyn Receiver>,
@@ -127,9 +127,12 @@ impl Halves {
     }
 }
 
-impl Halves {
+impl TransportParts {
     /// Creates an open exchange transport. Its receiver and sender are not used.
-    pub(crate) fn carried(carrier: Arc<dyn Carrier>, control: Arc<dyn Control>) -> Self {
+    pub(crate) fn over_exchanges(
+        carrier: Arc<dyn ExchangeTransport>,
+        control: Arc<dyn Control>,
+    ) -> Self {
         Self {
             receiver: Box::new(NoStream),
             sender: Box::new(NoStream),
@@ -188,7 +191,7 @@ pub trait Receiver: Send + fmt::Debug {
 
     /// Returns the buffer of a message that was processed at once, for reuse. Defaults to freeing
     /// it.
-    fn reuse(&mut self, memory: Vec<u8>) {
+    fn reclaim(&mut self, memory: Vec<u8>) {
         drop(memory);
     }
 }

@@ -16,7 +16,7 @@ use super::framing::{Input, LineReceiver, LineSender, Output, Piece, closed_here
 use super::sys::read::ReadEnd;
 use super::sys::standard::{self, Claim};
 use super::sys::write::WriteEnd;
-use super::{Control, Halves, Limits, Transport, lock};
+use super::{Control, Limits, Transport, TransportParts, lock};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Set while a connection uses the standard streams of this process, so that there is one at most.
@@ -62,7 +62,7 @@ impl Transport for Stdio {
     /// open the connection first.
     ///
     /// Fails with [`ErrorKind::State`] when another connection uses them or one of them is closed.
-    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
         let taken = Taken::take()?;
         let (input, output, claim) = standard::claim(self.redirects)?;
         let ends = ReadEnd::given(input).and_then(|reader| Ok((reader, WriteEnd::given(output)?)));
@@ -73,7 +73,7 @@ impl Transport for Stdio {
             writer,
             held: Mutex::new(Some((claim, taken))),
         });
-        Ok(Halves::new(
+        Ok(TransportParts::new(
             Box::new(LineReceiver::new(Half(Arc::clone(&shared)), limits)),
             Box::new(LineSender::new(Half(Arc::clone(&shared)))),
             shared,

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use super::framing::{Input, LineReceiver, LineSender, Output, Piece, closed_here, failure};
 use super::sys::origin::Origin;
 use super::sys::{fd, read, write};
-use super::{Control, Halves, Limits, Transport};
+use super::{Control, Limits, Transport, TransportParts};
 use crate::error::{Error, ErrorKind, Result};
 
 /// How long to wait before a read or write is tried again that timed out or would block.
@@ -156,7 +156,7 @@ impl Stream {
 
 impl Transport for Stream {
     /// Fails with [`ErrorKind::Io`] when the system has no descriptor to spare.
-    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
         let Self { kind, peer } = *self;
         match kind {
             Kind::Any {
@@ -202,8 +202,8 @@ fn halves(
     output: impl Output + 'static,
     control: Arc<dyn Control>,
     limits: &Limits,
-) -> Halves {
-    Halves::new(
+) -> TransportParts {
+    TransportParts::new(
         Box::new(LineReceiver::new(input, limits)),
         Box::new(LineSender::new(output)),
         control,
@@ -214,7 +214,7 @@ fn descriptors(
     ends: io::Result<(read::ReadEnd, write::WriteEnd)>,
     peer: String,
     limits: &Limits,
-) -> Result<Halves> {
+) -> Result<TransportParts> {
     let (reader, writer) =
         ends.map_err(|error| Error::io(format_args!("preparing the stream to '{peer}'"), error))?;
     let reader = Arc::new(reader);

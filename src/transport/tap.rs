@@ -7,8 +7,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::carrier::{Carried, Carrier, Deliver, Listening, Ticket};
-use super::{Halves, Limits, Received, Receiver, Sender, SessionMessage, Transport, lock};
+use super::exchange_transport::{
+    CancelHandle, Deliver, ExchangeOutcome, ExchangeTransport, Listening,
+};
+use super::{Limits, Received, Receiver, Sender, SessionMessage, Transport, TransportParts, lock};
 use crate::error::Result;
 use crate::jsonrpc::TooLong;
 
@@ -140,14 +142,14 @@ impl fmt::Debug for Tap {
 }
 
 impl Transport for Tap {
-    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
-        let Halves {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
+        let TransportParts {
             receiver,
             sender,
             control,
             carrier,
         } = self.inner.open(limits)?;
-        let carrier = carrier.map(|inner| -> Arc<dyn Carrier> {
+        let carrier = carrier.map(|inner| -> Arc<dyn ExchangeTransport> {
             Arc::new(TapCarrier {
                 inner,
                 hook: Arc::clone(&self.hook),
@@ -166,8 +168,8 @@ impl Transport for Tap {
             count: 0,
             shown: 0,
         };
-        let halves = Halves::new(Box::new(receiver), Box::new(sender), control);
-        Ok(Halves { carrier, ..halves })
+        let halves = TransportParts::new(Box::new(receiver), Box::new(sender), control);
+        Ok(TransportParts { carrier, ..halves })
     }
 
     fn again(&self) -> Option<Box<dyn Transport>> {
@@ -251,7 +253,7 @@ impl fmt::Debug for TapSender {
 /// The exchanges run on many threads at once. Each lock counts one direction and is held while the
 /// hook runs, so that messages of one direction are shown one after the other.
 struct TapCarrier {
-    inner: Arc<dyn Carrier>,
+    inner: Arc<dyn ExchangeTransport>,
     hook: Hook,
     sent: Mutex<u64>,
     received: Mutex<u64>,
@@ -273,13 +275,13 @@ impl TapCarrier {
     }
 }
 
-impl Carrier for TapCarrier {
+impl ExchangeTransport for TapCarrier {
     fn exchange(
         &self,
         request: &SessionMessage,
-        ticket: &Arc<Ticket>,
+        ticket: &Arc<CancelHandle>,
         deliver: &mut Deliver<'_>,
-    ) -> Result<Carried> {
+    ) -> Result<ExchangeOutcome> {
         self.show_sent(request);
         self.inner.exchange(request, ticket, &mut |received| {
             self.show_received(&received);
@@ -305,7 +307,7 @@ impl Carrier for TapCarrier {
 
     fn fall_back(
         &self,
-        ticket: &Arc<Ticket>,
+        ticket: &Arc<CancelHandle>,
         settled: &mut dyn FnMut(),
         deliver: &mut Deliver<'_>,
     ) -> Result<()> {

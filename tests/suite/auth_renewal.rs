@@ -7,7 +7,7 @@ use mcplink::ErrorKind;
 use mcplink::auth::{
     FileStore, Login, MemoryStore, OAuth, OAuthBuilder, RegisteredClient, Secret, Store, Visitor,
 };
-use mcplink::transport::http::Waiting;
+use mcplink::transport::http::CredentialWait;
 use serde_json::{Value, json};
 
 use crate::auth_tokens::{Folder, slow_person};
@@ -489,7 +489,7 @@ impl Store for Ordered {
         self.inner.remove(name)
     }
 
-    fn lock(&self, name: &str, waiting: &Waiting) -> mcplink::Result<Box<dyn Send>> {
+    fn lock(&self, name: &str, waiting: &CredentialWait) -> mcplink::Result<Box<dyn Send>> {
         (self.on)(Step::Lock, name);
         self.inner.lock(name, waiting)
     }

@@ -7,7 +7,7 @@ use mcplink::protocol::{CallOptions, CancelToken};
 use mcplink::schema::{
     ClientCapabilities, ElicitResult, ProtocolVersion, RootsCapability, SubscriptionFilter,
 };
-use mcplink::transport::{Halves, Limits, Transport, memory};
+use mcplink::transport::{Limits, Transport, TransportParts, memory};
 use mcplink::{ErrorKind, Result};
 use serde_json::{Value, json};
 
@@ -402,7 +402,7 @@ fn what_a_person_was_asked_for_is_not_kept() {
 struct At(&'static str, Box<dyn Transport>);
 
 impl Transport for At {
-    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
         self.1.open(limits)
     }
 

@@ -8,7 +8,7 @@ use mcplink::client::{Client, ClientBuilder};
 use mcplink::protocol::CancelToken;
 use mcplink::schema::ProtocolVersion;
 use mcplink::transport::memory::{self, Memory};
-use mcplink::transport::{Halves, Limits, Transport};
+use mcplink::transport::{Limits, Transport, TransportParts};
 use mcplink::{Error, ErrorKind, Result};
 use serde_json::json;
 
@@ -80,7 +80,7 @@ struct Slow {
 }
 
 impl Transport for Slow {
-    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
         self.opened.store(true, Ordering::SeqCst);
         self.gate.pass();
         Box::new(self.inner).open(limits)
@@ -146,7 +146,7 @@ fn a_panic_of_the_transport_is_the_callers() {
     #[derive(Debug)]
     struct Panics;
     impl Transport for Panics {
-        fn open(self: Box<Self>, _: &Limits) -> Result<Halves> {
+        fn open(self: Box<Self>, _: &Limits) -> Result<TransportParts> {
             panic!("on purpose")
         }
     }

@@ -11,7 +11,7 @@ use mcplink::client::{
 };
 use mcplink::protocol::{CallOptions, CancelToken};
 use mcplink::schema::{LoggingLevel, ProtocolVersion, SubscriptionFilter};
-use mcplink::transport::{Child, Halves, Limits, Transport, memory};
+use mcplink::transport::{Child, Limits, Transport, TransportParts, memory};
 use mcplink::validation::Validator;
 use mcplink::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ const ID: &str = "io.modelcontextprotocol/subscriptionId";
 pub(crate) struct Spawner(pub(crate) Sender<memory::Memory>);
 
 impl Transport for Spawner {
-    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
         let (here, there) = memory::pair();
         self.0
             .send(there)
@@ -794,7 +794,7 @@ fn a_transport_that_is_there_once_can_not_be_restarted() {
 struct Panicking(memory::Memory);
 
 impl Transport for Panicking {
-    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
         Box::new(self.0).open(limits)
     }
 
@@ -802,7 +802,7 @@ impl Transport for Panicking {
         #[derive(Debug)]
         struct Broken;
         impl Transport for Broken {
-            fn open(self: Box<Self>, _: &Limits) -> Result<Halves> {
+            fn open(self: Box<Self>, _: &Limits) -> Result<TransportParts> {
                 panic!("on purpose")
             }
 

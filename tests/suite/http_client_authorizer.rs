@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use mcplink::protocol::CallOptions;
 use mcplink::transport::http::{
-    Authorizer, Credentials, MAX_ATTEMPTS, Next, Outgoing, ResponseFields, Waiting,
+    Authorizer, AuthorizerDecision, CredentialWait, Credentials, MAX_ATTEMPTS, OutgoingRequest,
+    ResponseFields,
 };
 use mcplink::{Error, ErrorKind, Result};
 
 use crate::stub::{Out, Seen, Stub, asker, call, call_with, text};
 
-type Hook = dyn Fn(u32, &Waiting) -> Result<Next> + Send + Sync;
+type Hook = dyn Fn(u32, &CredentialWait) -> Result<AuthorizerDecision> + Send + Sync;
 
 /// Counts up when the server refuses, and writes down what it is told.
 #[derive(Clone)]
@@ -22,7 +23,9 @@ struct Counting {
 }
 
 impl Counting {
-    fn with(refused: impl Fn(u32, &Waiting) -> Result<Next> + Send + Sync + 'static) -> Self {
+    fn with(
+        refused: impl Fn(u32, &CredentialWait) -> Result<AuthorizerDecision> + Send + Sync + 'static,
+    ) -> Self {
         Self {
             number: Arc::default(),
             told: Arc::default(),
@@ -36,7 +39,7 @@ impl Counting {
 }
 
 impl Authorizer for Counting {
-    fn authorize(&self, request: &Outgoing<'_>, _: &Waiting) -> Result<Credentials> {
+    fn authorize(&self, request: &OutgoingRequest<'_>, _: &CredentialWait) -> Result<Credentials> {
         let number = *self.number.lock().unwrap();
         assert_eq!(request.url, request.server);
         let last = if request.is_last { " last" } else { "" };
@@ -47,10 +50,10 @@ impl Authorizer for Counting {
 
     fn refused(
         &self,
-        request: &Outgoing<'_>,
+        request: &OutgoingRequest<'_>,
         response: &ResponseFields<'_>,
-        waiting: &Waiting,
-    ) -> Result<Next> {
+        waiting: &CredentialWait,
+    ) -> Result<AuthorizerDecision> {
         let mut number = self.number.lock().unwrap();
         assert_eq!(response.mark(), *number);
         *number += 1;
@@ -60,7 +63,7 @@ impl Authorizer for Counting {
         (self.refused)(request.attempt, waiting)
     }
 
-    fn accepted(&self, _: &Outgoing<'_>, response: &ResponseFields<'_>) {
+    fn accepted(&self, _: &OutgoingRequest<'_>, response: &ResponseFields<'_>) {
         let line = format!("accepted {}", response.status());
         self.told.lock().unwrap().push(line);
     }
@@ -84,7 +87,7 @@ fn server(wanted: u64) -> Stub {
 #[test]
 fn a_request_is_sent_again_with_what_the_authorizer_then_gives() {
     let stub = server(2);
-    let counting = Counting::with(|_, _| Ok(Next::Again));
+    let counting = Counting::with(|_, _| Ok(AuthorizerDecision::Again));
     let client = asker()
         .connect(stub.http().authorizer(counting.clone()))
         .unwrap();
@@ -107,7 +110,7 @@ fn a_request_is_sent_again_with_what_the_authorizer_then_gives() {
 #[test]
 fn it_ends_whatever_the_authorizer_says() {
     let stub = server(1000);
-    let counting = Counting::with(|_, _| Ok(Next::Again));
+    let counting = Counting::with(|_, _| Ok(AuthorizerDecision::Again));
     let client = asker().connect(stub.http().authorizer(counting)).unwrap();
     let error = call(&client, "x").unwrap_err();
     assert_eq!(
@@ -142,7 +145,7 @@ fn an_authorizer_that_waits_is_told_when_nobody_does() {
         assert!(waiting.deadline().is_some());
         is_over.recv_timeout(crate::common::LONG).unwrap();
         assert!(waiting.is_over());
-        Ok(Next::Again)
+        Ok(AuthorizerDecision::Again)
     });
     let client = asker().connect(stub.http().authorizer(counting)).unwrap();
     let began = Instant::now();

@@ -12,7 +12,7 @@ use mcplink::schema::{
 };
 use mcplink::server::{Context, Server, ToolError};
 use mcplink::transport::{
-    Control, Halves, Limits, Received, Receiver, Sender, SessionMessage, Transport,
+    Control, Limits, Received, Receiver, Sender, SessionMessage, Transport, TransportParts,
 };
 use mcplink::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
@@ -48,13 +48,13 @@ fn pair() -> (Channel, Channel) {
 }
 
 impl Transport for Channel {
-    fn open(self: Box<Self>, _: &Limits) -> Result<Halves> {
+    fn open(self: Box<Self>, _: &Limits) -> Result<TransportParts> {
         let control = Ends {
             peer: self.outgoing.clone(),
             own: self.own.clone(),
         };
         let receiver = Incoming(self.incoming);
-        Ok(Halves::new(
+        Ok(TransportParts::new(
             Box::new(receiver),
             Box::new(Outgoing(self.outgoing)),
             Arc::new(control),
@@ -201,7 +201,7 @@ impl Drop for Curious {
 struct CuriousChannel(Channel, Arc<OnceLock<Peer>>, mpsc::Sender<usize>);
 
 impl Transport for CuriousChannel {
-    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
         let Self(channel, looks_at, dropped) = *self;
         let inner = Outgoing(channel.outgoing.clone());
         let mut halves = Box::new(channel).open(limits)?;
@@ -258,7 +258,7 @@ impl Control for Eager {
 struct EagerChannel(Channel, Arc<OnceLock<Connection>>);
 
 impl Transport for EagerChannel {
-    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
         let Self(channel, closes) = *self;
         let inner = Ends {
             peer: channel.outgoing.clone(),
@@ -309,7 +309,7 @@ impl Control for Told {
 }
 
 impl Transport for Broken {
-    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
         let Self(channel, kind, told) = *self;
         let inner = Ends {
             peer: channel.outgoing.clone(),

@@ -376,7 +376,8 @@ mod over_http {
     use mcplink::server::Principal;
     use mcplink::server::http::{Denied, HttpOptions};
     use mcplink::transport::http::{
-        Authorizer, Credentials, Http, HttpRequest, Next, Outgoing, ResponseFields, Waiting,
+        Authorizer, AuthorizerDecision, CredentialWait, Credentials, Http, HttpRequest,
+        OutgoingRequest, ResponseFields,
     };
 
     use super::*;
@@ -427,18 +428,22 @@ mod over_http {
     }
 
     impl Authorizer for Trap {
-        fn authorize(&self, _: &Outgoing<'_>, _: &Waiting) -> mcplink::Result<Credentials> {
+        fn authorize(
+            &self,
+            _: &OutgoingRequest<'_>,
+            _: &CredentialWait,
+        ) -> mcplink::Result<Credentials> {
             self.meet("authorize");
             Ok(Credentials::default())
         }
 
         fn refused(
             &self,
-            _: &Outgoing<'_>,
+            _: &OutgoingRequest<'_>,
             _: &ResponseFields<'_>,
-            _: &Waiting,
-        ) -> mcplink::Result<Next> {
-            Ok(Next::GiveUp)
+            _: &CredentialWait,
+        ) -> mcplink::Result<AuthorizerDecision> {
+            Ok(AuthorizerDecision::GiveUp)
         }
 
         fn generation(&self, _: &str) -> u64 {
@@ -446,7 +451,7 @@ mod over_http {
             0
         }
 
-        fn accepted(&self, _: &Outgoing<'_>, _: &ResponseFields<'_>) {
+        fn accepted(&self, _: &OutgoingRequest<'_>, _: &ResponseFields<'_>) {
             self.meet("accepted");
         }
     }

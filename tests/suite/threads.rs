@@ -9,7 +9,7 @@ use mcplink::client::{Client, ConnectionEvent, Restart};
 use mcplink::protocol::{CancelToken, Connection};
 use mcplink::schema::Tool;
 use mcplink::server::{Context, Server, ServerBuilder};
-use mcplink::transport::{Child, Halves, Limits, Stderr, Threads, Transport, memory};
+use mcplink::transport::{Child, Limits, Stderr, Threads, Transport, TransportParts, memory};
 use mcplink::{ErrorKind, Result};
 use serde_json::{Value, json};
 
@@ -218,7 +218,7 @@ struct Respawning {
 }
 
 impl Transport for Respawning {
-    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
         let (here, there) = memory::pair();
         self.served.lock().unwrap().push(self.server.open(there)?);
         Box::new(here).open(limits)

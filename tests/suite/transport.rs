@@ -13,30 +13,30 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use mcplink::transport::{Halves, Limits, Received, SessionMessage, Transport};
+use mcplink::transport::{Limits, Received, SessionMessage, Transport, TransportParts};
 use mcplink::{Error, Result};
 
 /// Bounds every wait that is expected to be short.
 const LONG: Duration = Duration::from_secs(20);
 
-fn open(transport: impl Transport) -> Halves {
+fn open(transport: impl Transport) -> TransportParts {
     try_open(transport).unwrap()
 }
 
-fn try_open(transport: impl Transport) -> Result<Halves> {
+fn try_open(transport: impl Transport) -> Result<TransportParts> {
     Box::new(transport).open(&Limits::default())
 }
 
-fn send(halves: &mut Halves, text: &str) -> Result<()> {
+fn send(halves: &mut TransportParts, text: &str) -> Result<()> {
     send_within(halves, text, LONG)
 }
 
-fn send_within(halves: &mut Halves, text: &str, time: Duration) -> Result<()> {
+fn send_within(halves: &mut TransportParts, text: &str, time: Duration) -> Result<()> {
     let mut queue = VecDeque::from([SessionMessage::new(text.into())]);
     halves.sender.send(&mut queue, Instant::now() + time)
 }
 
-fn receive(halves: &mut Halves) -> String {
+fn receive(halves: &mut TransportParts) -> String {
     match halves.receiver.receive(Some(LONG)).unwrap() {
         Received::Message(message) => String::from_utf8(message.text).unwrap(),
         other => panic!("expected a message: {other:?}"),
@@ -44,7 +44,7 @@ fn receive(halves: &mut Halves) -> String {
 }
 
 /// Receives until the connection is over, and tells why.
-fn receive_end(halves: &mut Halves) -> Error {
+fn receive_end(halves: &mut TransportParts) -> Error {
     loop {
         match halves.receiver.receive(Some(LONG)) {
             Ok(Received::Nothing) => panic!("the connection goes on"),

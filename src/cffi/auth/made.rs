@@ -103,7 +103,8 @@ mod with {
     use crate::error::{Error, ErrorKind, Result};
     use crate::protocol::{LogLevel, LogRecord};
     use crate::transport::http::{
-        Authorizer, Credentials, Next, Outgoing, ResponseFields, Waiting,
+        Authorizer, AuthorizerDecision, CredentialWait, Credentials, OutgoingRequest,
+        ResponseFields,
     };
 
     impl Made {
@@ -135,16 +136,20 @@ mod with {
     }
 
     impl Authorizer for Of {
-        fn authorize(&self, request: &Outgoing<'_>, waiting: &Waiting) -> Result<Credentials> {
+        fn authorize(
+            &self,
+            request: &OutgoingRequest<'_>,
+            waiting: &CredentialWait,
+        ) -> Result<Credentials> {
             self.within(|| self.oauth.authorize(request, waiting))
         }
 
         fn refused(
             &self,
-            request: &Outgoing<'_>,
+            request: &OutgoingRequest<'_>,
             response: &ResponseFields<'_>,
-            waiting: &Waiting,
-        ) -> Result<Next> {
+            waiting: &CredentialWait,
+        ) -> Result<AuthorizerDecision> {
             self.within(|| self.oauth.refused(request, response, waiting))
         }
 
@@ -152,7 +157,7 @@ mod with {
             self.oauth.generation(server)
         }
 
-        fn accepted(&self, request: &Outgoing<'_>, response: &ResponseFields<'_>) {
+        fn accepted(&self, request: &OutgoingRequest<'_>, response: &ResponseFields<'_>) {
             self.oauth.accepted(request, response);
         }
     }

@@ -10,7 +10,7 @@ use crate::client::restart::ConnectionEvent;
 use crate::error::{Error, ErrorKind};
 use crate::protocol::{LogLevel, tell};
 use crate::schema::{SetLevelRequestParams, method};
-use crate::transport::message::Manner;
+use crate::transport::message::RequestKind;
 
 /// How long a close waits for the restarting thread, in addition to closing the connection.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -108,7 +108,7 @@ impl Link {
         let params = SetLevelRequestParams::new(level);
         let sent = generation.peer.start_quick_request(
             method::LOGGING_SET_LEVEL,
-            Manner::default(),
+            RequestKind::default(),
             |_, text| serde_json::to_writer(text, &params),
             drop,
         );

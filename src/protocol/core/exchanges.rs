@@ -1,7 +1,7 @@
 //! Exchange transports: each request has its own exchange, and the thread that waits for the answer
 //! processes the exchange's messages.
 //!
-//! Requests are sent by the [`Carrier`]. All other messages of this side, notifications and
+//! Requests are sent by the [`ExchangeTransport`]. All other messages of this side, notifications and
 //! answers, are posted. The sending thread posts a message if it has to know whether it arrived.
 //! Otherwise the message goes through the outbox, in order.
 
@@ -19,13 +19,13 @@ use super::routing::Routed;
 use super::{Core, STANDING, ThreadRole};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::RequestId;
-use crate::transport::carrier::{Carrier, Listening, Ticket};
 use crate::transport::clock::after;
+use crate::transport::exchange_transport::{CancelHandle, ExchangeTransport, Listening};
 use crate::transport::{Received, Sender, SessionMessage};
 
 /// The sender of the outbox: posts one message after the other.
 pub(super) struct Posting {
-    pub(super) carrier: Arc<dyn Carrier>,
+    pub(super) carrier: Arc<dyn ExchangeTransport>,
     /// How long the peer may take to accept one message.
     pub(super) patience: Duration,
     pub(super) log: Option<LogHook>,
@@ -71,7 +71,7 @@ impl std::fmt::Debug for Posting {
 
 impl Core {
     /// The exchange transport of the connection, if it has one.
-    pub(crate) fn carrier(&self) -> Option<&Arc<dyn Carrier>> {
+    pub(crate) fn carrier(&self) -> Option<&Arc<dyn ExchangeTransport>> {
         self.carrier.as_ref()
     }
 
@@ -105,7 +105,7 @@ impl Core {
     pub(in crate::protocol) fn start_exchange(
         self: &Arc<Self>,
         message: SessionMessage,
-        ticket: &Arc<Ticket>,
+        ticket: &Arc<CancelHandle>,
     ) -> Result<()> {
         let number = message.related.as_ref().and_then(RequestId::as_i64);
         let (Some(carrier), Some(id)) = (self.carrier.clone(), number) else {
@@ -198,7 +198,7 @@ impl Core {
             let text = "there is no older form of this transport";
             return Err(Error::new(ErrorKind::Unsupported, text));
         };
-        let ticket = Ticket::until(None);
+        let ticket = CancelHandle::until(None);
         let (settled, wait) = mpsc::channel();
         let waker = settled.clone();
         let _nudge = cancel.map(|token| {

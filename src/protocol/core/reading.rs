@@ -292,7 +292,7 @@ impl Core {
             match self.receive_one(&mut *receiver, Some(patience)) {
                 Ok(Some(mut taken)) => {
                     if let Routed::Progress(.., memory) = &mut taken {
-                        receiver.reuse(std::mem::take(memory));
+                        receiver.reclaim(std::mem::take(memory));
                     }
                     self.dispatch(taken, Some(reader));
                 }

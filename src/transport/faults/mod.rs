@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub use self::fault::Fault;
 use self::fault::Rule;
 use self::halves::{FaultyLine, FaultyReceiver, FaultySender};
-use super::{Direction, Halves, Limits, Tapped, Transport};
+use super::{Direction, Limits, Tapped, Transport, TransportParts};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Wraps a transport and injects faults, to test how an application handles them.
@@ -102,8 +102,8 @@ impl fmt::Debug for Faults {
 }
 
 impl Transport for Faults {
-    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
-        let Halves {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
+        let TransportParts {
             receiver,
             sender,
             control,
@@ -117,7 +117,11 @@ impl Transport for Faults {
         let line = Arc::new(FaultyLine::new(self.rules, control));
         let receiver = FaultyReceiver::new(receiver, Arc::clone(&line));
         let sender = FaultySender::new(sender, Arc::clone(&line));
-        Ok(Halves::new(Box::new(receiver), Box::new(sender), line))
+        Ok(TransportParts::new(
+            Box::new(receiver),
+            Box::new(sender),
+            line,
+        ))
     }
 
     fn again(&self) -> Option<Box<dyn Transport>> {
@@ -146,21 +150,21 @@ mod tests {
     const SHORT: Duration = Duration::from_millis(20);
     const LONG: Duration = Duration::from_secs(3600);
 
-    fn open(faults: impl FnOnce(Faults) -> Faults) -> (Halves, Halves) {
+    fn open(faults: impl FnOnce(Faults) -> Faults) -> (TransportParts, TransportParts) {
         let (here, there) = memory::pair();
         let open = |transport: Box<dyn Transport>| transport.open(&Limits::default());
         let here = open(Box::new(faults(Faults::new(here)))).expect("opens");
         (here, open(Box::new(there)).expect("opens"))
     }
 
-    fn send(halves: &mut Halves, texts: &[&str]) -> Result<()> {
+    fn send(halves: &mut TransportParts, texts: &[&str]) -> Result<()> {
         let message = |text: &&str| SessionMessage::new(text.as_bytes().to_vec());
         let mut queue = texts.iter().map(message).collect();
         halves.sender.send(&mut queue, Instant::now() + SHORT)
     }
 
     /// Returns the received messages, until there are no more or the connection ends.
-    fn received(halves: &mut Halves) -> Vec<String> {
+    fn received(halves: &mut TransportParts) -> Vec<String> {
         std::iter::from_fn(|| match halves.receiver.receive(Some(NOW)) {
             Ok(Received::Message(message)) => Some(String::from_utf8(message.text).expect("UTF-8")),
             Ok(_) => None,

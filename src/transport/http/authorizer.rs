@@ -15,13 +15,13 @@ use std::time::Instant;
 use ureq::http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::error::{Error, ErrorKind, Excerpt, Result};
-use crate::transport::carrier::{Look, Ticket};
+use crate::transport::exchange_transport::{CancelHandle, NextCheck};
 use crate::transport::{Threads, lock};
 
 /// Provides the credentials of requests, and new ones when the server refuses them.
 ///
 /// All methods run on the thread that sends the request, possibly on several at once. A method that
-/// blocks must return when [`Waiting`] is over. `auth::OAuth` (feature `auth`) implements it;
+/// blocks must return when [`CredentialWait`] is over. `auth::OAuth` (feature `auth`) implements it;
 /// [`Http::bearer_with`](super::Http::bearer_with) makes one from a function.
 pub trait Authorizer: Send + Sync {
     /// Returns the credentials for one request. It is called each time the request is sent.
@@ -29,7 +29,11 @@ pub trait Authorizer: Send + Sync {
     /// # Errors
     ///
     /// The request is not sent, and fails with this error.
-    fn authorize(&self, request: &Outgoing<'_>, waiting: &Waiting) -> Result<Credentials>;
+    fn authorize(
+        &self,
+        request: &OutgoingRequest<'_>,
+        waiting: &CredentialWait,
+    ) -> Result<Credentials>;
 
     /// Called when the server answered 401 or 403. Returns whether to send the request again, with
     /// new credentials from [`authorize`](Self::authorize). A request is sent at most
@@ -40,12 +44,12 @@ pub trait Authorizer: Send + Sync {
     /// The request fails with this error, instead of with the server's answer.
     fn refused(
         &self,
-        request: &Outgoing<'_>,
+        request: &OutgoingRequest<'_>,
         response: &ResponseFields<'_>,
-        waiting: &Waiting,
-    ) -> Result<Next> {
+        waiting: &CredentialWait,
+    ) -> Result<AuthorizerDecision> {
         _ = (request, response, waiting);
-        Ok(Next::GiveUp)
+        Ok(AuthorizerDecision::GiveUp)
     }
 
     /// Returns a number that must change whenever the identity or scope of the credentials for this
@@ -56,22 +60,26 @@ pub trait Authorizer: Send + Sync {
     }
 
     /// Called when the server accepted the credentials. Does nothing by default. Must not block.
-    fn accepted(&self, request: &Outgoing<'_>, response: &ResponseFields<'_>) {
+    fn accepted(&self, request: &OutgoingRequest<'_>, response: &ResponseFields<'_>) {
         _ = (request, response);
     }
 }
 
 impl<A: Authorizer + ?Sized> Authorizer for Arc<A> {
-    fn authorize(&self, request: &Outgoing<'_>, waiting: &Waiting) -> Result<Credentials> {
+    fn authorize(
+        &self,
+        request: &OutgoingRequest<'_>,
+        waiting: &CredentialWait,
+    ) -> Result<Credentials> {
         (**self).authorize(request, waiting)
     }
 
     fn refused(
         &self,
-        request: &Outgoing<'_>,
+        request: &OutgoingRequest<'_>,
         response: &ResponseFields<'_>,
-        waiting: &Waiting,
-    ) -> Result<Next> {
+        waiting: &CredentialWait,
+    ) -> Result<AuthorizerDecision> {
         (**self).refused(request, response, waiting)
     }
 
@@ -79,18 +87,18 @@ impl<A: Authorizer + ?Sized> Authorizer for Arc<A> {
         (**self).generation(server)
     }
 
-    fn accepted(&self, request: &Outgoing<'_>, response: &ResponseFields<'_>) {
+    fn accepted(&self, request: &OutgoingRequest<'_>, response: &ResponseFields<'_>) {
         (**self).accepted(request, response);
     }
 }
 
-/// The most attempts of a request, even if an [`Authorizer`] returns [`Next::Again`] more often.
+/// The most attempts of a request, even if an [`Authorizer`] returns [`AuthorizerDecision::Again`] more often.
 pub const MAX_ATTEMPTS: u32 = 6;
 
 /// The decision about a refused request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Next {
+pub enum AuthorizerDecision {
     /// Send it again.
     Again,
     /// Let it fail.
@@ -100,7 +108,7 @@ pub enum Next {
 /// The parts of an HTTP request that credentials may depend on, before or after it is sent.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
-pub struct Outgoing<'a> {
+pub struct OutgoingRequest<'a> {
     /// `POST`, `GET` or `DELETE`.
     pub method: &'a str,
     /// The target: the server's URL, or one of the same origin that the server named.
@@ -116,7 +124,7 @@ pub struct Outgoing<'a> {
     pub is_last: bool,
 }
 
-impl fmt::Debug for Outgoing<'_> {
+impl fmt::Debug for OutgoingRequest<'_> {
     /// Omits URL and body, which may hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Outgoing")
@@ -228,8 +236,8 @@ impl fmt::Debug for ResponseFields<'_> {
 /// The wait of a call for credentials. It ends when the call is cancelled, its connection is
 /// closed, or its timeout has passed.
 #[derive(Clone, Debug)]
-pub struct Waiting {
-    ticket: Arc<Ticket>,
+pub struct CredentialWait {
+    ticket: Arc<CancelHandle>,
     #[cfg_attr(
         not(feature = "auth"),
         allow(dead_code, reason = "logins start threads")
@@ -237,8 +245,8 @@ pub struct Waiting {
     threads: Threads,
 }
 
-impl Waiting {
-    pub(crate) fn new(ticket: Arc<Ticket>, threads: Threads) -> Self {
+impl CredentialWait {
+    pub(crate) fn new(ticket: Arc<CancelHandle>, threads: Threads) -> Self {
         Self { ticket, threads }
     }
 
@@ -250,15 +258,15 @@ impl Waiting {
 
     /// Whether the wait is over.
     pub fn is_over(&self) -> bool {
-        self.ticket.look(Instant::now()) == Look::Over
+        self.ticket.look(Instant::now()) == NextCheck::Over
     }
 
     /// Returns the deadline of the wait, if it has one.
     pub fn deadline(&self) -> Option<Instant> {
         match self.ticket.look(Instant::now()) {
-            Look::Never => None,
-            Look::At(at) => Some(at),
-            Look::Over => Some(Instant::now()),
+            NextCheck::Never => None,
+            NextCheck::At(at) => Some(at),
+            NextCheck::Over => Some(Instant::now()),
         }
     }
 
@@ -269,13 +277,13 @@ impl Waiting {
 
     /// Runs `wake` when the wait is over, on any thread; at once if it is over already. Dropping
     /// the returned guard removes `wake`. There is one at a time. It must not block.
-    pub fn on_over(&self, wake: impl FnOnce() + Send + 'static) -> OnOver<'_> {
+    pub fn on_over(&self, wake: impl FnOnce() + Send + 'static) -> CredentialWaitGuard<'_> {
         let wake = Arc::new(wake_once(wake));
         let brake = Arc::clone(&wake);
         if !self.ticket.engage(move || brake()) {
             wake();
         }
-        OnOver(&self.ticket)
+        CredentialWaitGuard(&self.ticket)
     }
 
     /// Sets whether a user is being asked. Meanwhile the timeout of the call does not run, up to
@@ -295,11 +303,11 @@ fn wake_once(wake: impl FnOnce() + Send + 'static) -> impl Fn() + Send + Sync + 
     }
 }
 
-/// The registration of a callback for the end of a [`Waiting`]. Dropping it removes the callback.
+/// The registration of a callback for the end of a [`CredentialWait`]. Dropping it removes the callback.
 #[derive(Debug)]
-pub struct OnOver<'a>(&'a Ticket);
+pub struct CredentialWaitGuard<'a>(&'a CancelHandle);
 
-impl Drop for OnOver<'_> {
+impl Drop for CredentialWaitGuard<'_> {
     fn drop(&mut self) {
         self.0.release();
     }
@@ -309,7 +317,7 @@ impl Drop for OnOver<'_> {
 pub(super) struct Bearer<F>(pub(super) F);
 
 impl<F: Fn() -> Result<String> + Send + Sync> Authorizer for Bearer<F> {
-    fn authorize(&self, _: &Outgoing<'_>, _: &Waiting) -> Result<Credentials> {
+    fn authorize(&self, _: &OutgoingRequest<'_>, _: &CredentialWait) -> Result<Credentials> {
         let token = (self.0)().map_err(|error| error.context("no token for the request"))?;
         Credentials::bearer(&token)
     }

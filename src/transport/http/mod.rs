@@ -34,7 +34,8 @@ mod listener;
 
 #[cfg(feature = "http-client")]
 pub use authorizer::{
-    Authorizer, Credentials, MAX_ATTEMPTS, Next, OnOver, Outgoing, ResponseFields, Waiting,
+    Authorizer, AuthorizerDecision, CredentialWait, CredentialWaitGuard, Credentials, MAX_ATTEMPTS,
+    OutgoingRequest, ResponseFields,
 };
 #[cfg(feature = "http-client")]
 pub use client::Http;

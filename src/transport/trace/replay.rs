@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::super::{
-    Control, Halves, Limits, Received, Receiver, Sender, SessionMessage, Transport, lock,
+    Control, Limits, Received, Receiver, Sender, SessionMessage, Transport, TransportParts, lock,
 };
 use super::script::Script;
 use crate::error::{Error, ErrorKind, Result};
@@ -96,10 +96,14 @@ impl Played {
 
 impl Transport for Replay {
     /// Never fails.
-    fn open(self: Box<Self>, _: &Limits) -> Result<Halves> {
+    fn open(self: Box<Self>, _: &Limits) -> Result<TransportParts> {
         let receiver = Box::new(Half(Arc::clone(&self.0)));
         let sender = Box::new(Half(Arc::clone(&self.0)));
-        Ok(Halves::new(receiver, sender, Arc::new(Half(self.0))))
+        Ok(TransportParts::new(
+            receiver,
+            sender,
+            Arc::new(Half(self.0)),
+        ))
     }
 }
 

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mcplink::protocol::{Connection, ConnectionBuilder};
-use mcplink::transport::{Halves, Limits, Received, SessionMessage, Transport, memory};
+use mcplink::transport::{Limits, Received, SessionMessage, Transport, TransportParts, memory};
 use mcplink::{ErrorKind, Result};
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ pub(crate) const LATE: Duration = Duration::from_millis(250);
 /// A peer played by hand: the raw end of a transport, whose other end is a connection under test.
 #[derive(Debug)]
 pub(crate) struct Script {
-    halves: Option<Halves>,
+    halves: Option<TransportParts>,
     asked: u32,
 }
 
@@ -40,7 +40,7 @@ impl Script {
         }
     }
 
-    fn halves(&mut self) -> &mut Halves {
+    fn halves(&mut self) -> &mut TransportParts {
         self.halves.as_mut().unwrap()
     }
 

@@ -7,7 +7,7 @@ use mcplink::jsonrpc::RequestId;
 use mcplink::protocol::Connection;
 use mcplink::schema::ProtocolVersion;
 use mcplink::server::Server;
-use mcplink::transport::{Halves, Limits, Received, SessionMessage, Transport, memory};
+use mcplink::transport::{Limits, Received, SessionMessage, Transport, TransportParts, memory};
 use serde_json::{Value, json};
 
 use crate::schema_examples::{problems, validator};
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) struct Raw {
     pub(crate) connection: Connection,
     pub(crate) revision: ProtocolVersion,
-    halves: Halves,
+    halves: TransportParts,
     /// What came while something else was waited for.
     heard: VecDeque<Value>,
     /// Which request each log message was sent for, as the transport learns it.
@@ -76,7 +76,7 @@ impl Raw {
         Self::on(revision, halves, open(theirs))
     }
 
-    fn on(revision: ProtocolVersion, halves: Halves, connection: Connection) -> Self {
+    fn on(revision: ProtocolVersion, halves: TransportParts, connection: Connection) -> Self {
         Self {
             connection,
             revision,

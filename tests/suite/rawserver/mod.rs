@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use mcplink::client::{Client, ClientBuilder};
 use mcplink::schema::ProtocolVersion;
-use mcplink::transport::{Halves, Limits, Received, SessionMessage, Transport, memory};
+use mcplink::transport::{Limits, Received, SessionMessage, Transport, TransportParts, memory};
 use serde_json::{Value, json};
 
 /// Bounds every wait that is expected to be short.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 
-pub(crate) struct RawServer(Halves);
+pub(crate) struct RawServer(TransportParts);
 
 /// Connects to a server that speaks `revision` and advertises `capabilities`.
 pub(crate) fn connect(revision: ProtocolVersion, capabilities: &Value) -> (Client, RawServer) {

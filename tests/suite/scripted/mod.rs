@@ -14,7 +14,7 @@ use mcplink::client::{Client, ClientBuilder};
 use mcplink::schema::{JsonSchema, Tool};
 use mcplink::server::{Context, Server, ServerBuilder};
 use mcplink::transport::memory::Memory;
-use mcplink::transport::{Halves, Limits, Received, SessionMessage, Transport};
+use mcplink::transport::{Limits, Received, SessionMessage, Transport, TransportParts};
 use serde_json::{Value, json};
 
 pub(crate) use self::client::{ScriptedClient, initialize};
@@ -25,7 +25,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(30);
 
 /// One end of a connection.
 #[derive(Debug)]
-pub(crate) struct Wire(Halves);
+pub(crate) struct Wire(TransportParts);
 
 impl Wire {
     pub(crate) fn open(end: Memory) -> Self {

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
-use mcplink::transport::{Child, Halves, Stderr};
+use mcplink::transport::{Child, Stderr, TransportParts};
 
 use crate::common::run_alone;
 
@@ -36,7 +36,7 @@ fn a_large_message_goes_through_while_it_comes_back() {
     for pipes in [false, true] {
         let mut halves = open(Child::new("cat").pipes(pipes));
         let large = "x".repeat(10 << 20);
-        let Halves {
+        let TransportParts {
             mut sender,
             mut receiver,
             control,
@@ -50,7 +50,7 @@ fn a_large_message_goes_through_while_it_comes_back() {
                 .map(|()| sender)
         });
         let received = receiver.receive(Some(LONG)).unwrap();
-        halves = Halves::new(receiver, sending.join().unwrap().unwrap(), control);
+        halves = TransportParts::new(receiver, sending.join().unwrap().unwrap(), control);
         let mcplink::transport::Received::Message(message) = received else {
             panic!("expected a message: {received:?}");
         };
@@ -232,7 +232,7 @@ fn a_stopped_child_costs_no_more_than_the_deadline_and_gets_the_rest_later() {
         assert!(start.elapsed() < time + Duration::from_millis(250));
         // SAFETY: as above.
         unsafe { libc::kill(pid, libc::SIGCONT) };
-        let Halves {
+        let TransportParts {
             mut sender,
             mut receiver,
             control,
@@ -255,7 +255,7 @@ fn a_stopped_child_costs_no_more_than_the_deadline_and_gets_the_rest_later() {
 #[test]
 fn an_idle_connection_uses_no_processor_time() {
     for pipes in [false, true] {
-        let Halves {
+        let TransportParts {
             mut receiver,
             control,
             sender,

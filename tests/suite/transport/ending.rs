@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
-use mcplink::transport::{Child, Halves, Received, Stderr};
+use mcplink::transport::{Child, Received, Stderr, TransportParts};
 
 use super::{has_ended, is_reaped, open, receive, receive_end, send, wait_until};
 
@@ -118,7 +118,7 @@ fn the_whole_ladder_has_a_bound() {
 
 #[test]
 fn what_a_child_says_while_it_leaves_is_received() {
-    let Halves {
+    let TransportParts {
         mut receiver,
         control,
         sender,

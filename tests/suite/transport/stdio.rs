@@ -151,7 +151,7 @@ fn server_that_closes() {
     let (reader, _writer) = std::io::pipe().unwrap();
     // SAFETY: both are open descriptors.
     unsafe { libc::dup2(std::os::fd::AsRawFd::as_raw_fd(&reader), 0) };
-    let mcplink::transport::Halves {
+    let mcplink::transport::TransportParts {
         mut receiver,
         control,
         ..

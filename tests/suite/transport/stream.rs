@@ -8,16 +8,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
-use mcplink::transport::{Halves, Limits, Received, SessionMessage, Stream, Transport};
+use mcplink::transport::{Limits, Received, SessionMessage, Stream, Transport, TransportParts};
 
 use super::{LONG, open, receive, receive_end, send, send_within};
 
-fn unix_pair() -> (Halves, UnixStream) {
+fn unix_pair() -> (TransportParts, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     (open(Stream::unix(ours)), theirs)
 }
 
-fn tcp_pair() -> (Halves, TcpStream) {
+fn tcp_pair() -> (TransportParts, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (theirs, _) = listener.accept().unwrap();
@@ -25,7 +25,7 @@ fn tcp_pair() -> (Halves, TcpStream) {
 }
 
 /// Pipes: our halves, what they read from, what they write to.
-fn pipe_pair() -> (Halves, std::io::PipeWriter, std::io::PipeReader) {
+fn pipe_pair() -> (TransportParts, std::io::PipeWriter, std::io::PipeReader) {
     let (reader, theirs_to_write) = std::io::pipe().unwrap();
     let (theirs_to_read, writer) = std::io::pipe().unwrap();
     let stream = Stream::fds(reader.into(), writer.into());
@@ -107,7 +107,7 @@ fn closing_ends_a_wait_on_another_thread() {
     let (tcp, _keep_tcp) = tcp_pair();
     let (pipe, _keep_writer, _keep_reader) = pipe_pair();
     for halves in [unix, tcp, pipe] {
-        let Halves {
+        let TransportParts {
             mut receiver,
             control,
             ..
@@ -158,7 +158,7 @@ fn closing_ends_a_write_on_another_thread() {
     let (given, _keep_given) = UnixStream::pair().unwrap();
     let given = Stream::fds(given.try_clone().unwrap().into(), given.into());
     for halves in [unix, pipe, open(given)] {
-        let Halves {
+        let TransportParts {
             mut sender,
             control,
             ..
@@ -195,7 +195,7 @@ fn two_peers_that_both_write_much_at_once_get_through() {
     let much = "x".repeat(10 << 20);
     thread::scope(|scope| {
         for stream in [ours, theirs] {
-            let Halves {
+            let TransportParts {
                 mut receiver,
                 mut sender,
                 control,
@@ -250,7 +250,7 @@ fn a_closer_ends_a_read_that_blocks() {
     let stream = Stream::with_closer(reader, writer, move || {
         ours.shutdown(std::net::Shutdown::Both).unwrap();
     });
-    let Halves {
+    let TransportParts {
         mut receiver,
         control,
         ..

@@ -5,26 +5,27 @@ use std::sync::Arc;
 use ureq::http::Uri;
 use ureq::http::response::Parts;
 
-use super::wire::{Ask, Wire};
+use super::transport::{Ask, ClientTransport};
 use crate::error::{Error, Result};
-use crate::transport::carrier::Ticket;
+use crate::transport::exchange_transport::CancelHandle;
 use crate::transport::http::authorizer::{
-    Authorizer, Credentials, MAX_ATTEMPTS, Next, Outgoing, ResponseFields, Waiting,
+    Authorizer, AuthorizerDecision, CredentialWait, Credentials, MAX_ATTEMPTS, OutgoingRequest,
+    ResponseFields,
 };
 use crate::transport::lock;
 
-impl Wire {
+impl ClientTransport {
     /// Calls `with` with the authorizer, if there is one, and its view of a request.
     fn shown_to_authorizer<R>(
         &self,
         ask: &Ask<'_>,
         uri: &Uri,
         attempt: u32,
-        with: impl FnOnce(&dyn Authorizer, &Outgoing<'_>) -> R,
+        with: impl FnOnce(&dyn Authorizer, &OutgoingRequest<'_>) -> R,
     ) -> Option<R> {
         let authorizer = self.http.authorizer.as_deref()?;
         let (url, server) = (uri.to_string(), self.http.url.to_string());
-        let request = Outgoing {
+        let request = OutgoingRequest {
             method: ask.method.as_str(),
             url: &url,
             server: &server,
@@ -41,9 +42,9 @@ impl Wire {
         ask: &Ask<'_>,
         uri: &Uri,
         attempt: u32,
-        ticket: &Arc<Ticket>,
+        ticket: &Arc<CancelHandle>,
     ) -> Result<Credentials> {
-        let waiting = Waiting::new(Arc::clone(ticket), self.threads.clone());
+        let waiting = CredentialWait::new(Arc::clone(ticket), self.threads.clone());
         let given = self.shown_to_authorizer(ask, uri, attempt, |authorizer, request| {
             authorizer.authorize(request, &waiting)
         });
@@ -76,18 +77,18 @@ impl Wire {
         attempt: u32,
         response: &ResponseFields<'_>,
         error: &Error,
-        ticket: &Arc<Ticket>,
+        ticket: &Arc<CancelHandle>,
     ) -> Result<bool> {
         if !matches!(response.status, 401 | 403) || attempt + 1 >= MAX_ATTEMPTS {
             return Ok(false);
         }
-        let waiting = Waiting::new(Arc::clone(ticket), self.threads.clone());
+        let waiting = CredentialWait::new(Arc::clone(ticket), self.threads.clone());
         let next = self.shown_to_authorizer(ask, uri, attempt, |authorizer, request| {
             authorizer.refused(request, response, &waiting)
         });
         match next {
-            None | Some(Ok(Next::GiveUp)) => Ok(false),
-            Some(Ok(Next::Again)) => Ok(true),
+            None | Some(Ok(AuthorizerDecision::GiveUp)) => Ok(false),
+            Some(Ok(AuthorizerDecision::Again)) => Ok(true),
             Some(Err(other)) => Err(other.sent(true).answered_like(error)),
         }
     }

@@ -15,7 +15,7 @@ use ureq::unversioned::transport::{
 use ureq::{Error, Timeout};
 
 /// Receives the shutdown handle of a connection, before any bytes are sent on it.
-pub(super) type Hold = dyn Fn(Weak<dyn ShutdownHandle>) -> Result<(), Error> + Send + Sync;
+pub(super) type ShutdownHook = dyn Fn(Weak<dyn ShutdownHandle>) -> Result<(), Error> + Send + Sync;
 
 /// Resolves names and connects.
 pub(super) struct Dialing<R = DefaultResolver> {
@@ -41,7 +41,7 @@ impl<R: Resolver> Dialing<R> {
         self: &Arc<Self>,
         uri: &Uri,
         within: time::Duration,
-        hold: Arc<Hold>,
+        hold: Arc<ShutdownHook>,
     ) -> Result<Box<dyn Transport>, Error> {
         // Connects to a proxy, if there is one.
         let dialing = Arc::clone(self);

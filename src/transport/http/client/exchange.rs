@@ -22,12 +22,12 @@ const MAX_HEAD: usize = BUFFER;
 
 /// An HTTP connection, if there is one, and the unread response on it.
 #[derive(Default)]
-pub(super) struct Line {
+pub(super) struct HttpConnection {
     transport: Option<Box<dyn Transport>>,
     response: Option<Call<RecvBody>>,
 }
 
-impl Line {
+impl HttpConnection {
     /// Sets a new connection.
     pub(super) fn lead_by(&mut self, transport: Box<dyn Transport>) {
         self.transport = Some(transport);
@@ -124,7 +124,7 @@ impl Line {
 }
 
 /// Reads the body of the response.
-impl io::Read for Line {
+impl io::Read for HttpConnection {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.read_body(into).map_err(|error| match error {
             Error::Io(error) => error,
@@ -264,9 +264,9 @@ mod tests {
 
     type Sent = std::sync::mpsc::Receiver<Vec<u8>>;
 
-    fn line(comes: &[&'static str], may_send: usize) -> (Line, Sent) {
+    fn line(comes: &[&'static str], may_send: usize) -> (HttpConnection, Sent) {
         let (sent, seen) = std::sync::mpsc::channel();
-        let mut line = Line::default();
+        let mut line = HttpConnection::default();
         line.lead_by(Box::new(Script {
             buffers: LazyBuffers::new(BUFFER, BUFFER),
             sent,
@@ -299,7 +299,7 @@ mod tests {
             .collect()
     }
 
-    fn body(line: &mut Line) -> io::Result<String> {
+    fn body(line: &mut HttpConnection) -> io::Result<String> {
         let mut text = String::new();
         line.read_to_string(&mut text).map(|_| text)
     }

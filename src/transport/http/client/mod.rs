@@ -26,17 +26,17 @@
 
 mod cookies;
 mod credentials;
+mod deadlines;
 mod dial;
 mod exchange;
-mod lane;
 pub(crate) mod location;
+mod pool;
 pub(crate) mod proxies;
 mod refusal;
 mod stream;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
-mod watch;
-mod wire;
+mod transport;
 
 use std::fmt;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ use ureq::http::{HeaderName, HeaderValue, Uri};
 use self::location::shown;
 use self::proxies::Proxies;
 #[cfg(feature = "auth")]
-pub(crate) use self::wire::foreign_encoding;
+pub(crate) use self::transport::foreign_encoding;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::transport::http::authorizer::{Authorizer, Bearer};
 

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use ureq::http::{HeaderMap, Response};
 
-use super::lane::{Failed, Lane};
+use super::deadlines::Watched;
+use super::pool::{Failed, PoolSlot};
 #[cfg(feature = "tls")]
 use super::tls;
-use super::watch::Watched;
-use super::wire::{Ask, Wire, foreign_encoding, is_of};
+use super::transport::{Ask, ClientTransport, foreign_encoding, is_of};
 use crate::error::{Error, ErrorKind, Excerpt, RpcError, Span};
 use crate::jsonrpc::{Message, RequestId};
-use crate::transport::carrier::Ticket;
+use crate::transport::exchange_transport::CancelHandle;
 use crate::transport::http::authorizer::Credentials;
 use crate::transport::http::event_reader::{EventReader, Item};
 use crate::transport::{Control as _, lock};
@@ -24,13 +24,13 @@ const MAX_REFUSAL: u64 = 64 << 10;
 /// The error codes with which servers of the official SDKs refuse a request for its session.
 const ABOUT_SESSION: [i64; 2] = [-32000, -32001];
 
-impl Wire {
+impl ClientTransport {
     /// Returns the error of a response without success, and its header fields.
     pub(super) fn refusal(
         &self,
         ask: &Ask<'_>,
-        lane: Box<Lane>,
-        ticket: &Arc<Ticket>,
+        lane: Box<PoolSlot>,
+        ticket: &Arc<CancelHandle>,
         response: Response<()>,
         credentials: &Credentials,
     ) -> (Error, HeaderMap) {
@@ -101,7 +101,12 @@ impl Wire {
     }
 
     /// Returns the body of an error response; of an event stream, its first response.
-    fn refusal_text(&self, mut lane: Box<Lane>, ticket: &Ticket, is_stream: bool) -> Vec<u8> {
+    fn refusal_text(
+        &self,
+        mut lane: Box<PoolSlot>,
+        ticket: &CancelHandle,
+        is_stream: bool,
+    ) -> Vec<u8> {
         let mut text = Vec::new();
         let ended = if is_stream {
             text = first_response(&mut lane);
@@ -137,13 +142,23 @@ impl Wire {
     }
 
     /// Returns the error of a response that is incomplete.
-    pub(super) fn broken_off(&self, error: io::Error, ticket: &Ticket, watched: &Watched) -> Error {
+    pub(super) fn broken_off(
+        &self,
+        error: io::Error,
+        ticket: &CancelHandle,
+        watched: &Watched,
+    ) -> Error {
         let error = error.into();
         self.failure(Failed { error, sent: true }, ticket, watched)
     }
 
     /// Returns the error of a request without a response, or of an incomplete response.
-    pub(super) fn failure(&self, failed: Failed, ticket: &Ticket, watched: &Watched) -> Error {
+    pub(super) fn failure(
+        &self,
+        failed: Failed,
+        ticket: &CancelHandle,
+        watched: &Watched,
+    ) -> Error {
         let peer = self.peer();
         let Failed { error, sent } = failed;
         if ticket.is_over() {
@@ -200,7 +215,7 @@ impl Wire {
 }
 
 /// Returns the first response on an event stream, without waiting for the end of the stream.
-fn first_response(lane: &mut Lane) -> Vec<u8> {
+fn first_response(lane: &mut PoolSlot) -> Vec<u8> {
     let mut reader = EventReader::new(MAX_REFUSAL as usize);
     let (mut found, mut left) = (Vec::new(), MAX_REFUSAL as usize);
     while left > 0 {

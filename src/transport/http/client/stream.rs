@@ -8,15 +8,17 @@ use std::time::{Duration, Instant};
 
 use ureq::http::{Method, Uri};
 
+use super::deadlines::Watched;
 use super::location::shown;
 use super::location::{self, is_same_origin};
-use super::watch::Watched;
-use super::wire::{Answer, Ask, Released, Wire};
+use super::transport::{Answer, Ask, ClientTransport, Released};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::TooLong;
-use crate::transport::carrier::{Carried, Carrier as _, Deliver, Listening, Ticket};
+use crate::transport::exchange_transport::{
+    CancelHandle, Deliver, ExchangeOutcome, ExchangeTransport as _, Listening,
+};
 use crate::transport::http::event_reader::{EventReader, Item};
-use crate::transport::message::Manner;
+use crate::transport::message::RequestKind;
 use crate::transport::{Control as _, Received, SessionMessage, lock};
 
 /// The first and the longest pause before a broken stream is requested again. The first applies
@@ -101,13 +103,13 @@ enum End {
     Over(Option<Error>),
 }
 
-impl Wire {
+impl ClientTransport {
     /// Reads events until the stream ends or `take` needs no more.
     fn read_events(
         &self,
         answer: &mut Answer,
         reader: &mut EventReader,
-        ticket: &Ticket,
+        ticket: &CancelHandle,
         watched: &Watched,
         take: &mut dyn FnMut(Item) -> ControlFlow<()>,
     ) -> End {
@@ -139,12 +141,12 @@ impl Wire {
         &self,
         request: &SessionMessage,
         mut answer: Answer,
-        ticket: &Arc<Ticket>,
+        ticket: &Arc<CancelHandle>,
         watched: &Watched,
         deliver: &mut Deliver<'_>,
-    ) -> Result<Carried> {
+    ) -> Result<ExchangeOutcome> {
         let mut reader = EventReader::new(self.max_message_bytes);
-        let resumes = !matches!(request.manner, Manner::Stateless(_));
+        let resumes = !matches!(request.manner, RequestKind::Stateless(_));
         let mut pauses = Pauses::default();
         loop {
             let (mut came, begun) = (false, Instant::now());
@@ -155,7 +157,7 @@ impl Wire {
             let why = match end {
                 End::Enough => {
                     self.finish(answer.lane, ticket);
-                    return Ok(Carried::Answered);
+                    return Ok(ExchangeOutcome::Answered);
                 }
                 End::Over(why) => why,
             };
@@ -203,7 +205,7 @@ impl Wire {
         &self,
         uri: &Uri,
         last_event_id: Option<&str>,
-        ticket: &Arc<Ticket>,
+        ticket: &Arc<CancelHandle>,
         watched: &Watched,
     ) -> Result<Answer> {
         watched.begin_anew();
@@ -211,7 +213,7 @@ impl Wire {
             method: Method::GET,
             uri,
             body: &[],
-            manner: &Manner::InSession,
+            manner: &RequestKind::InSession,
             last_event_id,
             id: None,
         };
@@ -237,7 +239,7 @@ impl Wire {
         news: &mut dyn FnMut(Listening),
         deliver: &mut Deliver<'_>,
     ) -> Result<()> {
-        let ticket = Ticket::until(None);
+        let ticket = CancelHandle::until(None);
         let watched = self.watch.add(&ticket, false)?;
         let _released = Released(&ticket);
         let session = self.session();
@@ -304,7 +306,7 @@ impl Wire {
     /// Delivers the one stream of the oldest transport. Its first event names the URL for messages.
     pub(super) fn hear_everything(
         &self,
-        ticket: &Arc<Ticket>,
+        ticket: &Arc<CancelHandle>,
         settled: &mut dyn FnMut(),
         deliver: &mut Deliver<'_>,
     ) -> Result<()> {

@@ -36,20 +36,20 @@
 //! no thread.
 
 mod chunks;
-mod conn;
-mod crew;
+mod connection;
 mod fair_queue;
 mod head;
-mod intake;
 mod limits;
 mod permits;
 mod poller;
+mod ready_set;
 mod reply;
-mod round;
+mod request_parser;
 mod shared;
 mod table;
 mod wire;
 mod worker;
+mod workers;
 
 use std::fmt;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};

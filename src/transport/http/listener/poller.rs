@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use polling::{Event, Events};
 
-use super::conn::{Conn, GivesWay};
-use super::round;
+use super::connection::{Connection, GivesWay};
+use super::ready_set;
 use super::shared::{LISTENER, Shared};
 use crate::shares::{Admission, Client};
 use crate::transport::sys::fd;
@@ -173,7 +173,7 @@ impl Loop {
     fn keep_time(&mut self) {
         let now = Instant::now();
         if self.shared.rounds.is_watched() && self.next_watch <= now {
-            self.next_watch = now + round::TICK;
+            self.next_watch = now + ready_set::TICK;
             for conn in self.shared.rounds.watch(&mut self.calm) {
                 conn.let_go();
             }
@@ -297,7 +297,7 @@ impl Loop {
         false
     }
 
-    fn displace(&self, conn: &Arc<Conn>) -> GivesWay {
+    fn displace(&self, conn: &Arc<Connection>) -> GivesWay {
         let (later, gives_way) = conn.give_way();
         later.settle_here(&self.shared);
         if gives_way != GivesWay::No {
@@ -307,14 +307,14 @@ impl Loop {
         gives_way
     }
 
-    fn prepare(&self, stream: TcpStream, remote: SocketAddr, key: usize) -> io::Result<Conn> {
+    fn prepare(&self, stream: TcpStream, remote: SocketAddr, key: usize) -> io::Result<Connection> {
         // On some systems the accepted socket inherits the non-blocking mode.
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(round::LINGER))?;
+        stream.set_read_timeout(Some(ready_set::LINGER))?;
         tcp::quiet(&stream)?;
         let socket = Registered::new(stream, Arc::clone(&self.shared.poller), key)?;
-        Ok(Conn::new(socket, remote, Arc::clone(&self.shared)))
+        Ok(Connection::new(socket, remote, Arc::clone(&self.shared)))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::conn::{Callback, Conn};
+use super::connection::{Callback, Connection};
 use super::head::Head;
 use super::wire::{self, After, Length};
 use crate::error::{Error, ErrorKind, Result};
@@ -12,7 +12,7 @@ use crate::transport::http::{ResponseHead, ResponseWriter};
 /// The writer of a response to a connection of the listener.
 #[derive(Debug)]
 pub(super) struct Reply {
-    conn: Arc<Conn>,
+    conn: Arc<Connection>,
     is_http10: bool,
     keeps_alive: bool,
     is_head: bool,
@@ -36,7 +36,7 @@ enum Delimiter {
 }
 
 impl Reply {
-    pub(super) fn new(conn: Arc<Conn>, method: &str, head: &Head, closes: bool) -> Self {
+    pub(super) fn new(conn: Arc<Connection>, method: &str, head: &Head, closes: bool) -> Self {
         Self {
             conn,
             is_http10: head.is_http10,

@@ -10,11 +10,11 @@ use std::time::Instant;
 
 use polling::Poller;
 
-use super::conn::{Callback, Conn, Doing};
-use super::crew::{Crew, Hands, Sizes};
-use super::intake::{Unfinished, unfinished};
-use super::round::Rounds;
+use super::connection::{Callback, Connection, Doing};
+use super::ready_set::ReadySets;
+use super::request_parser::{Unfinished, unfinished};
 use super::table::Table;
+use super::workers::{Sizes, Spawn, Workers};
 use super::{HttpLimits, HttpStats, worker};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::forwarded::client_address;
@@ -33,9 +33,9 @@ pub(super) struct Shared {
     pub(super) local: SocketAddr,
     pub(super) poller: Arc<Poller>,
     /// The worker pool.
-    pub(super) crew: Crew<Arc<Conn>>,
+    pub(super) crew: Workers<Arc<Connection>>,
     pub(super) workers: Started,
-    pub(super) rounds: Rounds,
+    pub(super) rounds: ReadySets,
     /// How many workers block in a read of one connection alone. That costs least, but such a
     /// worker can't be woken for anything else. A worker increments it before it asks whether it
     /// may, and decrements it when it may not, or after the read.
@@ -106,9 +106,9 @@ impl Shared {
         Self {
             service,
             local,
-            crew: Crew::new(sizes),
+            crew: Workers::new(sizes),
             workers: Started::default(),
-            rounds: Rounds::new(thread::available_parallelism().map_or(1, usize::from)),
+            rounds: ReadySets::new(thread::available_parallelism().map_or(1, usize::from)),
             alone: AtomicUsize::new(0),
             unfinished: Arc::new(unfinished(&limits)),
             unsent: AtomicUsize::new(0),
@@ -129,8 +129,8 @@ impl Shared {
 
     /// Starts the worker that the pool has asked for, if any. If no thread can be started and no
     /// worker is left, answers the queued requests with 503.
-    pub(super) fn start(self: &Arc<Self>, hands: Hands) {
-        if hands == Hands::Enough {
+    pub(super) fn start(self: &Arc<Self>, hands: Spawn) {
+        if hands == Spawn::No {
             return;
         }
         let shared = Arc::clone(self);
@@ -182,7 +182,11 @@ impl Shared {
 
     /// Queues a request until its client may have a permit. Returns the connection when the queue
     /// is full. A request that is displaced by this one is answered with 503.
-    pub(super) fn wait(&self, conn: Arc<Conn>, key: ClientKey) -> Result<Hands, Arc<Conn>> {
+    pub(super) fn wait(
+        &self,
+        conn: Arc<Connection>,
+        key: ClientKey,
+    ) -> Result<Spawn, Arc<Connection>> {
         let (hands, displaced) = self.crew.wait(conn, key)?;
         if let Some(displaced) = displaced {
             self.displaced_requests.fetch_add(1, Ordering::Relaxed);

@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::conn::Conn;
+use super::connection::Connection;
 use crate::shares::{Admission, Client, Shares};
 use crate::sync::Mutex;
 
@@ -46,7 +46,7 @@ struct State {
 /// An open connection.
 #[derive(Debug)]
 struct Entry {
-    conn: Arc<Conn>,
+    conn: Arc<Connection>,
     /// It counts against the limit. False for one that was accepted only to be answered with 503.
     is_counted: bool,
     /// Its rank and order in the list of displaceable connections, if it is there.
@@ -84,13 +84,13 @@ impl Table {
     }
 
     /// Returns the connection to close when the system has no descriptor left.
-    pub(super) fn first_to_give_way(&self) -> Option<Arc<Conn>> {
+    pub(super) fn first_to_give_way(&self) -> Option<Arc<Connection>> {
         let state = self.state.lock();
         let key = state.shares.first_to_give_way()?;
         state.open.get(&key).map(|entry| Arc::clone(&entry.conn))
     }
 
-    pub(super) fn insert(&self, key: usize, conn: Arc<Conn>, is_counted: bool) {
+    pub(super) fn insert(&self, key: usize, conn: Arc<Connection>, is_counted: bool) {
         let mut state = self.state.lock();
         if is_counted {
             state.shares.take(&conn.client, 1);
@@ -146,7 +146,7 @@ impl Table {
         }
     }
 
-    pub(super) fn find(&self, key: usize) -> Option<Arc<Conn>> {
+    pub(super) fn find(&self, key: usize) -> Option<Arc<Connection>> {
         let state = self.state.lock();
         state.open.get(&key).map(|entry| Arc::clone(&entry.conn))
     }
@@ -165,7 +165,7 @@ impl Table {
         drop(state);
     }
 
-    pub(super) fn all(&self) -> Vec<Arc<Conn>> {
+    pub(super) fn all(&self) -> Vec<Arc<Connection>> {
         let state = self.state.lock();
         let conns = state.open.values().map(|entry| Arc::clone(&entry.conn));
         conns.collect()

@@ -14,13 +14,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::conn::{Conn, Turn};
-use super::crew::Seat;
+use super::connection::{Connection, NextOwner};
 use super::head::{Head, Refusal};
-use super::intake::{Body, Intake, Next};
+use super::ready_set::ReadySet;
 use super::reply::Reply;
-use super::round::Round;
+use super::request_parser::{Body, ParseStep, RequestParser};
 use super::shared::Shared;
+use super::workers::IdleSlot;
 use crate::spare;
 use crate::transport::http::{ClientKey, HttpRequest};
 use crate::transport::sys::tcp;
@@ -41,7 +41,7 @@ pub(super) fn work(shared: &Arc<Shared>) {
     shared.crew.arrived();
     let mut worker = Worker {
         shared,
-        intake: Intake::default(),
+        intake: RequestParser::default(),
         permit: None,
         round: None,
     };
@@ -57,17 +57,17 @@ pub(super) fn work(shared: &Arc<Shared>) {
 /// The state of a worker thread.
 struct Worker<'a> {
     shared: &'a Arc<Shared>,
-    intake: Intake,
+    intake: RequestParser,
     /// The client whose permit the worker holds: to read a large body, or to run a handler.
     permit: Option<ClientKey>,
     /// The ready set and its slot, once the worker has kept a connection.
-    round: Option<(Arc<Round>, Arc<Seat>)>,
+    round: Option<(Arc<ReadySet>, Arc<IdleSlot>)>,
 }
 
 impl Worker<'_> {
     /// Takes a connection that has input; blocks until there is one. `None` means that the thread
     /// has to end.
-    fn next(&mut self) -> Option<Arc<Conn>> {
+    fn next(&mut self) -> Option<Arc<Connection>> {
         loop {
             if let Some((round, _)) = &self.round
                 && let Some(conn) = round.come_back()
@@ -113,19 +113,19 @@ impl Worker<'_> {
     }
 
     /// Serves the requests of a connection until the connection is passed on or closed.
-    fn converse(&mut self, conn: &Arc<Conn>) {
+    fn converse(&mut self, conn: &Arc<Connection>) {
         // Input that arrived in time may have waited long for this thread.
         let mut is_fresh = true;
         loop {
             match self.intake.next(&self.shared.limits) {
-                Ok(Next::Request) => {
+                Ok(ParseStep::Request) => {
                     if !self.may_serve(conn) {
                         return;
                     }
                     self.lay_open();
                     let turn = serve(self.shared, conn, &mut self.intake);
                     self.give_back_permit();
-                    if turn == Turn::Over {
+                    if turn == NextOwner::Over {
                         return;
                     }
                     if self.intake.is_empty() {
@@ -136,8 +136,8 @@ impl Worker<'_> {
                         return conn.stand_behind(&mut self.intake);
                     }
                 }
-                Ok(Next::Continue) if !conn.say_continue() => return self.close(conn),
-                Ok(Next::Continue | Next::More) => {
+                Ok(ParseStep::Continue) if !conn.say_continue() => return self.close(conn),
+                Ok(ParseStep::Continue | ParseStep::More) => {
                     if self.is_lookout() && self.intake.is_large() && !self.may_serve(conn) {
                         return;
                     }
@@ -152,7 +152,7 @@ impl Worker<'_> {
 
     /// Whether this thread may serve the request, or read the rest of it. Otherwise the request is
     /// queued until its client may have a permit.
-    fn may_serve(&mut self, conn: &Arc<Conn>) -> bool {
+    fn may_serve(&mut self, conn: &Arc<Connection>) -> bool {
         if self.permit.is_some() {
             return true;
         }
@@ -197,7 +197,7 @@ impl Worker<'_> {
 
     /// Keeps the connection in the ready set, or releases it to the poller. Returns false if the
     /// worker should wait for this connection alone.
-    fn stay(&mut self, conn: &Arc<Conn>) -> bool {
+    fn stay(&mut self, conn: &Arc<Connection>) -> bool {
         if self.is_lookout() || self.shared.is_closing() {
             conn.let_go();
             return true;
@@ -215,7 +215,7 @@ impl Worker<'_> {
         }
         if self.round.is_none() {
             self.round = self.shared.rounds.open().map(|round| {
-                let seat = Seat::Busy(Arc::clone(&round));
+                let seat = IdleSlot::Busy(Arc::clone(&round));
                 (round, Arc::new(seat))
             });
         }
@@ -226,20 +226,20 @@ impl Worker<'_> {
         true
     }
 
-    fn refuse(&mut self, conn: &Conn, refusal: &Refusal) {
+    fn refuse(&mut self, conn: &Connection, refusal: &Refusal) {
         // The buffer may be large, and this thread may be idle for long.
         self.intake.clear();
         conn.refuse(refusal);
     }
 
-    fn close(&mut self, conn: &Conn) {
+    fn close(&mut self, conn: &Connection) {
         conn.close(&self.intake);
         self.intake.clear();
     }
 
     /// Reads once. Returns whether there is input to look at; otherwise the connection has been
     /// passed on or closed.
-    fn read(&mut self, conn: &Arc<Conn>, is_fresh: bool) -> bool {
+    fn read(&mut self, conn: &Arc<Connection>, is_fresh: bool) -> bool {
         let is_lookout = self.is_lookout();
         let (shared, intake) = (self.shared, &mut self.intake);
         if !intake.is_empty() && !is_fresh {
@@ -292,7 +292,7 @@ fn is_quick(shared: &Shared, request: HttpRequest<'_>, mut body: Body) -> (bool,
 }
 
 fn request<'a>(
-    conn: &Conn,
+    conn: &Connection,
     head: &Head,
     bytes: &'a [u8],
     fields: &'a [(&'a str, &'a [u8])],
@@ -302,12 +302,12 @@ fn request<'a>(
         .addresses(Some(conn.local()), Some(conn.remote))
 }
 
-fn serve(shared: &Arc<Shared>, conn: &Arc<Conn>, intake: &mut Intake) -> Turn {
+fn serve(shared: &Arc<Shared>, conn: &Arc<Connection>, intake: &mut RequestParser) -> NextOwner {
     let Some((head, bytes, body)) = intake.request() else {
-        return Turn::Over;
+        return NextOwner::Over;
     };
     let Some(is_last) = conn.open(head.is_http10) else {
-        return Turn::Over;
+        return NextOwner::Over;
     };
     let fields = head.fields(bytes);
     let method = head.method(bytes);

@@ -24,7 +24,7 @@ const SMALL: usize = 64 << 10;
 /// A worker has one for the connections that it serves. The part of an unfinished request that has
 /// arrived is stored with its connection.
 #[derive(Debug, Default)]
-pub(super) struct Intake {
+pub(super) struct RequestParser {
     /// The input, from the first byte of the request.
     bytes: Vec<u8>,
     /// An empty line before the request line was skipped.
@@ -85,7 +85,7 @@ pub(super) struct Body {
 
 /// What the parser needs next.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum ParseStep {
     /// The request is complete.
     Request,
     /// More input is needed.
@@ -94,7 +94,7 @@ pub(super) enum Next {
     Continue,
 }
 
-impl Intake {
+impl RequestParser {
     /// Whether no input of a request has arrived.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
@@ -106,37 +106,37 @@ impl Intake {
     }
 
     /// Parses the input that has arrived.
-    pub(super) fn next(&mut self, limits: &HttpLimits) -> Result<Next, Refusal> {
+    pub(super) fn next(&mut self, limits: &HttpLimits) -> Result<ParseStep, Refusal> {
         if self.is_whole {
-            return Ok(Next::Request);
+            return Ok(ParseStep::Request);
         }
         let next = self.look(limits)?;
-        self.is_whole = next == Next::Request;
+        self.is_whole = next == ParseStep::Request;
         Ok(next)
     }
 
-    fn look(&mut self, limits: &HttpLimits) -> Result<Next, Refusal> {
+    fn look(&mut self, limits: &HttpLimits) -> Result<ParseStep, Refusal> {
         if self.head.is_none() {
             if !self.take_head(limits)? {
-                return Ok(Next::More);
+                return Ok(ParseStep::More);
             }
             if self.take_body(limits)? {
-                return Ok(Next::Request);
+                return Ok(ParseStep::Request);
             }
             self.until = None;
             // A client that has sent a part of the body does not wait (RFC 9110, section 10.1.1).
             let waits = self.body.is_empty() && self.used == self.bytes.len();
             let asks = self.head.as_ref().is_some_and(|head| head.expects_continue);
             return Ok(if asks && waits {
-                Next::Continue
+                ParseStep::Continue
             } else {
-                Next::More
+                ParseStep::More
             });
         }
         Ok(if self.take_body(limits)? {
-            Next::Request
+            ParseStep::Request
         } else {
-            Next::More
+            ParseStep::More
         })
     }
 
@@ -333,19 +333,19 @@ mod tests {
     fn a_body_is_large_by_what_was_said_or_by_what_has_come() {
         fn check(head: &str, come: usize, expected: bool) {
             let limits = HttpLimits::default();
-            let mut intake = Intake::default();
+            let mut intake = RequestParser::default();
             let text = format!("POST / HTTP/1.1\r\nHost: x\r\n{head}\r\n\r\n");
             intake.room().0.extend_from_slice(text.as_bytes());
-            assert_eq!(intake.next(&limits), Ok(Next::More), "{head}");
+            assert_eq!(intake.next(&limits), Ok(ParseStep::More), "{head}");
             let chunk = format!("{come:x}\r\n{}", "x".repeat(come));
             intake.room().0.extend_from_slice(chunk.as_bytes());
-            assert_eq!(intake.next(&limits), Ok(Next::More), "{head}");
+            assert_eq!(intake.next(&limits), Ok(ParseStep::More), "{head}");
             assert_eq!(intake.is_large(), expected, "{head}, {come}");
         }
         check("Content-Length: 65536", 0, false);
         check("Content-Length: 65537", 0, true);
         check("Transfer-Encoding: chunked", SMALL, false);
         check("Transfer-Encoding: chunked", SMALL + 1, true);
-        assert!(!Intake::default().is_large());
+        assert!(!RequestParser::default().is_large());
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Callback, Conn, Owner, PROBES, Quiet, State, rest_of};
+use super::{Callback, Connection, Owner, PROBES, Quiet, State, rest_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::MutexGuard;
 use crate::transport::http::listener::shared::Shared;
@@ -14,7 +14,7 @@ use crate::transport::sys::tcp;
 /// `MOMENTS` in all. Then the poller sends the rest.
 const MOMENT: Duration = Duration::from_millis(20);
 const MOMENTS: Duration = Duration::from_millis(200);
-impl Conn {
+impl Connection {
     /// Locks the state. Fails when the response can't be sent any more.
     fn for_response(&self) -> Result<MutexGuard<'_, State>> {
         let state = self.state.lock();

@@ -19,7 +19,7 @@ use ureq::unversioned::transport::ShutdownHandle;
 use ureq::{Agent, Error, Proxy};
 
 use super::dial::Dialing;
-use super::exchange::{BUFFER, Line};
+use super::exchange::{BUFFER, HttpConnection};
 #[cfg(feature = "tls")]
 use super::tls;
 use crate::transport::clock::about_now;
@@ -53,19 +53,19 @@ pub(super) struct Failed {
 }
 
 /// The connection pool for one server.
-pub(super) struct Lanes {
+pub(super) struct Pool {
     /// Idle connections, the last used one at the back, with the time of the last use. They are
     /// boxed because they are large and often moved. The lock is not held while a connection is
     /// closed, which may block.
-    free: Mutex<VecDeque<(Box<Lane>, Instant)>>,
+    free: Mutex<VecDeque<(Box<PoolSlot>, Instant)>>,
     connect_timeout: Duration,
     dialing: Arc<Dialing>,
 }
 
 /// A pooled connection.
-pub(super) struct Lane {
-    pub(super) line: Line,
-    brake: Arc<Brake>,
+pub(super) struct PoolSlot {
+    pub(super) line: HttpConnection,
+    brake: Arc<Shutdown>,
     pub(super) buffer: Vec<u8>,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Lane {
 /// and [`pull`](Self::pull) sets the flag and takes the connection under it. So after a shutdown no
 /// new connection is made for the exchange; a shutdown during connecting is not lost.
 #[derive(Default)]
-struct Brake(Mutex<Held>);
+struct Shutdown(Mutex<Held>);
 
 #[derive(Default)]
 struct Held {
@@ -83,7 +83,7 @@ struct Held {
     connection: Option<Weak<dyn ShutdownHandle>>,
 }
 
-impl Brake {
+impl Shutdown {
     fn hold(&self, connection: Weak<dyn ShutdownHandle>) -> Result<(), Error> {
         let mut held = lock(&self.0);
         if held.was_pulled {
@@ -104,7 +104,7 @@ impl Brake {
     }
 }
 
-impl Lanes {
+impl Pool {
     pub(super) fn new(route: Route) -> Self {
         let connect_timeout = route.connect_timeout;
         Self {
@@ -114,11 +114,11 @@ impl Lanes {
         }
     }
 
-    pub(super) fn take(&self) -> Box<Lane> {
+    pub(super) fn take(&self) -> Box<PoolSlot> {
         let last = lock(&self.free).pop_back();
         let Some((mut lane, since)) = last else {
-            return Box::new(Lane {
-                line: Line::default(),
+            return Box::new(PoolSlot {
+                line: HttpConnection::default(),
                 brake: Arc::default(),
                 buffer: vec![0; BUFFER],
             });
@@ -131,12 +131,12 @@ impl Lanes {
 
     /// Returns a connection to the pool after its exchange was read to the end. Closes at most one
     /// other that was idle for long or is beyond the limit.
-    pub(super) fn put(&self, lane: Box<Lane>) {
+    pub(super) fn put(&self, lane: Box<PoolSlot>) {
         let now = about_now();
         let mut free = lock(&self.free);
         free.push_back((lane, now));
         let is_old =
-            |(_, since): &(Box<Lane>, Instant)| now.saturating_duration_since(*since) > IDLE;
+            |(_, since): &(Box<PoolSlot>, Instant)| now.saturating_duration_since(*since) > IDLE;
         let has_surplus = free.len() > KEPT || free.front().is_some_and(is_old);
         let surplus = if has_surplus { free.pop_front() } else { None };
         drop(free);
@@ -152,7 +152,7 @@ impl Lanes {
     /// `deadline`, and at most `connect_timeout`.
     pub(super) fn run(
         &self,
-        lane: &mut Lane,
+        lane: &mut PoolSlot,
         request: Request<()>,
         text: &[u8],
         deadline: Option<Instant>,
@@ -172,7 +172,12 @@ impl Lanes {
     }
 
     /// Connects to the server, unless the connection is open.
-    fn connect(&self, lane: &mut Lane, uri: &Uri, deadline: Option<Instant>) -> Result<(), Error> {
+    fn connect(
+        &self,
+        lane: &mut PoolSlot,
+        uri: &Uri,
+        deadline: Option<Instant>,
+    ) -> Result<(), Error> {
         if lane.line.is_open() {
             return Ok(());
         }
@@ -202,7 +207,7 @@ impl Route {
     }
 }
 
-impl Lane {
+impl PoolSlot {
     /// Returns a function that ends the exchange from another thread.
     pub(super) fn brake(&self) -> impl FnOnce() + Send + 'static {
         let brake = Arc::clone(&self.brake);
@@ -210,7 +215,7 @@ impl Lane {
     }
 }
 
-impl fmt::Debug for Lanes {
+impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lanes")
             .field("free", &lock(&self.free).len())

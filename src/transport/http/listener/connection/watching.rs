@@ -1,6 +1,6 @@
 //! How the poller handles a connection: after an event, and when a time has come.
 //!
-//! The poller runs the returned [`Later`] on its own thread.
+//! The poller runs the returned [`AfterUnlock`] on its own thread.
 
 use std::net::Shutdown;
 use std::os::fd::AsFd;
@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::{
-    Conn, FIRST_PROBE, Later, NEXT_PROBE, NO_PLACE, Owner, PROBES, Quiet, State, refusal_text,
+    AfterUnlock, Connection, FIRST_PROBE, NEXT_PROBE, NO_PLACE, Owner, PROBES, Quiet, State,
+    refusal_text,
 };
 use crate::transport::http::listener::head::Refusal;
 use crate::transport::http::listener::wire;
@@ -31,8 +32,8 @@ pub(in super::super) enum GivesWay {
 
 /// The result of a check for the poller.
 #[must_use]
-pub(in super::super) struct Look {
-    pub(in super::super) later: Later,
+pub(in super::super) struct Watched {
+    pub(in super::super) later: AfterUnlock,
     /// Whether to check again in the next tick.
     pub(in super::super) is_listed: bool,
     /// The time of the next scheduled check, and the time of the check that it replaces.
@@ -40,7 +41,7 @@ pub(in super::super) struct Look {
     pub(in super::super) instead_of: Option<Instant>,
 }
 
-impl Conn {
+impl Connection {
     /// Begins to wait for the first request of a new connection.
     pub(in super::super) fn welcome(&self) {
         let mut state = self.state.lock();
@@ -50,8 +51,8 @@ impl Conn {
 
     /// Closes the connection to make room for another one, unless a request is in flight.
     /// Otherwise updates its rank in the table, so that another candidate is found.
-    pub(in super::super) fn give_way(self: &Arc<Self>) -> (Later, GivesWay) {
-        let mut later = Later::default();
+    pub(in super::super) fn give_way(self: &Arc<Self>) -> (AfterUnlock, GivesWay) {
+        let mut later = AfterUnlock::default();
         let mut state = self.state.lock();
         let is_between = match state.owner {
             Owner::Parting | Owner::Poller => true,
@@ -92,8 +93,12 @@ impl Conn {
     }
 
     /// Handles an event. Returns whether the poller has to check it in each tick from now on.
-    pub(in super::super) fn ready(self: &Arc<Self>, readable: bool, lost: bool) -> (Later, bool) {
-        let mut later = Later::default();
+    pub(in super::super) fn ready(
+        self: &Arc<Self>,
+        readable: bool,
+        lost: bool,
+    ) -> (AfterUnlock, bool) {
+        let mut later = AfterUnlock::default();
         let mut state = self.state.lock();
         match state.owner {
             Owner::Poller => self.enqueue(&mut state, &mut later),
@@ -118,8 +123,8 @@ impl Conn {
     }
 
     /// Checks the connection: in a tick, or at a scheduled time.
-    pub(in super::super) fn look(self: &Arc<Self>, now: Instant) -> Look {
-        let mut later = Later::default();
+    pub(in super::super) fn look(self: &Arc<Self>, now: Instant) -> Watched {
+        let mut later = AfterUnlock::default();
         let mut state = self.state.lock();
         let is_old = state.seen == state.exchanges || state.owner == Owner::Exchange;
         state.seen = state.exchanges;
@@ -159,7 +164,7 @@ impl Conn {
         if schedule.is_some() {
             state.timed = schedule;
         }
-        Look {
+        Watched {
             later,
             is_listed: state.listed,
             schedule,
@@ -178,8 +183,8 @@ impl Conn {
     }
 
     /// Closes the connection, when the listener has closed.
-    pub(in super::super) fn cut(&self) -> Later {
-        let mut later = Later::default();
+    pub(in super::super) fn cut(&self) -> AfterUnlock {
+        let mut later = AfterUnlock::default();
         let mut state = self.state.lock();
         self.vanish(&mut state, &mut later);
         later
@@ -214,8 +219,8 @@ impl Conn {
     }
 
     /// Resets the connection: too many bytes wait in all outboxes, and most of them in this one.
-    pub(in super::super) fn give_up(&self) -> Later {
-        let mut later = Later::default();
+    pub(in super::super) fn give_up(&self) -> AfterUnlock {
+        let mut later = AfterUnlock::default();
         let mut state = self.state.lock();
         if !state.outbox.is_empty() && state.together_until.is_none() {
             self.shared.count_refused();
@@ -251,7 +256,7 @@ impl Conn {
         since.checked_add(span)
     }
 
-    fn expire(&self, state: &mut State, later: &mut Later, now: Instant) {
+    fn expire(&self, state: &mut State, later: &mut AfterUnlock, now: Instant) {
         match state.owner {
             Owner::Poller => match state.intake.take() {
                 Some(intake) => self.say_no(state, &intake.lateness()),
@@ -270,7 +275,7 @@ impl Conn {
 
     /// Probes a client that has half-closed: sends bytes that mean nothing. If the client has gone,
     /// its system answers with a reset.
-    fn probe(&self, state: &mut State, later: &mut Later, now: Instant) {
+    fn probe(&self, state: &mut State, later: &mut AfterUnlock, now: Instant) {
         let is_empty = state.outbox.is_empty();
         let Some(exchange) = &mut state.exchange else {
             return;
@@ -302,7 +307,7 @@ impl Conn {
         }
     }
 
-    fn fill_silence(&self, state: &mut State, later: &mut Later, now: Instant) {
+    fn fill_silence(&self, state: &mut State, later: &mut AfterUnlock, now: Instant) {
         let Some(exchange) = &mut state.exchange else {
             return;
         };
@@ -331,7 +336,7 @@ impl Conn {
     }
 
     /// Checks the client when its socket is readable, or at its end, while a request is in flight.
-    fn check_client(&self, state: &mut State, later: &mut Later, now: Instant) {
+    fn check_client(&self, state: &mut State, later: &mut AfterUnlock, now: Instant) {
         match tcp::peek(self.socket.get()) {
             Ok(Some(true)) => {
                 if let Some(exchange) = &mut state.exchange {
@@ -354,7 +359,7 @@ impl Conn {
     }
 
     /// Closes a lost connection.
-    fn vanish(&self, state: &mut State, later: &mut Later) {
+    fn vanish(&self, state: &mut State, later: &mut AfterUnlock) {
         if let Some(mut exchange) = self.over(state) {
             later.gone = exchange.gone.take().or_else(|| later.gone.take());
         }

@@ -15,18 +15,20 @@ use ureq::http::{
 
 use super::Http;
 use super::cookies::Cookies;
-use super::lane::{Lane, Lanes, Route, USER_AGENT};
+use super::deadlines::{Deadlines, Watched};
 use super::location::{self, is_same_origin, shown};
-use super::watch::{Watch, Watched};
+use super::pool::{Pool, PoolSlot, Route, USER_AGENT};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::fallible;
 use crate::jsonrpc::{Message, RequestId, TooLong};
-use crate::transport::carrier::{Carried, Carrier, Deliver, Listening, Look, Ticket};
 use crate::transport::clock::after;
+use crate::transport::exchange_transport::{
+    CancelHandle, Deliver, ExchangeOutcome, ExchangeTransport, Listening, NextCheck,
+};
 use crate::transport::http::authorizer::{Credentials, ResponseFields};
-use crate::transport::message::Manner;
+use crate::transport::message::RequestKind;
 use crate::transport::{
-    Control, Halves, Limits, Received, SessionMessage, Threads, Transport, lock,
+    Control, Limits, Received, SessionMessage, Threads, Transport, TransportParts, lock,
 };
 
 static SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -41,7 +43,7 @@ const MAX_REDIRECTS: usize = 5;
 const FIELDS: usize = 12;
 
 /// Reads and discards the rest of a body. Returns whether it ended within `most` bytes.
-fn ends_within(most: usize, lane: &mut Lane) -> bool {
+fn ends_within(most: usize, lane: &mut PoolSlot) -> bool {
     let mut len = 0;
     while len < most {
         match lane.line.read(&mut lane.buffer) {
@@ -89,10 +91,10 @@ fn add_field(fields: &mut HeaderMap, name: &str, value: HeaderValue) -> Result<(
 }
 
 /// The HTTP client transport to one server.
-pub(super) struct Wire {
+pub(super) struct ClientTransport {
     pub(super) http: Http,
-    pub(super) lanes: Lanes,
-    pub(super) watch: Watch,
+    pub(super) lanes: Pool,
+    pub(super) watch: Deadlines,
     /// Held briefly only, never during I/O.
     pub(super) state: Mutex<State>,
     pub(super) cookies: Cookies,
@@ -118,7 +120,7 @@ pub(super) struct State {
     /// The URL for messages, with a server of the oldest HTTP transport.
     pub(super) endpoint: Option<Uri>,
     /// The cancel handle of this session's stream for messages that belong to no call.
-    pub(super) listening: Option<Arc<Ticket>>,
+    pub(super) listening: Option<Arc<CancelHandle>>,
     pub(super) closed: bool,
 }
 
@@ -127,7 +129,7 @@ pub(super) struct Ask<'a> {
     pub(super) method: Method,
     pub(super) uri: &'a Uri,
     pub(super) body: &'a [u8],
-    pub(super) manner: &'a Manner,
+    pub(super) manner: &'a RequestKind,
     pub(super) last_event_id: Option<&'a str>,
     /// The id of the JSON-RPC request in the body, if there is one.
     pub(super) id: Option<&'a RequestId>,
@@ -135,7 +137,7 @@ pub(super) struct Ask<'a> {
 
 /// A successful response, and the connection with its body.
 pub(super) struct Answer {
-    pub(super) lane: Box<Lane>,
+    pub(super) lane: Box<PoolSlot>,
     /// The URL that answered, which differs from the request's after a redirect.
     pub(super) uri: Uri,
     pub(super) status: StatusCode,
@@ -165,11 +167,11 @@ pub(super) fn is_of(fields: &HeaderMap, media_type: &str) -> bool {
     own.trim().eq_ignore_ascii_case(media_type)
 }
 
-impl Wire {
+impl ClientTransport {
     pub(super) fn new(http: Http, route: Route, limits: &Limits) -> Self {
         Self {
-            lanes: Lanes::new(route),
-            watch: Watch::new(http.stall_timeout, &limits.threads),
+            lanes: Pool::new(route),
+            watch: Deadlines::new(http.stall_timeout, &limits.threads),
             state: Mutex::default(),
             cookies: Cookies::default(),
             max_message_bytes: limits.max_message_bytes,
@@ -186,7 +188,7 @@ impl Wire {
     pub(super) fn ask(
         &self,
         ask: &Ask<'_>,
-        ticket: &Arc<Ticket>,
+        ticket: &Arc<CancelHandle>,
         watched: &Watched,
     ) -> Result<Answer> {
         let mut uri = ask.uri.clone();
@@ -195,9 +197,9 @@ impl Wire {
             let credentials = self.credentials(ask, &uri, attempt, ticket)?;
             let request = self.request(ask, &uri, &credentials)?;
             let deadline = match ticket.look(Instant::now()) {
-                Look::Never => None,
-                Look::At(deadline) => Some(deadline),
-                Look::Over => return Err(self.nobody_waits()),
+                NextCheck::Never => None,
+                NextCheck::At(deadline) => Some(deadline),
+                NextCheck::Over => return Err(self.nobody_waits()),
             };
             let mut lane = self.lanes.take();
             if !ticket.engage(lane.brake()) {
@@ -274,8 +276,8 @@ impl Wire {
         let agent = fields.entry(header::USER_AGENT);
         agent.or_insert(HeaderValue::from_static(USER_AGENT));
         match ask.manner {
-            Manner::OpensSession => {}
-            Manner::InSession => {
+            RequestKind::OpensSession => {}
+            RequestKind::InSession => {
                 let state = lock(&self.state);
                 if let Some(session) = &state.session {
                     fields.append(&SESSION, session.clone());
@@ -284,7 +286,7 @@ impl Wire {
                     fields.append(&VERSION, version.clone());
                 }
             }
-            Manner::Stateless(own) => {
+            RequestKind::Stateless(own) => {
                 for (name, value) in own {
                     let value = match value {
                         // A text of the library itself.
@@ -331,11 +333,11 @@ impl Wire {
     }
 
     /// Reads the rest after a response, so that the connection can be reused.
-    pub(super) fn finish(&self, mut lane: Box<Lane>, ticket: &Ticket) {
+    pub(super) fn finish(&self, mut lane: Box<PoolSlot>, ticket: &CancelHandle) {
         if !ticket.release() || self.ends_late.load(Ordering::Relaxed) {
             return;
         }
-        let rest = Ticket::until(Some(Instant::now() + REST.1));
+        let rest = CancelHandle::until(Some(Instant::now() + REST.1));
         let Ok(_watched) = self.watch.add(&rest, false) else {
             return;
         };
@@ -355,7 +357,7 @@ impl Wire {
     fn read_body(
         &self,
         answer: Answer,
-        ticket: &Ticket,
+        ticket: &CancelHandle,
         watched: &Watched,
     ) -> Result<Option<Vec<u8>>> {
         let Answer {
@@ -412,7 +414,7 @@ impl Wire {
     pub(super) fn deposit(
         &self,
         message: &SessionMessage,
-        ticket: &Arc<Ticket>,
+        ticket: &Arc<CancelHandle>,
         watched: &Watched,
     ) -> Result<()> {
         let endpoint = lock(&self.state).endpoint.clone();
@@ -450,13 +452,13 @@ impl Wire {
         &self,
         request: &SessionMessage,
         answer: Answer,
-        ticket: &Ticket,
+        ticket: &CancelHandle,
         watched: &Watched,
         deliver: &mut Deliver<'_>,
-    ) -> Result<Carried> {
+    ) -> Result<ExchangeOutcome> {
         let Some(text) = self.read_body(answer, ticket, watched)? else {
             _ = deliver(self.too_long(request));
-            return Ok(Carried::Answered);
+            return Ok(ExchangeOutcome::Answered);
         };
         // An error without an id can only be about this request.
         if let Ok(text) = std::str::from_utf8(&text)
@@ -472,7 +474,7 @@ impl Wire {
             }
         }
         match deliver(Received::Message(SessionMessage::new(text))) {
-            ControlFlow::Break(()) => Ok(Carried::Answered),
+            ControlFlow::Break(()) => Ok(ExchangeOutcome::Answered),
             ControlFlow::Continue(()) => {
                 let text = format!(
                     "'{}' answered with JSON that is not the response to the request",
@@ -487,14 +489,14 @@ impl Wire {
     fn carry(
         &self,
         request: &SessionMessage,
-        ticket: &Arc<Ticket>,
+        ticket: &Arc<CancelHandle>,
         deliver: &mut Deliver<'_>,
-    ) -> Result<Carried> {
+    ) -> Result<ExchangeOutcome> {
         let watched = self.watch.add(ticket, true)?;
         let _released = Released(ticket);
         if lock(&self.state).endpoint.is_some() {
             self.deposit(request, ticket, &watched)?;
-            return Ok(Carried::Elsewhere);
+            return Ok(ExchangeOutcome::Elsewhere);
         }
         let ask = Ask {
             method: Method::POST,
@@ -506,7 +508,7 @@ impl Wire {
         };
         let answer = self.ask(&ask, ticket, &watched)?;
         self.check_encoding(&answer)?;
-        if let Manner::OpensSession = request.manner {
+        if let RequestKind::OpensSession = request.manner {
             self.enter_session(&answer.headers)?;
         }
         if answer.is_of("application/json") {
@@ -531,13 +533,13 @@ impl Wire {
     }
 }
 
-impl Carrier for Wire {
+impl ExchangeTransport for ClientTransport {
     fn exchange(
         &self,
         request: &SessionMessage,
-        ticket: &Arc<Ticket>,
+        ticket: &Arc<CancelHandle>,
         deliver: &mut Deliver<'_>,
-    ) -> Result<Carried> {
+    ) -> Result<ExchangeOutcome> {
         let carried = self.carry(request, ticket, deliver);
         let millis = u64::try_from(ticket.held_for().as_millis()).unwrap_or(u64::MAX);
         self.people.fetch_add(millis, Ordering::Relaxed);
@@ -545,7 +547,7 @@ impl Carrier for Wire {
     }
 
     fn post(&self, message: &SessionMessage, deadline: Option<Instant>) -> Result<()> {
-        let ticket = Ticket::until(deadline);
+        let ticket = CancelHandle::until(deadline);
         let watched = self.watch.add(&ticket, false)?;
         self.deposit(message, &ticket, &watched)
             .map_err(|error| match ticket.is_over() {
@@ -571,7 +573,7 @@ impl Carrier for Wire {
 
     fn fall_back(
         &self,
-        ticket: &Arc<Ticket>,
+        ticket: &Arc<CancelHandle>,
         settled: &mut dyn FnMut(),
         deliver: &mut Deliver<'_>,
     ) -> Result<()> {
@@ -606,7 +608,7 @@ impl Carrier for Wire {
 }
 
 /// A guard that removes a cancel handle's shutdown handle when dropped.
-pub(super) struct Released<'a>(pub(super) &'a Ticket);
+pub(super) struct Released<'a>(pub(super) &'a CancelHandle);
 
 impl Drop for Released<'_> {
     fn drop(&mut self) {
@@ -614,7 +616,7 @@ impl Drop for Released<'_> {
     }
 }
 
-impl Wire {
+impl ClientTransport {
     /// Ends the session at the server, then ends all exchanges.
     fn leave(&self, patience: Duration) {
         let mut state = lock(&self.state);
@@ -625,12 +627,12 @@ impl Wire {
         drop(state);
         self.watch.end_calls();
         if has_session && !patience.is_zero() {
-            let ticket = Ticket::until(Some(after(patience)));
+            let ticket = CancelHandle::until(Some(after(patience)));
             let ask = Ask {
                 method: Method::DELETE,
                 uri: &self.http.url,
                 body: &[],
-                manner: &Manner::InSession,
+                manner: &RequestKind::InSession,
                 last_event_id: None,
                 id: None,
             };
@@ -644,7 +646,7 @@ impl Wire {
     }
 }
 
-impl Control for Wire {
+impl Control for ClientTransport {
     fn peer(&self) -> String {
         shown(&self.http.url)
     }
@@ -658,7 +660,7 @@ impl Control for Wire {
     }
 }
 
-impl fmt::Debug for Wire {
+impl fmt::Debug for ClientTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = lock(&self.state);
         f.debug_struct("Wire")
@@ -670,7 +672,7 @@ impl fmt::Debug for Wire {
 }
 
 impl Transport for Http {
-    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
@@ -690,8 +692,8 @@ impl Transport for Http {
             #[cfg(feature = "tls")]
             tls: self.tls.config(),
         };
-        let wire = Arc::new(Wire::new(*self, route, limits));
-        Ok(Halves::carried(Arc::clone(&wire) as _, wire))
+        let wire = Arc::new(ClientTransport::new(*self, route, limits));
+        Ok(TransportParts::over_exchanges(Arc::clone(&wire) as _, wire))
     }
 
     /// A transport to the server at this URL, with connections of its own.

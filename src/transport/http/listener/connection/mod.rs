@@ -21,12 +21,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::crew::Hands;
 use super::head::Refusal;
-use super::intake::Intake;
+use super::request_parser::RequestParser;
 use super::shared::Shared;
 use super::table::Rank;
 use super::wire::{self, After, Length};
+use super::workers::Spawn;
 use crate::error::{Error, ErrorKind};
 use crate::shares::Client;
 use crate::spare;
@@ -56,7 +56,7 @@ const NO_PLACE: &str = "too many connections (max_connections): try again later"
 pub(super) type Callback = Box<dyn FnOnce() + Send>;
 
 /// A client connection of a listener.
-pub(super) struct Conn {
+pub(super) struct Connection {
     pub(super) socket: Registered<TcpStream>,
     /// The local address, if it is not the listener's.
     elsewhere: Option<Box<SocketAddr>>,
@@ -105,7 +105,7 @@ enum Owner {
     Nobody,
 }
 
-/// Guarded by [`Conn::state`].
+/// Guarded by [`Connection::state`].
 struct State {
     owner: Owner,
     /// The request in flight, until its response is sent.
@@ -115,7 +115,7 @@ struct State {
     exchanges: u32,
     seen: u32,
     /// The part of the next request that has arrived, unless a worker holds it.
-    intake: Option<Box<Intake>>,
+    intake: Option<Box<RequestParser>>,
     /// Output that the client has not read yet, from `sent` on.
     outbox: Vec<u8>,
     sent: usize,
@@ -129,7 +129,7 @@ struct State {
     /// The client has half-closed the connection: it sends nothing more.
     half_closed: bool,
     /// The displacement rank that the table has. It may be out of date while a worker has the
-    /// connection; [`Conn::give_way`] detects that.
+    /// connection; [`Connection::give_way`] detects that.
     rank: Option<Rank>,
     /// What `exchanges` was when the table was told.
     ranked: u32,
@@ -179,8 +179,8 @@ struct Quiet {
 /// start threads.
 #[must_use]
 #[derive(Default)]
-pub(super) struct Later {
-    hands: Hands,
+pub(super) struct AfterUnlock {
+    hands: Spawn,
     /// To be called because the client has gone.
     gone: Option<Callback>,
     /// To be called to begin the response.
@@ -189,7 +189,7 @@ pub(super) struct Later {
     _over: Option<Exchange>,
 }
 
-impl Later {
+impl AfterUnlock {
     /// Runs the actions from a thread that may hold locks of the service: the poller calls the
     /// callbacks.
     pub(super) fn settle(self, shared: &Arc<Shared>) {
@@ -210,7 +210,7 @@ impl Later {
 
 /// The thread that continues with the connection after the service has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum NextOwner {
     /// The worker that ran the service.
     Mine,
     /// Another thread, or none.
@@ -226,7 +226,7 @@ pub(super) enum Doing {
     Parting,
 }
 
-impl fmt::Debug for Conn {
+impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Conn")
             .field("remote", &self.remote)
@@ -234,7 +234,7 @@ impl fmt::Debug for Conn {
     }
 }
 
-impl Conn {
+impl Connection {
     /// Creates a new connection, which the poller owns and checks.
     pub(super) fn new(
         socket: Registered<TcpStream>,
@@ -310,8 +310,8 @@ impl Conn {
 }
 
 /// Building blocks. The caller holds the lock.
-impl Conn {
-    fn enqueue(self: &Arc<Self>, state: &mut State, later: &mut Later) {
+impl Connection {
+    fn enqueue(self: &Arc<Self>, state: &mut State, later: &mut AfterUnlock) {
         state.owner = Owner::Queue;
         match self.shared.crew.push(Arc::clone(self), &self.client) {
             Ok(hands) => later.hands = hands,
@@ -443,8 +443,8 @@ impl Conn {
     }
 
     /// Completes the response. Its unsent part stays in the outbox.
-    fn end(self: &Arc<Self>, state: &mut State, closes: bool) -> Later {
-        let mut later = Later::default();
+    fn end(self: &Arc<Self>, state: &mut State, closes: bool) -> AfterUnlock {
+        let mut later = AfterUnlock::default();
         state.closes |= closes;
         if let Some(exchange) = &mut state.exchange {
             exchange.ended = true;
@@ -460,7 +460,7 @@ impl Conn {
 
     /// Continues after the response is sent. A worker that is still in the service continues when
     /// it returns. Otherwise the connection is passed to the queue or the poller, or is closed.
-    fn conclude(self: &Arc<Self>, state: &mut State, later: &mut Later) {
+    fn conclude(self: &Arc<Self>, state: &mut State, later: &mut AfterUnlock) {
         let is_pipelined = state.exchange.as_ref().is_some_and(|it| it.pipelined);
         later._over = state.exchange.take();
         if state.owner != Owner::Exchange {

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::conn::Conn;
+use super::connection::Connection;
 use crate::sync::Mutex;
 use crate::transport::sys::fd::Wake;
 use crate::transport::sys::tcp;
@@ -47,19 +47,19 @@ const ALERT: u32 = 100;
 
 /// The ready set of a worker.
 #[derive(Debug)]
-pub(super) struct Round {
+pub(super) struct ReadySet {
     largest: usize,
     state: Mutex<State>,
     /// Ends the wait of the worker, when it has a job to do.
     pub(super) wake: Wake,
 }
 
-/// Guarded by [`Round::state`], which is held briefly only.
+/// Guarded by [`ReadySet::state`], which is held briefly only.
 #[derive(Debug)]
 struct State {
     quiet: Vec<Member>,
     /// Connections with input, in the order in which they are served.
-    ready: VecDeque<Arc<Conn>>,
+    ready: VecDeque<Arc<Connection>>,
     /// Whether the poller may take connections: the worker serves one, or waits for the rest of a
     /// request. The worker sets it before that and clears it when it is back. Both threads hold the
     /// lock, so the worker and the poller never take one connection both.
@@ -75,7 +75,7 @@ struct State {
 /// A connection of the set that has no input.
 #[derive(Debug)]
 struct Member {
-    conn: Arc<Conn>,
+    conn: Arc<Connection>,
     /// Whether it has served a request since the last sweep. Otherwise the sweep releases it.
     was_ready: bool,
 }
@@ -86,7 +86,7 @@ impl State {
     }
 }
 
-impl Round {
+impl ReadySet {
     fn new(largest: usize) -> std::io::Result<Self> {
         Ok(Self {
             largest,
@@ -103,7 +103,7 @@ impl Round {
     }
 
     /// Adds a connection. Returns false if the set is full.
-    pub(super) fn join(&self, conn: &Arc<Conn>) -> bool {
+    pub(super) fn join(&self, conn: &Arc<Connection>) -> bool {
         let mut state = self.state.lock();
         if state.len() >= self.largest {
             return false;
@@ -116,7 +116,7 @@ impl Round {
     }
 
     /// Ends stealing: the worker is back. Takes the next connection that has input.
-    pub(super) fn come_back(&self) -> Option<Arc<Conn>> {
+    pub(super) fn come_back(&self) -> Option<Arc<Connection>> {
         let mut state = self.state.lock();
         state.lies_open = false;
         state.ready.pop_front()
@@ -138,7 +138,7 @@ impl Round {
     ///
     /// Returns the connections to release to the poller: those that sent nothing since the last
     /// sweep, or all of them when no event came in time.
-    pub(super) fn wait(&self) -> Vec<Arc<Conn>> {
+    pub(super) fn wait(&self) -> Vec<Arc<Connection>> {
         let mut state = self.state.lock();
         let conns = state.quiet.iter().map(|member| Arc::clone(&member.conn));
         let conns: Vec<_> = conns.collect();
@@ -171,7 +171,7 @@ impl Round {
 
     /// Takes all connections if the worker has served the same request for a whole tick. The poller
     /// calls it in each tick.
-    fn watch(&self, taken: &mut Vec<Arc<Conn>>) -> Seen {
+    fn watch(&self, taken: &mut Vec<Arc<Connection>>) -> Seen {
         let mut state = self.state.lock();
         let served = state.turn.wrapping_sub(state.seen);
         let is_slow = state.lies_open && served < QUICK && state.ready.len() > 1;
@@ -189,7 +189,7 @@ impl Round {
     }
 
     /// Takes the last half of the ready connections, if the set is still stealable.
-    fn share(&self) -> VecDeque<Arc<Conn>> {
+    fn share(&self) -> VecDeque<Arc<Connection>> {
         let mut state = self.state.lock();
         if !state.lies_open {
             return VecDeque::new();
@@ -208,9 +208,9 @@ struct Seen {
 
 /// The ready sets of all workers.
 #[derive(Debug)]
-pub(super) struct Rounds {
+pub(super) struct ReadySets {
     /// Lock order: this one before the lock of any set.
-    all: Mutex<Vec<Arc<Round>>>,
+    all: Mutex<Vec<Arc<ReadySet>>>,
     /// The number of threads that can run at the same time.
     parallel: usize,
     /// The number of ticks until requests count as quick again. Written by the poller only.
@@ -224,7 +224,7 @@ pub(super) struct Rounds {
     is_watched: AtomicBool,
 }
 
-impl Rounds {
+impl ReadySets {
     pub(super) fn new(parallel: usize) -> Self {
         Self {
             all: Mutex::default(),
@@ -241,17 +241,17 @@ impl Rounds {
     /// Whether a worker may wait for one connection alone, beside `alone` workers that do so. It
     /// may not while another worker holds several connections, since that one can take it too.
     pub(super) fn may_be_beside(&self, alone: usize) -> bool {
-        let is_busy = |round: &Arc<Round>| !round.is_empty();
+        let is_busy = |round: &Arc<ReadySet>| !round.is_empty();
         alone < self.parallel && (self.is_slow() || !self.all.lock().iter().any(is_busy))
     }
 
     /// Creates the ready set of a worker. Returns `None` if the system has no descriptor left.
-    pub(super) fn open(&self) -> Option<Arc<Round>> {
+    pub(super) fn open(&self) -> Option<Arc<ReadySet>> {
         let largest = match self.parallel {
             1 => LARGEST_OF_ONE,
             _ => LARGEST,
         };
-        let round = Arc::new(Round::new(largest).ok()?);
+        let round = Arc::new(ReadySet::new(largest).ok()?);
         self.all.lock().push(Arc::clone(&round));
         Some(round)
     }
@@ -264,7 +264,7 @@ impl Rounds {
             false => self.parallel.saturating_sub(1).max(1),
         };
         let all = self.all.lock();
-        let with_room = |round: &&Arc<Round>| {
+        let with_room = |round: &&Arc<ReadySet>| {
             let count = round.state.lock().len();
             count > 0 && count < round.largest
         };
@@ -272,13 +272,13 @@ impl Rounds {
     }
 
     /// Removes the set of a worker that ends. The set is empty.
-    pub(super) fn close(&self, round: &Arc<Round>) {
+    pub(super) fn close(&self, round: &Arc<ReadySet>) {
         self.all.lock().retain(|other| !Arc::ptr_eq(other, round));
     }
 
     /// Makes a set stealable until its worker is back. Returns whether the caller has to wake the
     /// poller.
-    pub(super) fn lay_open(&self, round: &Round) -> bool {
+    pub(super) fn lay_open(&self, round: &ReadySet) -> bool {
         round.lay_open() && !self.is_watched.swap(true, Ordering::SeqCst)
     }
 
@@ -288,7 +288,7 @@ impl Rounds {
 
     /// Checks all sets after a tick. Returns the connections that are taken from their workers.
     /// `calm` counts the ticks without a stealable set.
-    pub(super) fn watch(&self, calm: &mut u32) -> Vec<Arc<Conn>> {
+    pub(super) fn watch(&self, calm: &mut u32) -> Vec<Arc<Connection>> {
         let rounds = self.all.lock().clone();
         let (mut taken, mut slow) = (Vec::new(), None);
         let mut look = || {

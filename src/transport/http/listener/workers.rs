@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use super::fair_queue::FairQueue;
 use super::permits::Permits;
-use super::round::Round;
+use super::ready_set::ReadySet;
 use crate::shares::Client;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::ClientKey;
@@ -35,10 +35,10 @@ const IDLE: Duration = Duration::from_secs(3);
 /// Whether the caller has to start a worker thread. The pool has counted it already.
 #[must_use = "a thread that is counted has to be started"]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Hands {
+pub(super) enum Spawn {
     #[default]
-    Enough,
-    StartOne,
+    No,
+    One,
 }
 
 /// The limits of the pool.
@@ -56,7 +56,7 @@ pub(super) struct Sizes {
 
 /// The worker pool: connections that have input, requests that wait, and the idle workers.
 #[derive(Debug)]
-pub(super) struct Crew<J> {
+pub(super) struct Workers<J> {
     state: Mutex<State<J>>,
     /// How many jobs are ready. A hint that is read without the lock and may be stale; it is stored
     /// under the lock after each change. A decision that must be right is made under the lock.
@@ -68,7 +68,7 @@ pub(super) struct Crew<J> {
     sizes: Sizes,
 }
 
-/// Guarded by [`Crew::state`], which is held briefly only. It is an innermost lock.
+/// Guarded by [`Workers::state`], which is held briefly only. It is an innermost lock.
 #[derive(Debug)]
 struct State<J> {
     /// Connections that have input, by their addresses.
@@ -86,33 +86,33 @@ struct State<J> {
     /// Invariant: a waker removes a slot under the lock before it wakes the worker. A worker that
     /// finds its slot removed looks for a job before it sleeps or ends. So each wakeup is used. The
     /// newest slot is woken first, so that surplus workers time out.
-    idle: Vec<Arc<Seat>>,
+    idle: Vec<Arc<IdleSlot>>,
     threads: usize,
-    /// A worker was requested and has not arrived. Set with [`Hands::StartOne`], cleared by
-    /// [`Crew::arrived`] or [`Crew::failed`].
+    /// A worker was requested and has not arrived. Set with [`Spawn::One`], cleared by
+    /// [`Workers::arrived`] or [`Workers::failed`].
     starting: bool,
     stopped: bool,
 }
 
 /// A job that a worker has taken.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Taken<J> {
+pub(super) struct Assignment<J> {
     pub(super) job: J,
-    /// The client whose permit the job has. It is given back with [`Crew::release`].
+    /// The client whose permit the job has. It is given back with [`Workers::release`].
     pub(super) permit: Option<ClientKey>,
-    pub(super) hands: Hands,
+    pub(super) hands: Spawn,
 }
 
 /// The slot of an idle worker, by which it is woken.
 #[derive(Debug)]
-pub(super) enum Seat {
+pub(super) enum IdleSlot {
     /// The worker waits for jobs only.
     Idle(Condvar),
     /// The worker also waits for connections of its ready set, whose wake handle ends that wait.
-    Busy(Arc<Round>),
+    Busy(Arc<ReadySet>),
 }
 
-impl Seat {
+impl IdleSlot {
     fn wake(&self) {
         match self {
             Self::Idle(woken) => woken.notify_one(),
@@ -136,14 +136,14 @@ impl<J> State<J> {
         granted.into_iter().chain(rest).collect()
     }
 
-    fn has(&self, seat: &Arc<Seat>) -> bool {
+    fn has(&self, seat: &Arc<IdleSlot>) -> bool {
         self.idle.iter().any(|other| Arc::ptr_eq(other, seat))
     }
 
     /// Takes the slot to wake: the newest one that waits with connections, else the newest. So
     /// connections gather at few workers.
-    fn pop_idle(&mut self) -> Option<Arc<Seat>> {
-        let busy = |seat: &Arc<Seat>| matches!(**seat, Seat::Busy(_));
+    fn pop_idle(&mut self) -> Option<Arc<IdleSlot>> {
+        let busy = |seat: &Arc<IdleSlot>| matches!(**seat, IdleSlot::Busy(_));
         match self.idle.iter().rposition(busy) {
             Some(place) => Some(self.idle.remove(place)),
             None => self.idle.pop(),
@@ -151,7 +151,7 @@ impl<J> State<J> {
     }
 
     /// Removes a slot. Returns true if the worker had not been woken.
-    fn leave(&mut self, seat: &Arc<Seat>) -> bool {
+    fn leave(&mut self, seat: &Arc<IdleSlot>) -> bool {
         let place = self.idle.iter().position(|other| Arc::ptr_eq(other, seat));
         place.map(|place| self.idle.remove(place)).is_some()
     }
@@ -197,7 +197,7 @@ impl<J> State<J> {
     }
 }
 
-impl<J> Crew<J> {
+impl<J> Workers<J> {
     pub(super) fn new(sizes: Sizes) -> Self {
         let sizes = Sizes {
             max_workers: sizes.max_workers.max(1),
@@ -222,18 +222,18 @@ impl<J> Crew<J> {
     }
 
     /// Queues a connection that has input. Returns the connection when the pool was stopped.
-    pub(super) fn push(&self, job: J, client: &Client) -> Result<Hands, J> {
+    pub(super) fn push(&self, job: J, client: &Client) -> Result<Spawn, J> {
         let mut state = self.state.lock();
         if state.stopped {
             return Err(job);
         }
         state.jobs.push(client, job);
-        Ok(self.provide(&mut state))
+        Ok(self.spawn_if_needed(&mut state))
     }
 
     /// Takes a permit for a client, or returns `None` if it may not have one now. The calling
     /// worker runs a handler next, so another worker may be needed to read.
-    pub(super) fn permit(&self, key: &ClientKey) -> Option<Hands> {
+    pub(super) fn permit(&self, key: &ClientKey) -> Option<Spawn> {
         let mut state = self.state.lock();
         if !state.permits.take(key) {
             return None;
@@ -245,7 +245,7 @@ impl<J> Crew<J> {
     /// Queues a request until its client may have a permit. Also returns the request of another
     /// client that it displaced, if any. Returns the request when the queue is full and none can be
     /// displaced, or when the pool was stopped.
-    pub(super) fn wait(&self, job: J, key: ClientKey) -> Result<(Hands, Option<J>), J> {
+    pub(super) fn wait(&self, job: J, key: ClientKey) -> Result<(Spawn, Option<J>), J> {
         let mut state = self.state.lock();
         if state.stopped {
             return Err(job);
@@ -263,18 +263,18 @@ impl<J> Crew<J> {
             }
             state.waiting.push(&key, job);
         }
-        Ok((self.provide(&mut state), displaced))
+        Ok((self.spawn_if_needed(&mut state), displaced))
     }
 
     /// Gives a permit back, and passes free permits on to waiting requests.
-    pub(super) fn release(&self, key: &ClientKey) -> Hands {
+    pub(super) fn release(&self, key: &ClientKey) -> Spawn {
         let mut state = self.state.lock();
         state.permits.give_back(key);
         match state.grant() {
-            true => self.provide(&mut state),
+            true => self.spawn_if_needed(&mut state),
             false => {
                 self.publish(&state);
-                Hands::Enough
+                Spawn::No
             }
         }
     }
@@ -286,14 +286,14 @@ impl<J> Crew<J> {
     }
 
     /// Wakes or requests a worker if a job is ready.
-    fn provide(&self, state: &mut State<J>) -> Hands {
+    fn spawn_if_needed(&self, state: &mut State<J>) -> Spawn {
         self.publish(state);
         if state.ready() == 0 {
-            return Hands::Enough;
+            return Spawn::No;
         }
         if let Some(seat) = state.pop_idle() {
             seat.wake();
-            return Hands::Enough;
+            return Spawn::No;
         }
         self.call(state)
     }
@@ -302,29 +302,29 @@ impl<J> Crew<J> {
     ///
     /// At most one worker is starting at a time, since quick jobs need no more. When all workers
     /// may be running handlers, one worker beyond the limit is allowed: the priority worker.
-    fn call(&self, state: &mut State<J>) -> Hands {
+    fn call(&self, state: &mut State<J>) -> Spawn {
         if state.ready() == 0 || state.starting {
-            return Hands::Enough;
+            return Spawn::No;
         }
         if state.threads < self.sizes.max_workers || state.threads <= state.permits.held() {
             state.starting = true;
             state.threads += 1;
-            return Hands::StartOne;
+            return Spawn::One;
         }
-        Hands::Enough
+        Spawn::No
     }
 
     /// Requests a worker for the jobs that are still ready, unless one is idle.
-    fn call_for_rest(&self, state: &mut State<J>) -> Hands {
+    fn call_for_rest(&self, state: &mut State<J>) -> Spawn {
         match state.idle.is_empty() {
             true => self.call(state),
-            false => Hands::Enough,
+            false => Spawn::No,
         }
     }
 
     /// Moves all waiting requests back to the ready queue, for a worker to check again. A session
     /// may have ended, and its requests then need no permit. The others wait again.
-    pub(super) fn look_again(&self) -> Hands {
+    pub(super) fn look_again(&self) -> Spawn {
         let mut state = self.state.lock();
         let keys: Vec<ClientKey> = state
             .waiting
@@ -336,7 +336,7 @@ impl<J> Crew<J> {
                 state.jobs.push(key.group(), job);
             }
         }
-        self.provide(&mut state)
+        self.spawn_if_needed(&mut state)
     }
 
     /// Marks the requested worker as arrived. The worker calls it first.
@@ -360,7 +360,7 @@ impl<J> Crew<J> {
 
     /// Takes a job; blocks until there is one. `None` means that the worker has to end; it is not
     /// counted any more.
-    pub(super) fn next(&self) -> Option<Taken<J>> {
+    pub(super) fn next(&self) -> Option<Assignment<J>> {
         let mut state = self.state.lock();
         let mut seat = None;
         loop {
@@ -370,8 +370,9 @@ impl<J> Crew<J> {
             if let Some(taken) = self.take(&mut state) {
                 return Some(taken);
             }
-            let seat = Arc::clone(seat.get_or_insert_with(|| Arc::new(Seat::Idle(Condvar::new()))));
-            let Seat::Idle(woken) = &*seat else {
+            let seat =
+                Arc::clone(seat.get_or_insert_with(|| Arc::new(IdleSlot::Idle(Condvar::new()))));
+            let IdleSlot::Idle(woken) = &*seat else {
                 break;
             };
             let deadline = Instant::now() + IDLE;
@@ -395,7 +396,7 @@ impl<J> Crew<J> {
     ///
     /// Both happen under one lock: a job that is queued later finds the slot and wakes it. The
     /// caller waits after this returns; a wakeup in between stays set in the slot's wake handle.
-    pub(super) fn sit(&self, seat: &Arc<Seat>) -> Option<Taken<J>> {
+    pub(super) fn sit(&self, seat: &Arc<IdleSlot>) -> Option<Assignment<J>> {
         let mut state = self.state.lock();
         let taken = self.take(&mut state);
         if taken.is_none() && !state.stopped {
@@ -406,20 +407,20 @@ impl<J> Crew<J> {
 
     /// Removes the slot from the idle list, and takes a job if there is one. The slot may have been
     /// woken for that job.
-    pub(super) fn rise(&self, seat: &Arc<Seat>) -> Option<Taken<J>> {
+    pub(super) fn rise(&self, seat: &Arc<IdleSlot>) -> Option<Assignment<J>> {
         let mut state = self.state.lock();
         state.leave(seat);
         self.take(&mut state)
     }
 
-    fn take(&self, state: &mut State<J>) -> Option<Taken<J>> {
+    fn take(&self, state: &mut State<J>) -> Option<Assignment<J>> {
         let (job, permit) = match state.granted.pop_front() {
             Some((job, key)) => (job, Some(key)),
             None => (state.jobs.pop()?, None),
         };
         self.publish(state);
         let hands = self.call_for_rest(state);
-        Some(Taken { job, permit, hands })
+        Some(Assignment { job, permit, hands })
     }
 
     /// Whether jobs are ready. The answer may be stale.
@@ -489,19 +490,19 @@ fn key(last: u8) -> ClientKey {
 mod tests {
     use super::*;
 
-    fn crew(max_workers: usize, max_waiting: usize) -> Crew<u32> {
-        Crew::new(sizes(max_workers, max_waiting))
+    fn crew(max_workers: usize, max_waiting: usize) -> Workers<u32> {
+        Workers::new(sizes(max_workers, max_waiting))
     }
 
-    fn permit(crew: &Crew<u32>, last: u8) -> bool {
+    fn permit(crew: &Workers<u32>, last: u8) -> bool {
         crew.permit(&key(last)).is_some()
     }
 
-    fn push(crew: &Crew<u32>, job: u32, last: u8) -> Hands {
+    fn push(crew: &Workers<u32>, job: u32, last: u8) -> Spawn {
         crew.push(job, key(last).own()).expect("not stopped")
     }
 
-    fn next(crew: &Crew<u32>) -> (u32, Option<ClientKey>, Hands) {
+    fn next(crew: &Workers<u32>) -> (u32, Option<ClientKey>, Spawn) {
         let taken = crew.next().expect("a job");
         (taken.job, taken.permit, taken.hands)
     }
@@ -509,25 +510,25 @@ mod tests {
     #[test]
     fn who_takes_a_job_calls_another_thread_for_the_next() {
         let crew = crew(2, 9);
-        assert_eq!(push(&crew, 1, 1), Hands::StartOne);
-        assert_eq!(push(&crew, 2, 1), Hands::Enough);
+        assert_eq!(push(&crew, 1, 1), Spawn::One);
+        assert_eq!(push(&crew, 2, 1), Spawn::No);
         crew.arrived();
-        assert_eq!(next(&crew), (1, None, Hands::StartOne));
+        assert_eq!(next(&crew), (1, None, Spawn::One));
         assert_eq!(crew.threads(), 2);
     }
 
     #[test]
     fn while_all_run_handlers_one_more_reads() {
         let crew = crew(1, 9);
-        assert_eq!(push(&crew, 1, 1), Hands::StartOne);
+        assert_eq!(push(&crew, 1, 1), Spawn::One);
         crew.arrived();
-        assert_eq!(next(&crew), (1, None, Hands::Enough));
-        assert_eq!(push(&crew, 2, 1), Hands::Enough, "it may come back at once");
-        assert_eq!(crew.permit(&key(1)), Some(Hands::StartOne));
+        assert_eq!(next(&crew), (1, None, Spawn::No));
+        assert_eq!(push(&crew, 2, 1), Spawn::No, "it may come back at once");
+        assert_eq!(crew.permit(&key(1)), Some(Spawn::One));
         assert!(crew.is_saturated());
         crew.arrived();
-        assert_eq!(next(&crew), (2, None, Hands::Enough));
-        assert_eq!(push(&crew, 3, 1), Hands::Enough, "it may come back at once");
+        assert_eq!(next(&crew), (2, None, Spawn::No));
+        assert_eq!(push(&crew, 3, 1), Spawn::No, "it may come back at once");
         assert_eq!(crew.threads(), 1, "one only reads");
     }
 
@@ -546,12 +547,12 @@ mod tests {
         assert_eq!(crew.wait(5, keys[2].clone()), Err(5), "all have as many");
         assert_eq!((crew.waiting(), crew.has_ready()), (2, false));
         // Two of four permits are given back, but the reserve stays free.
-        assert_eq!(crew.release(&keys[2]), Hands::Enough);
-        assert_eq!(crew.release(&keys[0]), Hands::Enough);
+        assert_eq!(crew.release(&keys[2]), Spawn::No);
+        assert_eq!(crew.release(&keys[0]), Spawn::No);
         assert!(!crew.has_ready());
-        assert_eq!(crew.release(&keys[1]), Hands::StartOne);
+        assert_eq!(crew.release(&keys[1]), Spawn::One);
         crew.arrived();
-        assert_eq!(next(&crew), (4, Some(keys[1].clone()), Hands::Enough));
+        assert_eq!(next(&crew), (4, Some(keys[1].clone()), Spawn::No));
         _ = crew.release(&keys[1]);
         assert_eq!(next(&crew).0, 1);
     }
@@ -589,10 +590,10 @@ mod tests {
     #[test]
     fn without_any_thread_the_jobs_are_given_back() {
         let crew = crew(2, 9);
-        assert_eq!(push(&crew, 1, 1), Hands::StartOne);
-        assert_eq!(push(&crew, 2, 1), Hands::Enough);
+        assert_eq!(push(&crew, 1, 1), Spawn::One);
+        assert_eq!(push(&crew, 2, 1), Spawn::No);
         assert_eq!(crew.failed(), [1, 2]);
-        assert_eq!(push(&crew, 3, 1), Hands::StartOne);
+        assert_eq!(push(&crew, 3, 1), Spawn::One);
         assert_eq!(crew.stop(), [3]);
         assert_eq!(crew.push(4, key(1).own()), Err(4));
     }
@@ -602,9 +603,9 @@ mod tests {
 mod loom_tests {
     use super::*;
 
-    fn crew() -> Arc<Crew<u32>> {
-        let crew = Arc::new(Crew::new(sizes(1, 9)));
-        assert_eq!(crew.push(0, key(1).own()), Ok(Hands::StartOne));
+    fn crew() -> Arc<Workers<u32>> {
+        let crew = Arc::new(Workers::new(sizes(1, 9)));
+        assert_eq!(crew.push(0, key(1).own()), Ok(Spawn::One));
         crew
     }
 
@@ -637,7 +638,7 @@ mod loom_tests {
                 let crew = Arc::clone(&crew);
                 loom::thread::spawn(move || {
                     crew.arrived();
-                    let seat = Arc::new(Seat::Idle(Condvar::new()));
+                    let seat = Arc::new(IdleSlot::Idle(Condvar::new()));
                     let mut taken = Vec::new();
                     for _ in 0..2 {
                         let found = crew.sit(&seat).or_else(|| crew.rise(&seat));

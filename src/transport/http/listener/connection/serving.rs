@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use super::{Conn, Exchange, Later, NO_PLACE, Owner, PROBES, State, Turn};
+use super::{AfterUnlock, Connection, Exchange, NO_PLACE, NextOwner, Owner, PROBES, State};
 use crate::transport::http::ClientKey;
 use crate::transport::http::listener::head::Refusal;
-use crate::transport::http::listener::intake::Intake;
+use crate::transport::http::listener::request_parser::RequestParser;
 use crate::transport::sys::tcp;
 
-impl Conn {
+impl Connection {
     /// Takes the connection off the queue, with the part of a request that has arrived. Returns
     /// false if the connection was closed meanwhile.
-    pub(in super::super) fn take(&self, intake: &mut Intake) -> bool {
+    pub(in super::super) fn take(&self, intake: &mut RequestParser) -> bool {
         let mut state = self.state.lock();
         if state.owner != Owner::Queue {
             return false;
@@ -53,27 +53,27 @@ impl Conn {
 
     /// Called when the service has returned. If the response is not complete, the thread that ends
     /// it continues with the input that is left in `intake`.
-    pub(in super::super) fn served(&self, intake: &mut Intake) -> Turn {
+    pub(in super::super) fn served(&self, intake: &mut RequestParser) -> NextOwner {
         let mut state = self.state.lock();
         if state.owner != Owner::Worker {
-            return Turn::Over;
+            return NextOwner::Over;
         }
         if state.exchange.is_some() {
             state.owner = Owner::Exchange;
             self.set_rank(&mut state, None);
             state.intake = (!intake.is_empty()).then(|| Box::new(intake.take()));
-            return Turn::Over;
+            return NextOwner::Over;
         }
         if state.closes || self.shared.is_closing() {
             self.part(&mut state);
-            return Turn::Over;
+            return NextOwner::Over;
         }
         self.has_bytes.store(!intake.is_empty(), Ordering::Relaxed);
-        Turn::Mine
+        NextOwner::Mine
     }
 
     /// Passes the connection to the poller, with the part of a request that has arrived.
-    pub(in super::super) fn rest(&self, intake: &mut Intake) {
+    pub(in super::super) fn rest(&self, intake: &mut RequestParser) {
         let mut state = self.state.lock();
         if state.owner != Owner::Worker {
             return;
@@ -101,7 +101,7 @@ impl Conn {
     }
 
     /// Closes a displaced connection. Refuses a request that has begun.
-    fn end_after_giving_way(&self, state: &mut State, intake: &Intake) {
+    fn end_after_giving_way(&self, state: &mut State, intake: &RequestParser) {
         match intake.is_empty() {
             true => drop(self.over(state)),
             false => self.say_no(state, &Refusal::new(503, NO_PLACE)),
@@ -110,17 +110,17 @@ impl Conn {
 
     /// Passes an idle connection to the poller.
     pub(in super::super) fn let_go(&self) {
-        self.rest(&mut Intake::default());
+        self.rest(&mut RequestParser::default());
     }
 
     /// Moves the connection to the end of the queue if it has a request already, else to the
     /// poller.
-    pub(in super::super) fn stand_behind(self: &Arc<Self>, intake: &mut Intake) {
+    pub(in super::super) fn stand_behind(self: &Arc<Self>, intake: &mut RequestParser) {
         if intake.is_empty() {
             self.rest(intake);
             return;
         }
-        let mut later = Later::default();
+        let mut later = AfterUnlock::default();
         let mut state = self.state.lock();
         if state.owner == Owner::Worker {
             state.intake = Some(Box::new(intake.take()));
@@ -132,7 +132,11 @@ impl Conn {
 
     /// Queues the request until its client may have a permit, or answers it with 503. It needs a
     /// handler, or has a large body.
-    pub(in super::super) fn wait_for_permit(self: &Arc<Self>, intake: &mut Intake, key: ClientKey) {
+    pub(in super::super) fn wait_for_permit(
+        self: &Arc<Self>,
+        intake: &mut RequestParser,
+        key: ClientKey,
+    ) {
         let mut state = self.state.lock();
         let is_here = state.owner == Owner::Worker;
         if is_here {
@@ -168,7 +172,7 @@ impl Conn {
 
     /// Closes the connection: the client has closed it, between requests or in the middle of one,
     /// or the connection was displaced.
-    pub(in super::super) fn close(&self, intake: &Intake) {
+    pub(in super::super) fn close(&self, intake: &RequestParser) {
         let mut state = self.state.lock();
         if state.gave_way && state.owner == Owner::Worker {
             return self.end_after_giving_way(&mut state, intake);

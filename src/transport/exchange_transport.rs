@@ -2,7 +2,7 @@
 //! and its response.
 //!
 //! They have no common stream to read. The thread that sends a request also receives the messages
-//! for it, and delivers them. So a [`Carrier`] takes the place of [`Receiver`](super::Receiver)
+//! for it, and delivers them. So a [`ExchangeTransport`] takes the place of [`Receiver`](super::Receiver)
 //! and, for requests, of [`Sender`](super::Sender).
 
 use std::fmt;
@@ -20,7 +20,7 @@ pub(crate) type Deliver<'a> = dyn FnMut(Received) -> ControlFlow<()> + 'a;
 
 /// How an exchange ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Carried {
+pub(crate) enum ExchangeOutcome {
     /// The receiver of the messages needs no more.
     Answered,
     /// The request was sent; its messages arrive on another stream.
@@ -46,7 +46,7 @@ pub(crate) enum Listening {
 }
 
 /// A transport of request and response exchanges.
-pub(crate) trait Carrier: Send + Sync + fmt::Debug {
+pub(crate) trait ExchangeTransport: Send + Sync + fmt::Debug {
     /// Sends a request and delivers the messages for it until the receiver needs no more. Blocks.
     ///
     /// # Errors
@@ -56,9 +56,9 @@ pub(crate) trait Carrier: Send + Sync + fmt::Debug {
     fn exchange(
         &self,
         request: &SessionMessage,
-        ticket: &Arc<Ticket>,
+        ticket: &Arc<CancelHandle>,
         deliver: &mut Deliver<'_>,
-    ) -> Result<Carried>;
+    ) -> Result<ExchangeOutcome>;
 
     /// Sends a message that has no answer. Blocks until `deadline` at most.
     ///
@@ -87,7 +87,7 @@ pub(crate) trait Carrier: Send + Sync + fmt::Debug {
     /// An error when the peer does not support it, and when the stream has ended.
     fn fall_back(
         &self,
-        ticket: &Arc<Ticket>,
+        ticket: &Arc<CancelHandle>,
         settled: &mut dyn FnMut(),
         deliver: &mut Deliver<'_>,
     ) -> Result<()>;
@@ -113,7 +113,7 @@ pub(crate) trait Carrier: Send + Sync + fmt::Debug {
 
 /// The time of the next check of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum NextCheck {
     Never,
     At(Instant),
     /// The exchange is over: no thread waits for it any more.
@@ -121,7 +121,7 @@ pub(crate) enum Look {
 }
 
 /// The cancel handle of an exchange: it can end the exchange's wait from any thread, at once.
-pub(crate) struct Ticket {
+pub(crate) struct CancelHandle {
     look: Box<LookHook>,
     /// Guards whether the wait is over and how to interrupt it.
     ///
@@ -134,7 +134,7 @@ pub(crate) struct Ticket {
 }
 
 /// Gets the time, and whether a user is being asked. Returns when to check again.
-type LookHook = dyn Fn(Instant, bool) -> Look + Send + Sync;
+type LookHook = dyn Fn(Instant, bool) -> NextCheck + Send + Sync;
 
 #[derive(Default)]
 struct State {
@@ -147,10 +147,12 @@ struct State {
     held_for: Duration,
 }
 
-impl Ticket {
+impl CancelHandle {
     /// Creates a cancel handle. `look` returns how long the exchange may go on; it may run on any
     /// thread. Its second argument is whether a user is being asked.
-    pub(crate) fn new(look: impl Fn(Instant, bool) -> Look + Send + Sync + 'static) -> Arc<Self> {
+    pub(crate) fn new(
+        look: impl Fn(Instant, bool) -> NextCheck + Send + Sync + 'static,
+    ) -> Arc<Self> {
         Arc::new(Self {
             look: Box::new(look),
             state: Mutex::default(),
@@ -161,9 +163,9 @@ impl Ticket {
     /// Creates a cancel handle that ends at `deadline`, if there is one.
     pub(crate) fn until(deadline: Option<Instant>) -> Arc<Self> {
         Self::new(move |now, _| match deadline {
-            None => Look::Never,
-            Some(deadline) if now < deadline => Look::At(deadline),
-            Some(_) => Look::Over,
+            None => NextCheck::Never,
+            Some(deadline) if now < deadline => NextCheck::At(deadline),
+            Some(_) => NextCheck::Over,
         })
     }
 
@@ -192,13 +194,13 @@ impl Ticket {
     }
 
     /// Returns when to check again. Ends the wait when its time has come.
-    pub(crate) fn look(&self, now: Instant) -> Look {
+    pub(crate) fn look(&self, now: Instant) -> NextCheck {
         if self.is_over() {
-            return Look::Over;
+            return NextCheck::Over;
         }
         let held = self.state.lock().held.is_some();
         let look = (self.look)(now, held);
-        if look == Look::Over {
+        if look == NextCheck::Over {
             self.end();
         }
         look
@@ -246,9 +248,9 @@ impl Ticket {
         loop {
             let now = Instant::now();
             let next = match self.look(now) {
-                Look::Over => return false,
-                Look::At(at) => at.min(until),
-                Look::Never => until,
+                NextCheck::Over => return false,
+                NextCheck::At(at) => at.min(until),
+                NextCheck::Never => until,
             };
             let state = self.state.lock();
             if now >= until || state.over {
@@ -259,7 +261,7 @@ impl Ticket {
     }
 }
 
-impl fmt::Debug for Ticket {
+impl fmt::Debug for CancelHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ticket")
             .field("is_over", &self.is_over())

@@ -2,7 +2,7 @@
 //! has stalled.
 //!
 //! **Threads.** The thread is started when the first exchange has a deadline, and ended and joined
-//! by [`Watch::stop`]. It sleeps until the earliest deadline. So an exchange that ends in time
+//! by [`Deadlines::stop`]. It sleeps until the earliest deadline. So an exchange that ends in time
 //! costs an entry in a table, and no thread switch.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::schema::json::millis;
-use crate::transport::carrier::{Look, Ticket};
+use crate::transport::exchange_transport::{CancelHandle, NextCheck};
 use crate::transport::{Stack, Threads, lock};
 
 /// The handle to the deadline thread.
 #[derive(Debug)]
-pub(super) struct Watch(Arc<Shared>);
+pub(super) struct Deadlines(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -48,8 +48,8 @@ struct Table {
 /// One exchange with its deadline.
 #[derive(Debug)]
 struct Entry {
-    ticket: Arc<Ticket>,
-    /// Whether [`Watch::end_calls`] ends it.
+    ticket: Arc<CancelHandle>,
+    /// Whether [`Deadlines::end_calls`] ends it.
     is_call: bool,
     /// When its stream has stalled, in milliseconds since `started`; 0 while no keep-alive was
     /// seen. A later value needs no wakeup: the thread wakes at the earlier time and reads the new
@@ -67,7 +67,7 @@ pub(super) struct Watched {
     at: usize,
 }
 
-impl Watch {
+impl Deadlines {
     pub(super) fn new(stall_after: Duration, threads: &Threads) -> Self {
         Self(Arc::new(Shared {
             table: Mutex::default(),
@@ -83,7 +83,7 @@ impl Watch {
     /// # Errors
     ///
     /// An error when the thread can't be started.
-    pub(super) fn add(&self, ticket: &Arc<Ticket>, is_call: bool) -> Result<Watched> {
+    pub(super) fn add(&self, ticket: &Arc<CancelHandle>, is_call: bool) -> Result<Watched> {
         let entry = Arc::new(Entry {
             ticket: Arc::clone(ticket),
             is_call,
@@ -109,7 +109,7 @@ impl Watch {
         };
         if stopped {
             ticket.end();
-        } else if let Look::At(at) = look {
+        } else if let NextCheck::At(at) = look {
             self.0.wake_at(at)?;
         }
         Ok(watched)
@@ -211,9 +211,9 @@ impl Shared {
         }
         let stalls_at = stalls_at.filter(|at| *at > now);
         match entry.ticket.look(now) {
-            Look::At(at) => Some(stalls_at.map_or(at, |stalls_at| stalls_at.min(at))),
-            Look::Never => stalls_at,
-            Look::Over => None,
+            NextCheck::At(at) => Some(stalls_at.map_or(at, |stalls_at| stalls_at.min(at))),
+            NextCheck::Never => stalls_at,
+            NextCheck::Over => None,
         }
     }
 }
