@@ -82,7 +82,7 @@ impl World {
     fn start() -> Outcome<Self> {
         let server = Server::builder("fanout", "1.0")
             .tool_with(Tool::new("nothing"), |_: Value, _: &Context| "")
-            .offers(List::Resources)
+            .declare_capability(List::Resources)
             .build()?;
         let mut limits = HttpLimits::default();
         limits.max_connections = 20_000;

@@ -128,7 +128,7 @@ fn call(client: &Client, call: &Call, log: bool) -> mcplink::Result<Value> {
     let mut options = CallOptions::new().cancel_with(&cancel).on_progress(|step| {
         progress.push(step.progress);
         if call.is_cancelled {
-            cancel.trigger();
+            cancel.cancel();
         }
     });
     if log {

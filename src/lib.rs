@@ -88,7 +88,7 @@
 //! # fn f(client: &Client) -> mcplink::Result<()> {
 //! let cancel = CancelToken::new();
 //! let from_elsewhere = cancel.clone();
-//! std::thread::spawn(move || from_elsewhere.trigger());
+//! std::thread::spawn(move || from_elsewhere.cancel());
 //!
 //! let options = CallOptions::new().timeout(Duration::from_secs(5)).cancel_with(&cancel);
 //! let result = client.call_tool_with("report", &serde_json::json!({}), options)?;
@@ -203,6 +203,7 @@
 
 #[cfg(feature = "auth")]
 pub mod auth;
+mod buffer_cache;
 #[cfg(feature = "cffi")]
 mod cffi;
 pub mod client;
@@ -217,7 +218,6 @@ pub mod server;
     allow(dead_code, reason = "clients share what an HTTP server has")
 )]
 mod shares;
-mod spare;
 mod sync;
 pub mod transport;
 pub mod validation;

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use mcplink::ErrorKind;
 use mcplink::auth::{
-    IdentityProvider, Login, OAuth, OAuthBuilder, RegisteredClient, Secret, SigningKey,
-    SubjectToken, Visitor,
+    CallbackUserAgent, IdentityProvider, Login, OAuth, OAuthBuilder, RegisteredClient, Secret,
+    SigningKey, SubjectToken,
 };
 use mcplink::transport::http::Http;
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ fn oauth(scenario: &str) -> Result<OAuthBuilder, Box<dyn Error>> {
         })
     };
     let secret = || text("client_secret").map(Secret::new);
-    let login = || OAuth::login(Visitor::new(REDIRECT, visit));
+    let login = || OAuth::login(CallbackUserAgent::new(REDIRECT, visit));
     Ok(match scenario {
         "auth/pre-registration" => login().registered(client()?.secret(secret()?)),
         "auth/client-credentials-basic" => OAuth::client_credentials(client()?.secret(secret()?)),

@@ -4,7 +4,7 @@ use mcplink::schema::{
     CompletionReference, ContentBlock, Prompt, PromptArgument, PromptMessage, ResourceContents,
     Role,
 };
-use mcplink::server::{Completing, Context, HandlerError, ServerBuilder};
+use mcplink::server::{CompletionRequest, Context, HandlerError, ServerBuilder};
 use serde::Deserialize;
 
 use crate::asking::ask_text;
@@ -19,7 +19,7 @@ fn greet(args: Greeting, _: &Context) -> String {
     format!("Please greet {}.", args.name)
 }
 
-fn complete_name(typed: &Completing, _: &Context) -> Vec<&'static str> {
+fn complete_name(typed: &CompletionRequest, _: &Context) -> Vec<&'static str> {
     let known = ["alice", "albert", "bob"].into_iter();
     known
         .filter(|name| name.starts_with(typed.value()))

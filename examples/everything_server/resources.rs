@@ -1,7 +1,7 @@
 //! Resources and templates.
 
 use mcplink::schema::{CompletionReference, Resource, ResourceTemplate};
-use mcplink::server::{Completing, Context, ResourceRead, ServerBuilder};
+use mcplink::server::{CompletionRequest, Context, ResourceRead, ServerBuilder};
 use serde_json::json;
 
 use crate::tools::PIXEL;
@@ -13,7 +13,7 @@ fn item(read: &ResourceRead, _: &Context) -> Option<String> {
     Some(format!("item {id}"))
 }
 
-fn complete_id(typed: &Completing, _: &Context) -> Vec<&'static str> {
+fn complete_id(typed: &CompletionRequest, _: &Context) -> Vec<&'static str> {
     let known = ["7", "42", "700"].into_iter();
     known.filter(|id| id.starts_with(typed.value())).collect()
 }

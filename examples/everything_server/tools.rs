@@ -137,7 +137,7 @@ fn logs_once(_: Nothing, context: &Context) -> &'static str {
 }
 
 fn reconnects(_: Nothing, context: &Context) -> mcplink::Result<&'static str, ToolError> {
-    context.send_away(Duration::from_millis(500))?;
+    context.close_stream_and_retry(Duration::from_millis(500))?;
     context.cancel_token().wait(PAUSE);
     Ok("You came back.")
 }

@@ -11,7 +11,7 @@ use mcplink::schema::{
 };
 use serde_json::{Value, json};
 
-use crate::args::{Action, Completing, Options};
+use crate::args::{Action, CompletionRequest, Options};
 use crate::failure::{Failure, LOST, REFUSED};
 use crate::interrupt;
 use crate::print::{self, Bar};
@@ -326,7 +326,7 @@ impl Session {
         Ok(())
     }
 
-    fn complete(&self, what: Completing) -> Done {
+    fn complete(&self, what: CompletionRequest) -> Done {
         let reference = if what.of_prompt {
             CompletionReference::prompt(what.name)
         } else {

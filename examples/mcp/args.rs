@@ -89,14 +89,14 @@ pub(crate) enum Action {
     Read(String),
     Prompts,
     Prompt(String, Vec<String>),
-    Complete(Completing),
+    Complete(CompletionRequest),
     Listen(Vec<String>),
     Ping,
     Shell,
 }
 
 #[derive(Debug)]
-pub(crate) struct Completing {
+pub(crate) struct CompletionRequest {
     pub(crate) of_prompt: bool,
     pub(crate) name: String,
     pub(crate) argument: String,
@@ -241,7 +241,7 @@ pub(crate) fn read_action(words: Vec<String>) -> Result<Action, String> {
                 "resource" => false,
                 other => return Err(format!("complete takes prompt or resource, not {other}")),
             };
-            Action::Complete(Completing {
+            Action::Complete(CompletionRequest {
                 of_prompt,
                 name: take("the name of a prompt, or a template")?,
                 argument: take("the name of an argument")?,

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal};
 use std::sync::{Mutex, PoisonError};
 
 use mcplink::RpcError;
-use mcplink::client::{AskedBy, ClientBuilder};
+use mcplink::client::{ClientBuilder, Requester};
 use mcplink::schema::{
     CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
     ElicitRequestURLParams, ElicitResult, Root,
@@ -52,7 +52,7 @@ fn in_turn<T>(ask: impl FnOnce() -> T) -> T {
 struct Gone;
 
 /// Shows a prompt, and waits for a line.
-fn line(prompt: &str, by: &AskedBy) -> Result<String, Gone> {
+fn line(prompt: &str, by: &Requester) -> Result<String, Gone> {
     loop {
         beside(&clean(prompt));
         match input::line(&[&interrupt::token(), by.cancel_token()]) {
@@ -72,7 +72,7 @@ enum Consent {
     Cancel,
 }
 
-fn consent(question: &str, by: &AskedBy) -> Result<Consent, Gone> {
+fn consent(question: &str, by: &Requester) -> Result<Consent, Gone> {
     loop {
         match &*line(question, by)?.to_lowercase() {
             "" | "y" | "yes" => return Ok(Consent::Yes),
@@ -83,7 +83,7 @@ fn consent(question: &str, by: &AskedBy) -> Result<Consent, Gone> {
     }
 }
 
-fn fill_in(asked: &ElicitRequestFormParams, by: &AskedBy) -> Result<ElicitResult, Gone> {
+fn fill_in(asked: &ElicitRequestFormParams, by: &Requester) -> Result<ElicitResult, Gone> {
     note(&format!("{} asks: {}", by.server_name(), asked.message));
     let fields = match form::fields(&asked.requested_schema) {
         Ok(fields) => fields,
@@ -109,7 +109,7 @@ fn fill_in(asked: &ElicitRequestFormParams, by: &AskedBy) -> Result<ElicitResult
 }
 
 /// Asks until the answer is valid; `None` means that the field is left out.
-fn fill(field: &Field, by: &AskedBy) -> Result<Option<Value>, Gone> {
+fn fill(field: &Field, by: &Requester) -> Result<Option<Value>, Gone> {
     for (number, option) in (1..).zip(&field.options) {
         note(&format!("    {number:2}  {option}"));
     }
@@ -121,7 +121,7 @@ fn fill(field: &Field, by: &AskedBy) -> Result<Option<Value>, Gone> {
     }
 }
 
-fn open(asked: &ElicitRequestURLParams, by: &AskedBy) -> Result<ElicitResult, Gone> {
+fn open(asked: &ElicitRequestURLParams, by: &Requester) -> Result<ElicitResult, Gone> {
     note(&format!("{} asks: {}", by.server_name(), asked.message));
     note(&format!(
         "it wants you to open this page, if you trust it: {}",
@@ -137,7 +137,7 @@ fn open(asked: &ElicitRequestURLParams, by: &AskedBy) -> Result<ElicitResult, Go
 /// Lets the user answer a sampling request, because this program has no model.
 fn answer_for_model(
     asked: &CreateMessageRequestParams,
-    by: &AskedBy,
+    by: &Requester,
 ) -> Result<CreateMessageResult, RpcError> {
     note(&format!("{} asks the model:", by.server_name()));
     if let Some(system) = &asked.system_prompt {

@@ -8,12 +8,12 @@ use std::time::Duration;
 use ureq::Proxy;
 
 use super::client::{RegisteredClient, check_document_url};
+use super::client_credentials::{ByCredentials, ByWorkload};
 use super::dpop::Nonces;
 use super::enterprise::{ByEnterprise, IdentityProvider};
-use super::errand::{Grant, LogHook, Settings};
+use super::flow_context::{Grant, LogHook, Settings};
 use super::key::{Signer, is_asymmetric};
 use super::login::{ByLogin, UserAgent};
-use super::machine::{ByCredentials, ByWorkload};
 use super::oauth::OAuth;
 use super::secret::Secret;
 use super::store::{MemoryStore, Store};
@@ -60,7 +60,7 @@ pub struct OAuthBuilder {
 
 impl OAuth {
     /// A person logs in. `agent` is a [`Browser`](super::Browser), or a function in a
-    /// [`Visitor`](super::Visitor).
+    /// [`CallbackUserAgent`](super::CallbackUserAgent).
     pub fn login(agent: impl UserAgent + 'static) -> OAuthBuilder {
         OAuthBuilder::with(ByLogin(agent))
     }

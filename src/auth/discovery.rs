@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use serde::de::DeserializeOwned;
 
 use super::challenge::Demand;
-use super::errand::Errand;
+use super::flow_context::FlowContext;
 use super::metadata::{
     ResourceMetadata, ServerMetadata, base_of_old, is_same_issuer, resource_places, server_places,
 };
@@ -100,7 +100,7 @@ impl Discovered {
 pub(super) const OFFLINE: &str = "offline_access";
 
 /// The result of a request for a document.
-enum Found<T> {
+enum Fetched<T> {
     Document(T),
     /// There is no document, as the error says: another status, or an HTML page.
     Nothing(Error),
@@ -108,7 +108,7 @@ enum Found<T> {
     Other(Error),
 }
 
-impl Errand<'_> {
+impl FlowContext<'_> {
     /// Discovers the authorization server. `held` are the tokens to renew or replace.
     pub(super) fn discover(&self, demand: &Demand, held: Option<&Tokens>) -> Result<Discovered> {
         let Some(resource) = self.resource_metadata(demand)? else {
@@ -184,17 +184,17 @@ impl Errand<'_> {
             let url = self.server.join(what, place)?;
             url.check_secure(what)?;
             return match self.look(WHAT, &url, &[])? {
-                Found::Document(found) => Ok(Some(found)),
-                Found::Nothing(error) | Found::Other(error) => Err(error),
+                Fetched::Document(found) => Ok(Some(found)),
+                Fetched::Nothing(error) | Fetched::Other(error) => Err(error),
             };
         }
         let mut other = None;
         for place in resource_places(self.server) {
             let url = Url::read_secure(WHAT, &place)?;
             match self.look(WHAT, &url, &[])? {
-                Found::Document(found) => return Ok(Some(found)),
-                Found::Nothing(_) => {}
-                Found::Other(error) => _ = other.get_or_insert(error),
+                Fetched::Document(found) => return Ok(Some(found)),
+                Fetched::Nothing(_) => {}
+                Fetched::Other(error) => _ = other.get_or_insert(error),
             }
         }
         other.map_or(Ok(None), Err)
@@ -214,12 +214,12 @@ impl Errand<'_> {
         for place in &places {
             let url = Url::read_secure(WHAT, place)?;
             let error = match self.look::<ServerMetadata>(WHAT, &url, &[])? {
-                Found::Document(found) => match found.check_issuer(issuer) {
+                Fetched::Document(found) => match found.check_issuer(issuer) {
                     Ok(()) => return Ok(found),
                     Err(error) => error,
                 },
-                Found::Nothing(_) => continue,
-                Found::Other(error) => error,
+                Fetched::Nothing(_) => continue,
+                Fetched::Other(error) => error,
             };
             foreign.get_or_insert(error);
         }
@@ -243,12 +243,12 @@ impl Errand<'_> {
         let url = Url::read_secure(WHAT, &place)?;
         let fields = [("mcp-protocol-version", OLD)];
         let metadata = match self.look::<ServerMetadata>(WHAT, &url, &fields)? {
-            Found::Document(found) => {
+            Fetched::Document(found) => {
                 found.check_issuer(&base)?;
                 found
             }
-            Found::Nothing(_) => ServerMetadata::by_default(&base),
-            Found::Other(error) => return Err(error),
+            Fetched::Nothing(_) => ServerMetadata::by_default(&base),
+            Fetched::Other(error) => return Err(error),
         };
         Ok(Discovered {
             resource: self.server.canonical(),
@@ -267,21 +267,21 @@ impl Errand<'_> {
         what: &str,
         url: &Url,
         fields: &[(&str, &str)],
-    ) -> Result<Found<T>> {
+    ) -> Result<Fetched<T>> {
         let answer = self.fetcher.get(what, url, fields)?;
         match answer.status {
             200..=299 => {}
             // Temporary: the document may exist.
             status @ (408 | 429 | 500..) => return Err(not_there(what, url, status)),
-            status => return Ok(Found::Nothing(not_there(what, url, status))),
+            status => return Ok(Fetched::Nothing(not_there(what, url, status))),
         }
         let kind = answer.field("content-type").unwrap_or_default();
         let is_page = kind.to_ascii_lowercase().contains("html");
         Ok(match (answer.has_object(), answer.json(what, url)) {
-            (true, Ok(document)) => Found::Document(document),
-            (true, Err(error)) => Found::Other(error),
-            (false, Err(error)) if !is_page => Found::Nothing(error),
-            (false, _) => Found::Nothing(not_there(what, url, answer.status)),
+            (true, Ok(document)) => Fetched::Document(document),
+            (true, Err(error)) => Fetched::Other(error),
+            (false, Err(error)) if !is_page => Fetched::Nothing(error),
+            (false, _) => Fetched::Nothing(not_there(what, url, answer.status)),
         })
     }
 }

@@ -11,9 +11,9 @@
 use std::fmt;
 
 use super::client::RegisteredClient;
+use super::client_credentials::JWT_BEARER;
 use super::discovery::Discovered;
-use super::errand::{Errand, Grant, Wish};
-use super::machine::JWT_BEARER;
+use super::flow_context::{FlowContext, Grant, TokenRequest};
 use super::metadata::ServerMetadata;
 use super::secret::Secret;
 use super::token::{Form, Tokens};
@@ -97,7 +97,7 @@ pub(super) struct ByEnterprise {
 impl ByEnterprise {
     /// Requests the identity provider's statement about the user (ID-JAG) for this authorization
     /// server and resource.
-    fn statement(&self, errand: &Errand<'_>, wish: &Wish<'_>) -> Result<Secret> {
+    fn statement(&self, errand: &FlowContext<'_>, wish: &TokenRequest<'_>) -> Result<Secret> {
         let endpoint = self.provider.endpoint()?;
         let subject = (self.provider.subject)()?;
         let identity = self.provider.client.identity();
@@ -147,7 +147,7 @@ fn check_support(found: &Discovered) -> Result<()> {
 }
 
 impl Grant for ByEnterprise {
-    fn obtain(&self, errand: &Errand<'_>, wish: &Wish<'_>) -> Result<Tokens> {
+    fn obtain(&self, errand: &FlowContext<'_>, wish: &TokenRequest<'_>) -> Result<Tokens> {
         let found = wish.found;
         check_support(found)?;
         let Some(client) = errand.registered_client(found.issuer())? else {

@@ -10,7 +10,7 @@ use ureq::Agent;
 use ureq::http::{HeaderMap, Request};
 use zeroize::Zeroizing;
 
-use super::guard::{Guard, Reach};
+use super::address_policy::{AddressPolicy, Guard};
 use super::url::Url;
 use crate::auth::lock;
 use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
@@ -106,7 +106,7 @@ impl Answer {
 
 impl Fetcher {
     pub(super) fn new(
-        reach: Reach,
+        reach: AddressPolicy,
         proxies: Proxies,
         roots: &tls::Roots,
         timeout: Duration,

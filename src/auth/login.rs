@@ -15,8 +15,8 @@ use std::time::Instant;
 
 use super::client::{Identity, check_redirect};
 use super::discovery::OFFLINE;
-use super::errand::{Errand, Grant, Wish};
 use super::fetch::nobody_waits;
+use super::flow_context::{FlowContext, Grant, TokenRequest};
 use super::random::{self, Verifier};
 use super::secret::Secret;
 use super::token::{Failure, Form, Tokens, joined};
@@ -26,7 +26,7 @@ use crate::transport::http::CredentialWait;
 
 /// Shows a person where to log in, and returns the URL to which the browser was redirected.
 ///
-/// [`Browser`](super::Browser) is a ready-made implementation; [`Visitor`](super::Visitor) makes
+/// [`Browser`](super::Browser) is a ready-made implementation; [`CallbackUserAgent`](super::CallbackUserAgent) makes
 /// one from a function. It runs on a thread of its own.
 pub trait UserAgent: Send + Sync {
     /// Prepares one login. `last` is the redirect URI of the last login, if it is known. With an
@@ -35,11 +35,11 @@ pub trait UserAgent: Send + Sync {
     /// # Errors
     ///
     /// The calls that need the login fail with it.
-    fn prepare(&self, last: Option<&str>) -> Result<Box<dyn Visit>>;
+    fn prepare(&self, last: Option<&str>) -> Result<Box<dyn LoginAttempt>>;
 }
 
 /// One login.
-pub trait Visit: Send {
+pub trait LoginAttempt: Send {
     /// The redirect URI of the login: on this machine, or `https`.
     fn redirect_uri(&self) -> &str;
 
@@ -117,7 +117,7 @@ impl fmt::Debug for Login<'_> {
 pub(super) struct ByLogin<U>(pub(super) U);
 
 impl<U: UserAgent> Grant for ByLogin<U> {
-    fn obtain(&self, errand: &Errand<'_>, wish: &Wish<'_>) -> Result<Tokens> {
+    fn obtain(&self, errand: &FlowContext<'_>, wish: &TokenRequest<'_>) -> Result<Tokens> {
         wish.found.check_pkce()?;
         let last = errand.last_redirect(wish.found)?;
         let visit = self.0.prepare(last.as_deref())?;
@@ -150,7 +150,7 @@ struct Attempt<'a> {
     state: String,
     redirect: &'a Url,
     identity: &'a Identity,
-    wish: &'a Wish<'a>,
+    wish: &'a TokenRequest<'a>,
 }
 
 impl Attempt<'_> {
@@ -187,7 +187,12 @@ impl Attempt<'_> {
         Url::read_secure("the authorization URL", &format!("{base}?{query}"))
     }
 
-    fn visit(&self, errand: &Errand<'_>, visit: Box<dyn Visit>, url: &Url) -> Result<Secret> {
+    fn visit(
+        &self,
+        errand: &FlowContext<'_>,
+        visit: Box<dyn LoginAttempt>,
+        url: &Url,
+    ) -> Result<Secret> {
         let server = errand.server.shown();
         let login = Login {
             url,
@@ -216,7 +221,7 @@ impl Attempt<'_> {
 
     /// Returns the code of an answer. Invariant: `state` and `iss` are checked before any other
     /// part of the answer is used or shown.
-    fn read(&self, errand: &Errand<'_>, answer: &Secret) -> Result<Secret> {
+    fn read(&self, errand: &FlowContext<'_>, answer: &Secret) -> Result<Secret> {
         let refuse =
             |why: &str| Error::new(ErrorKind::Auth, format!("the answer to the login {why}"));
         let url = read_answer(answer.reveal()).map_err(|_| refuse("is no URL"))?;
@@ -268,7 +273,7 @@ impl Attempt<'_> {
         Err(Error::new(ErrorKind::Auth, text))
     }
 
-    fn redeem(&self, errand: &Errand<'_>, code: &Secret) -> Result<Tokens> {
+    fn redeem(&self, errand: &FlowContext<'_>, code: &Secret) -> Result<Tokens> {
         let make = || {
             let mut form = Form::of_grant("authorization_code");
             form.add_secret("code", code.clone());

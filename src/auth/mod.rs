@@ -26,46 +26,46 @@
 //! Spec: Base Protocol, "Authorization" (2025-03-26 and later), with its extensions.
 // M-AUTH-B-02
 
+mod address_policy;
 mod browser;
 mod builder;
+mod callback_agent;
 mod challenge;
 mod client;
+mod client_credentials;
 mod discovery;
 mod dpop;
 mod enterprise;
-mod errand;
 mod fetch;
 mod file_store;
-mod guard;
+mod flow_context;
 mod key;
 mod login;
-mod machine;
 mod metadata;
 mod oauth;
 mod random;
 mod registration;
 mod renew;
 mod secret;
-mod site;
+mod server_state;
 mod store;
 mod token;
 mod tolerant;
 mod url;
-mod visitor;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use browser::Browser;
 pub use builder::{DpopUse, OAuthBuilder};
+pub use callback_agent::CallbackUserAgent;
 pub use client::{ClientDocument, RegisteredClient};
 pub use enterprise::{IdentityProvider, SubjectToken};
 pub use file_store::FileStore;
 pub use key::{Signer, SigningKey};
-pub use login::{Login, UserAgent, Visit};
+pub use login::{Login, LoginAttempt, UserAgent};
 pub use oauth::OAuth;
 pub use secret::Secret;
 pub use store::{MemoryStore, Store};
-pub use visitor::Visitor;
 
 /// Locks a mutex and ignores poisoning: every critical section leaves its data valid.
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

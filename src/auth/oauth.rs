@@ -9,9 +9,9 @@ use serde::Deserialize;
 
 use super::challenge::Demand;
 use super::dpop::Dpop;
-use super::errand::Settings;
+use super::flow_context::Settings;
 use super::renew::{Job, Need};
-use super::site::Site;
+use super::server_state::ServerState;
 use super::token::Tokens;
 use super::url::Url;
 use super::{lock, random};
@@ -54,7 +54,7 @@ struct Shared {
     settings: Arc<Settings>,
     /// The state of each server, by its URL as given. A full map is cleared: then the
     /// state of each server is loaded from the store again.
-    sites: Mutex<HashMap<String, Arc<Site>>>,
+    sites: Mutex<HashMap<String, Arc<ServerState>>>,
 }
 
 impl OAuth {
@@ -85,7 +85,7 @@ impl OAuth {
         }
     }
 
-    fn site(&self, server: &str) -> Result<Arc<Site>> {
+    fn site(&self, server: &str) -> Result<Arc<ServerState>> {
         let mut sites = lock(&self.0.sites);
         if let Some(site) = sites.get(server) {
             return Ok(Arc::clone(site));
@@ -94,13 +94,13 @@ impl OAuth {
         if sites.len() >= MAX_SITES {
             sites.clear();
         }
-        let site = Arc::new(Site::new(url));
+        let site = Arc::new(ServerState::new(url));
         sites.insert(server.to_owned(), Arc::clone(&site));
         Ok(site)
     }
 
     /// Returns the tokens for a server and their number. The first call loads them from the store.
-    fn tokens(&self, site: &Site) -> Result<(Option<Arc<Tokens>>, u64)> {
+    fn tokens(&self, site: &ServerState) -> Result<(Option<Arc<Tokens>>, u64)> {
         let state = site.state();
         if state.was_loaded {
             return Ok((state.tokens.clone(), state.number));
@@ -120,7 +120,7 @@ impl OAuth {
 
     fn run(
         &self,
-        site: &Arc<Site>,
+        site: &Arc<ServerState>,
         number: u64,
         need: Need,
         waiting: &CredentialWait,
@@ -145,7 +145,7 @@ impl OAuth {
 
     fn credentials(
         &self,
-        site: &Site,
+        site: &ServerState,
         request: &OutgoingRequest<'_>,
         tokens: &Tokens,
     ) -> Result<Credentials> {
@@ -176,7 +176,7 @@ impl OAuth {
     /// Handles status 401: the token was refused, or there was none.
     fn unauthorized(
         &self,
-        site: &Arc<Site>,
+        site: &Arc<ServerState>,
         request: &OutgoingRequest<'_>,
         response: &ResponseFields<'_>,
         demand: Demand,
@@ -203,7 +203,7 @@ impl OAuth {
     /// Handles status 403: the token may lack scopes.
     fn forbidden(
         &self,
-        site: &Arc<Site>,
+        site: &Arc<ServerState>,
         request: &OutgoingRequest<'_>,
         response: &ResponseFields<'_>,
         demand: Demand,

@@ -8,8 +8,8 @@ use serde_json::json;
 use super::client::{Identity, Proof};
 use super::discovery::Discovered;
 use super::dpop::now_seconds;
-use super::errand::Errand;
 use super::fetch::Patience;
+use super::flow_context::FlowContext;
 use super::lock;
 use super::metadata::ServerMetadata;
 use super::secret::{Secret, revealed_option};
@@ -74,7 +74,7 @@ fn name_of(issuer: &str) -> String {
     format!("client {issuer}")
 }
 
-impl Errand<'_> {
+impl FlowContext<'_> {
     /// Loads the registrations with an issuer that have not expired.
     fn kept_registrations(&self, issuer: &str) -> Result<Vec<Registration>> {
         let kept = self.settings.store.load(&name_of(issuer))?;

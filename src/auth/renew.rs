@@ -8,10 +8,10 @@ use super::DpopUse;
 use super::challenge::Demand;
 use super::discovery::Discovered;
 use super::dpop::Dpop;
-use super::errand::{Errand, Settings, Wish};
+use super::flow_context::{FlowContext, Settings, TokenRequest};
 use super::metadata::{ServerMetadata, is_same_issuer};
 use super::oauth::{DAY, name_of};
-use super::site::{Aim, Site, Turn};
+use super::server_state::{LoginLock, ServerState, TokenNeed};
 use super::token::{Failure, Tokens};
 use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
 use crate::transport::exchange_transport::CancelHandle;
@@ -28,10 +28,10 @@ pub(super) enum Need {
 }
 
 impl Need {
-    pub(super) fn aim(&self) -> Aim {
+    pub(super) fn aim(&self) -> TokenNeed {
         match self {
-            Self::Fresher | Self::Others(_) => Aim::Others,
-            Self::More(demand, _) => Aim::More(demand.scopes.clone()),
+            Self::Fresher | Self::Others(_) => TokenNeed::Others,
+            Self::More(demand, _) => TokenNeed::More(demand.scopes.clone()),
         }
     }
 }
@@ -39,7 +39,7 @@ impl Need {
 /// One authorization flow.
 pub(super) struct Job {
     pub(super) settings: Arc<Settings>,
-    pub(super) site: Arc<Site>,
+    pub(super) site: Arc<ServerState>,
     pub(super) need: Need,
     pub(super) ends_at: Instant,
 }
@@ -49,12 +49,12 @@ impl Job {
     pub(super) fn run(
         self,
         waiting: CredentialWait,
-        turn: &Turn,
+        turn: &LoginLock,
         on_person: &dyn Fn(bool),
     ) -> Result<()> {
         let name = name_of(&self.site.url);
         let server = self.site.url.shown();
-        let errand = Errand::new(
+        let errand = FlowContext::new(
             &self.settings,
             &self.site.url,
             waiting.clone(),
@@ -80,10 +80,10 @@ impl Job {
 
     fn work(
         &self,
-        errand: &Errand<'_>,
+        errand: &FlowContext<'_>,
         name: &str,
         waiting: &CredentialWait,
-        turn: &Turn,
+        turn: &LoginLock,
     ) -> Result<()> {
         let locked = self.settings.store.lock(name, waiting)?;
         if self.adopts_others(name)? && self.has_enough() {
@@ -150,7 +150,7 @@ impl Job {
 
     /// Refreshes tokens that expire soon. If the refresh is refused, the access token is still used
     /// until it expires; then the server's refusal starts the next flow.
-    fn freshen(&self, errand: &Errand<'_>, name: &str, held: &Tokens) -> Result<()> {
+    fn freshen(&self, errand: &FlowContext<'_>, name: &str, held: &Tokens) -> Result<()> {
         let place = Demand {
             resource_metadata: held.resource_metadata.clone(),
             ..Demand::default()
@@ -173,7 +173,7 @@ impl Job {
     /// Refreshes tokens. Returns whether there are new tokens.
     fn refreshed(
         &self,
-        errand: &Errand<'_>,
+        errand: &FlowContext<'_>,
         name: &str,
         found: &Discovered,
         held: &Tokens,
@@ -221,7 +221,7 @@ impl Job {
     /// Obtains new tokens by the grant.
     fn obtain(
         &self,
-        errand: &Errand<'_>,
+        errand: &FlowContext<'_>,
         name: &str,
         found: &Discovered,
         demand: &Demand,
@@ -243,7 +243,7 @@ impl Job {
             return Ok(());
         }
         let dpop = self.new_key(found, held)?;
-        let wish = Wish {
+        let wish = TokenRequest {
             found,
             scopes: &scopes,
             dpop: dpop.as_ref(),
@@ -268,7 +268,7 @@ impl Job {
     /// removed again.
     fn replace(
         &self,
-        errand: &Errand<'_>,
+        errand: &FlowContext<'_>,
         name: &str,
         held: &Tokens,
         next: Tokens,
@@ -281,7 +281,7 @@ impl Job {
         self.settings.store.remove(name)
     }
 
-    fn keep(&self, errand: &Errand<'_>, name: &str, tokens: &Tokens) {
+    fn keep(&self, errand: &FlowContext<'_>, name: &str, tokens: &Tokens) {
         match self.settings.store.save(name, &tokens.write()) {
             Ok(()) => self.site.note_stored(tokens),
             Err(error) => errand.log(&format!("tokens are kept in memory only: {error}")),

@@ -11,8 +11,8 @@ use super::challenge::Demand;
 use super::client::Identity;
 use super::discovery::Discovered;
 use super::dpop::{Dpop, now_seconds};
-use super::errand::Errand;
 use super::fetch::{Answer, Patience};
+use super::flow_context::FlowContext;
 use super::secret::{Secret, revealed, revealed_option};
 use super::tolerant;
 use super::url::{Url, form};
@@ -227,7 +227,7 @@ pub(super) fn joined(scopes: &BTreeSet<String>) -> String {
     scopes.join(" ")
 }
 
-impl Errand<'_> {
+impl FlowContext<'_> {
     /// Sends a token request. Repeats it once if the server demands a DPoP nonce. The caller has to
     /// check the type of the token.
     pub(super) fn ask_for_token(

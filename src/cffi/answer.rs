@@ -4,9 +4,9 @@ use std::ffi::{c_char, c_void};
 
 use super::entry::{Outcome, need, plain};
 use super::json::json_payload;
+use super::pending_request::Answer;
 use super::request::mcplink_request_t;
 use super::responder::mcplink_responder_t;
-use super::served::Answer;
 use super::status::mcplink_status_t;
 use super::text::{bytes, missing, name, optional, payload};
 use crate::error::{ErrorCode, Result, RpcError};

@@ -1,7 +1,7 @@
 //! Cancel tokens. One token can cancel many calls.
 
 use super::entry::{Outcome, plain, value};
-use super::handle::{Gate, Handled, enter, free_handle, hand_out};
+use super::handle::{Gate, Handled, enter, free_handle, into_raw};
 use super::status::{mcplink_status, mcplink_status_t};
 use crate::protocol::CancelToken;
 
@@ -45,7 +45,7 @@ pub(super) unsafe fn optional_token(
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_cancel_new() -> *mut mcplink_cancel_t {
     value(std::ptr::null_mut(), || {
-        hand_out(mcplink_cancel_t {
+        into_raw(mcplink_cancel_t {
             gate: Gate::new(),
             token: CancelToken::new(),
         })
@@ -63,7 +63,7 @@ pub extern "C" fn mcplink_cancel_new() -> *mut mcplink_cancel_t {
 pub unsafe extern "C" fn mcplink_cancel_trigger(cancel: *mut mcplink_cancel_t) -> mcplink_status_t {
     plain(|| {
         // SAFETY: the header requires a token of this library.
-        unsafe { enter(cancel, "cancel") }?.token.trigger();
+        unsafe { enter(cancel, "cancel") }?.token.cancel();
         Ok(mcplink_status::MCPLINK_OK)
     })
 }

@@ -144,7 +144,7 @@ pub(super) unsafe fn keep<T>(object: *mut T) -> *mut T {
 /// # Safety
 ///
 /// `object` is NULL, or was returned by [`keep`], and is released once for each such call.
-pub(super) unsafe fn let_go<T>(object: *mut T) {
+pub(super) unsafe fn release<T>(object: *mut T) {
     if object.is_null() {
         return;
     }

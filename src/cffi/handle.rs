@@ -173,7 +173,7 @@ impl<T: Handled> Drop for Entered<T> {
 }
 
 /// Converts a handle into the pointer that C owns.
-pub(super) fn hand_out<T: Handled>(handle: T) -> *mut T {
+pub(super) fn into_raw<T: Handled>(handle: T) -> *mut T {
     Arc::into_raw(Arc::new(handle)).cast_mut()
 }
 
@@ -182,7 +182,7 @@ pub(super) fn hand_out<T: Handled>(handle: T) -> *mut T {
 ///
 /// # Safety
 ///
-/// `handle` is NULL or came from [`hand_out`] and was not freed.
+/// `handle` is NULL or came from [`into_raw`] and was not freed.
 pub(super) unsafe fn enter<T: Handled>(handle: *const T, what: &str) -> Outcome<Entered<T>> {
     // SAFETY: the caller guarantees that it lives.
     let Some(body) = (unsafe { handle.as_ref() }) else {
@@ -218,7 +218,7 @@ pub(super) unsafe fn enter<T: Handled>(handle: *const T, what: &str) -> Outcome<
 ///
 /// # Safety
 ///
-/// `handle` is NULL, or came from [`hand_out`] and is not used again.
+/// `handle` is NULL, or came from [`into_raw`] and is not used again.
 pub(super) unsafe fn free_handle<T: Handled>(handle: *mut T) {
     // SAFETY: the caller guarantees that it lives.
     let Some(body) = (unsafe { handle.as_ref() }) else {

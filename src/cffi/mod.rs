@@ -32,6 +32,7 @@ mod answer;
     allow(dead_code, reason = "nobody looks at what is set")
 )]
 mod auth;
+mod callback_executor;
 mod callers;
 mod cancel;
 mod client;
@@ -43,17 +44,16 @@ mod handle;
 mod json;
 mod limit;
 mod log;
-mod long;
+mod pending_request;
 mod pump;
 mod queue;
 mod refusal;
 mod request;
 mod responder;
 mod result;
-mod served;
 mod server;
-mod stage;
 mod status;
+mod task_helpers;
 mod text;
 mod threads;
 mod transport;

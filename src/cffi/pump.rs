@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::entry::{giving, plain, value};
 use super::error::mcplink_error_t;
-use super::handle::{Gate, Handled, enter, free_handle, hand_out};
+use super::handle::{Gate, Handled, enter, free_handle, into_raw};
 use super::queue::{Notify, Queue};
 use super::status::{mcplink_status, mcplink_status_t};
 use super::user::{UserData, mcplink_destroy_fn};
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn mcplink_pump_new(
     // SAFETY: the header requires that both are NULL or can be written to.
     unsafe {
         giving(out, err, || {
-            Ok(hand_out(mcplink_pump_t {
+            Ok(into_raw(mcplink_pump_t {
                 gate: Gate::new(),
                 queue: Queue::with_bell()?,
             }))

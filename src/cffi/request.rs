@@ -8,11 +8,11 @@ use serde::Serialize;
 
 use super::entry::{get, value};
 use super::json::{Document, mcplink_json_t, shown};
-use super::served::Call;
+use super::pending_request::Call;
 use super::text::{Text, mcplink_str_t, name, view_or_empty};
 use crate::error::Error;
 use crate::schema::method;
-use crate::server::{Principal, Terms};
+use crate::server::{ClientContext, Principal};
 
 /// A request that a handler of the host answers. It is valid as long as its responder: until the
 /// handler returns, or until the last mcplink_responder_free of a responder that was kept. Any
@@ -34,7 +34,7 @@ pub struct mcplink_request_t {
     principal: Option<Text>,
     identity: Option<Principal>,
     scopes: OnceLock<Text>,
-    terms: Option<Arc<Terms>>,
+    terms: Option<Arc<ClientContext>>,
     revision: OnceLock<Text>,
     client_info: OnceLock<Option<Document>>,
     capabilities: OnceLock<Option<Document>>,

@@ -11,19 +11,19 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::entry::{Outcome, ffi, get, keep, let_go, need, plain, value};
+use super::callback_executor::CallbackExecutor;
+use super::entry::{Outcome, ffi, get, keep, need, plain, release, value};
 use super::error::{Failure, mcplink_error_t};
 use super::handle::Process;
 use super::json::{Document, json_payload, mcplink_json_t, optional_json, shown};
+use super::pending_request::{Answer, Call, Question};
 use super::queue::Kind;
 use super::request::mcplink_request_t;
-use super::served::{Answer, Call, Question};
-use super::stage::Stage;
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{filled, name, optional, payload};
 use super::user::{UserData, call_back, mcplink_destroy_fn};
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
-use crate::protocol::{CancelToken, LogLevel, OnTrigger};
+use crate::protocol::{CancelToken, LogLevel, OnCancel};
 use crate::schema::{InputRequest, LoggingLevel};
 use crate::server::{AskError, Context};
 use crate::sync::Mutex;
@@ -38,13 +38,13 @@ pub struct mcplink_responder_t {
     /// The number of the handle that the handler belongs to.
     owner: u64,
     /// The callback executor, if the host dispatches a pump.
-    pump: Option<Arc<Stage>>,
+    pump: Option<Arc<CallbackExecutor>>,
     process: Process,
     cancel: CancelToken,
     slot: Mutex<Slot>,
     /// Values that were returned to the host, which stay valid as long as the responder.
     shown: Mutex<Vec<Shown>>,
-    on_cancel: Mutex<Option<OnTrigger>>,
+    on_cancel: Mutex<Option<OnCancel>>,
 }
 
 struct Slot {
@@ -71,7 +71,7 @@ impl mcplink_responder_t {
         request: mcplink_request_t,
         call: Call,
         owner: u64,
-        pump: Option<Arc<Stage>>,
+        pump: Option<Arc<CallbackExecutor>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             request,
@@ -95,7 +95,7 @@ impl mcplink_responder_t {
         params: &str,
         question: Question,
         owner: u64,
-        pump: Option<Arc<Stage>>,
+        pump: Option<Arc<CallbackExecutor>>,
     ) -> Arc<Self> {
         let request = mcplink_request_t::new(method, params);
         Self::new(request, Call::Question(question), owner, pump)
@@ -263,7 +263,7 @@ pub unsafe extern "C" fn mcplink_responder_free(responder: *mut mcplink_responde
             // The parent process answers the request.
             return;
         }
-        let_go(responder);
+        release(responder);
     }
 }
 
@@ -454,7 +454,7 @@ pub unsafe extern "C" fn mcplink_responder_need_scopes(
             .map_err(Failure::from)
             .and_then(|scopes| {
                 let granted =
-                    responder.look(|call| Some(call.context()?.need_scopes(&[scopes])))?;
+                    responder.look(|call| Some(call.context()?.require_scopes(&[scopes])))?;
                 granted.ok_or_else(unsupported)
             });
         let granted = granted.map_err(|failure| responder.close_door(failure))?;

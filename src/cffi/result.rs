@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::entry::{get, let_go, value};
+use super::entry::{get, release, value};
 use super::json::{Document, mcplink_json_t, shown};
 use super::status::mcplink_status;
 use super::text::{Kept, Text, mcplink_str_t, view_of};
@@ -310,7 +310,7 @@ fn kind_of(block: Option<&mcplink_json_t>) -> Kind {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_free(result: *mut mcplink_result_t) {
     // SAFETY: the header requires a result of this library, freed once.
-    unsafe { let_go(result) }
+    unsafe { release(result) }
 }
 
 /// Returns the result as a JSON value.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::entry::{Outcome, plain, value};
 use super::error::Failure;
-use super::handle::{Gate, Handled, enter, free_handle, hand_out};
+use super::handle::{Gate, Handled, enter, free_handle, into_raw};
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{bytes, optional};
 use super::user::{UserData, call_back, mcplink_destroy_fn};
@@ -311,7 +311,7 @@ pub unsafe extern "C" fn mcplink_transport_new(
     value(std::ptr::null_mut(), || {
         let gate = Gate::new();
         let pipe = Pipe::new(gate.number(), user);
-        hand_out(mcplink_transport_t { gate, pipe })
+        into_raw(mcplink_transport_t { gate, pipe })
     })
 }
 

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Client;
-use super::asked_by::AskedBy;
 use super::cache::ResponseCache;
-use super::cancelling;
+use super::connect_cancel;
 use super::era::{Era, EraMemory};
 use super::input::InputHandlers;
-use super::link::{EventHook, Link};
 use super::paging::ListBounds;
+use super::requester::Requester;
 use super::restart::{ConnectionEvent, Restart};
+use super::supervisor::{EventHook, Supervisor};
 use crate::error::{Error, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{Notification, Request};
 use crate::protocol::{
@@ -33,7 +33,7 @@ use crate::validation::Validator;
 #[must_use = "a client that is not connected does nothing"]
 pub struct ClientBuilder {
     pub(super) info: Implementation,
-    pub(super) names_itself: bool,
+    pub(super) send_client_info: bool,
     pub(super) capabilities: ClientCapabilities,
     pub(super) revisions: Vec<ProtocolVersion>,
     pub(super) era: Option<Era>,
@@ -65,7 +65,7 @@ impl ClientBuilder {
     pub(super) fn new(info: Implementation) -> Self {
         Self {
             info,
-            names_itself: true,
+            send_client_info: true,
             capabilities: ClientCapabilities::default(),
             revisions: ProtocolVersion::ALL.to_vec(),
             era: None,
@@ -100,8 +100,8 @@ impl ClientBuilder {
 
     /// Whether requests carry the client's name and version, since 2026-07-28. Defaults to yes; the
     /// legacy era requires it.
-    pub fn names_itself(mut self, names_itself: bool) -> Self {
-        self.names_itself = names_itself;
+    pub fn send_client_info(mut self, send_client_info: bool) -> Self {
+        self.send_client_info = send_client_info;
         self
     }
 
@@ -117,7 +117,7 @@ impl ClientBuilder {
     /// Spec: Client Features, "Elicitation" (since 2025-06-18).
     pub fn on_elicit(
         mut self,
-        handler: impl Fn(&ElicitRequestFormParams, &AskedBy) -> ElicitResult + Send + Sync + 'static,
+        handler: impl Fn(&ElicitRequestFormParams, &Requester) -> ElicitResult + Send + Sync + 'static,
     ) -> Self {
         self.inputs.on_form(Arc::new(handler));
         self
@@ -136,7 +136,7 @@ impl ClientBuilder {
     /// Spec: Client Features, "Elicitation", "Safe URL Handling" (since 2025-11-25).
     pub fn on_elicit_url(
         mut self,
-        handler: impl Fn(&ElicitRequestURLParams, &AskedBy) -> ElicitResult + Send + Sync + 'static,
+        handler: impl Fn(&ElicitRequestURLParams, &Requester) -> ElicitResult + Send + Sync + 'static,
     ) -> Self {
         self.inputs.on_url(Arc::new(handler));
         self
@@ -172,7 +172,10 @@ impl ClientBuilder {
     /// Spec: Client Features, "Sampling" (every revision).
     pub fn on_sample(
         mut self,
-        handler: impl Fn(&CreateMessageRequestParams, &AskedBy) -> Result<CreateMessageResult, RpcError>
+        handler: impl Fn(
+            &CreateMessageRequestParams,
+            &Requester,
+        ) -> Result<CreateMessageResult, RpcError>
         + Send
         + Sync
         + 'static,
@@ -209,7 +212,7 @@ impl ClientBuilder {
     /// Spec: Client Features, "Roots" (every revision).
     pub fn on_list_roots(
         mut self,
-        handler: impl Fn(&AskedBy) -> Result<Vec<Root>, RpcError> + Send + Sync + 'static,
+        handler: impl Fn(&Requester) -> Result<Vec<Root>, RpcError> + Send + Sync + 'static,
     ) -> Self {
         self.inputs.on_roots(Arc::new(handler));
         self
@@ -227,7 +230,7 @@ impl ClientBuilder {
     ///
     /// Its messages are handled with [`on_request`](Self::on_request) and
     /// [`on_notification`](Self::on_notification), and sent with [`Client::request`]. A server may
-    /// not support it: see [`Client::need_extension`].
+    /// not support it: see [`Client::require_extension`].
     ///
     /// Spec: Base Protocol, "Versioning", "Extensions" (2026-07-28; sent to earlier servers too).
     pub fn extension(mut self, id: impl Into<String>, settings: JsonObject) -> Self {
@@ -510,7 +513,7 @@ impl ClientBuilder {
     ///
     /// let cancel = CancelToken::new();
     /// let escape = cancel.clone();
-    /// std::thread::spawn(move || escape.trigger());
+    /// std::thread::spawn(move || escape.cancel());
     ///
     /// // No server answers at the other end.
     /// let (here, _there) = memory::pair();
@@ -560,8 +563,8 @@ impl ClientBuilder {
         }
         let transport = Box::new(transport);
         match self.cancel.take() {
-            Some(token) => cancelling::connect(self, transport, &token),
-            None => Link::open(self, transport, None).map(Client::new),
+            Some(token) => connect_cancel::connect(self, transport, &token),
+            None => Supervisor::open(self, transport, None).map(Client::new),
         }
     }
 }

@@ -31,7 +31,7 @@ use std::time::Instant;
 pub(super) use self::store::Topic;
 use self::store::{Key, Store};
 use super::ServerDescription;
-use super::envelope::Envelope;
+use super::request_meta::RequestMeta;
 use crate::jsonrpc::RawResult;
 use crate::protocol::{Handlers, Stats};
 use crate::schema::tree;
@@ -202,7 +202,7 @@ impl ClientCache {
         &self,
         address: Option<&str>,
         server: &ServerDescription,
-        envelope: &Envelope,
+        envelope: &RequestMeta,
         carrier: Option<Arc<dyn ExchangeTransport>>,
     ) {
         let who = serde_json::to_string(&server.info).unwrap_or_default();

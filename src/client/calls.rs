@@ -6,11 +6,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::cache::{self, Fetched, Looked, Topic};
-use super::envelope::params_text;
-use super::link::ping_method;
-use super::outputs::{self, Promised};
+use super::output_schemas::{self, Promised};
 use super::paging::Pages;
-use super::{Client, Inner, harmless};
+use super::request_meta::params_text;
+use super::supervisor::ping_method;
+use super::{Client, Inner, idempotency};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
@@ -73,7 +73,7 @@ pub(crate) fn tool_params(name: &str, arguments: &impl Serialize) -> Result<Stri
 }
 
 impl Client {
-    pub(super) fn new(link: std::sync::Arc<super::link::Link>) -> Self {
+    pub(super) fn new(link: std::sync::Arc<super::supervisor::Supervisor>) -> Self {
         Self(std::sync::Arc::new(Inner { link }))
     }
 
@@ -238,12 +238,12 @@ impl Client {
         if let Ok(result) = &mut read
             && !self.0.link.settings().strict
         {
-            outputs::settle_empty(schema, self.revision(), result);
+            output_schemas::settle_empty(schema, self.revision(), result);
         }
         let (Ok(result), Some(schema)) = (&read, schema) else {
             return read;
         };
-        if let Err(error) = outputs::check(schema, result, promised.deadline()) {
+        if let Err(error) = output_schemas::check(schema, result, promised.deadline()) {
             let error = error.with_result(text);
             let (name, server) = (Excerpt(name), self.server_name());
             return Err(error.context(format_args!(
@@ -611,7 +611,7 @@ impl Client {
     ) -> Result<RawResult> {
         let text = params_text(method, params)?;
         self.request_text(method, &text, &mut options, |number| {
-            harmless::is_harmless(self, number, method, &text)
+            idempotency::is_harmless(self, number, method, &text)
         })
     }
 
@@ -718,7 +718,7 @@ impl Client {
     /// # Errors
     ///
     /// [`ErrorKind::Unsupported`], with the id of the extension.
-    pub fn need_extension(&self, id: &str) -> Result<()> {
+    pub fn require_extension(&self, id: &str) -> Result<()> {
         if self.capabilities().extension(id).is_some() {
             return Ok(());
         }

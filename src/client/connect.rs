@@ -21,14 +21,14 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::envelope::Envelope;
 use super::era::{self, Era, Verdict};
 use super::handshake::{Answer, Handshake};
+use super::header_params;
 use super::input::{InputHandlers, Known};
-use super::link::Link;
-use super::mirror;
 use super::misfits;
+use super::request_meta::RequestMeta;
 use super::session::Reopening;
+use super::supervisor::Supervisor;
 use super::{ClientBuilder, ServerDescription};
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
@@ -44,7 +44,7 @@ use crate::transport::message::RequestKind;
 pub(super) struct Opened {
     pub(super) connection: Connection,
     pub(super) number: u64,
-    pub(super) envelope: Envelope,
+    pub(super) envelope: RequestMeta,
     pub(super) inputs: InputHandlers,
     pub(super) server: ServerDescription,
     /// How to open a new session, on a server with sessions.
@@ -59,7 +59,7 @@ const HEARING: Duration = Duration::from_secs(2);
 
 /// The state of one connect operation.
 pub(super) struct Opening<'a> {
-    link: &'a Arc<Link>,
+    link: &'a Arc<Supervisor>,
     settings: &'a ClientBuilder,
     /// The input handlers, which know the server of this connection.
     inputs: InputHandlers,
@@ -81,7 +81,7 @@ pub(super) struct Opening<'a> {
 
 impl<'a> Opening<'a> {
     pub(super) fn new(
-        link: &'a Arc<Link>,
+        link: &'a Arc<Supervisor>,
         transport: &dyn Transport,
         known: Option<Era>,
         cancel: Option<CancelToken>,
@@ -400,7 +400,7 @@ impl<'a> Opening<'a> {
                     // This fails when the server has gone, and then nothing waits for the answer.
                     drop(responder.respond(&EmptyResult::default()));
                 });
-        let mut connection = Connection::asking()
+        let mut connection = Connection::client()
             .handlers(self.link.follow(self.inputs.serve(handlers), self.number))
             .limits(settings.limits.clone())
             .threads(&settings.threads)
@@ -442,7 +442,7 @@ impl<'a> Opening<'a> {
         if let Some(token) = &self.cancel {
             options = options.cancel_with(token);
         }
-        let fields = mirror::standard(revision, method::SERVER_DISCOVER);
+        let fields = header_params::standard(revision, method::SERVER_DISCOVER);
         options.set_manner(RequestKind::Stateless(fields));
         let answer = peer.request_with(
             method::SERVER_DISCOVER,
@@ -552,7 +552,7 @@ impl<'a> Opening<'a> {
         Ok(Opened {
             connection,
             number: self.number,
-            envelope: Envelope::legacy(),
+            envelope: RequestMeta::legacy(),
             inputs: self.inputs.clone(),
             server,
             reopening: Some(reopening),
@@ -570,9 +570,12 @@ impl<'a> Opening<'a> {
         _ = self.inputs.server.set(known);
     }
 
-    fn envelope(&self, revision: ProtocolVersion) -> Result<Envelope> {
-        let info = self.settings.names_itself.then_some(&self.settings.info);
-        Envelope::modern(revision, &self.settings.capabilities, info)
+    fn envelope(&self, revision: ProtocolVersion) -> Result<RequestMeta> {
+        let info = self
+            .settings
+            .send_client_info
+            .then_some(&self.settings.info);
+        RequestMeta::modern(revision, &self.settings.capabilities, info)
     }
 
     fn newest(&self, era: Era) -> Option<ProtocolVersion> {

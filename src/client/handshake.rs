@@ -10,10 +10,10 @@
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use super::envelope::Envelope;
+use super::request_meta::RequestMeta;
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::RawResult;
-use crate::protocol::{CancelToken, OnTrigger, Peer, StartedCall};
+use crate::protocol::{CancelToken, OnCancel, Peer, StartedCall};
 use crate::schema::{InitializeRequestParams, JsonObject, method};
 use crate::transport::message::RequestKind;
 
@@ -47,7 +47,7 @@ pub(super) struct Handshake {
     /// The last sent request, and when it was sent.
     last: (&'static str, Instant),
     cancel: Option<CancelToken>,
-    _waker: Option<OnTrigger>,
+    _waker: Option<OnCancel>,
 }
 
 impl Handshake {
@@ -76,7 +76,7 @@ impl Handshake {
     }
 
     /// Sends `server/discover`.
-    pub(super) fn probe(&mut self, envelope: &Envelope) -> Result<()> {
+    pub(super) fn probe(&mut self, envelope: &RequestMeta) -> Result<()> {
         self.send(
             method::SERVER_DISCOVER,
             |id, text| envelope.write(id, "{}", &JsonObject::new(), text),

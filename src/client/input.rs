@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::asked_by::AskedBy;
 use super::open_pages::OpenPages;
+use super::requester::Requester;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError, without_position};
 use crate::jsonrpc::Request;
 use crate::protocol::{CancelToken, Handlers, LogLevel, Peer, Responder};
@@ -26,12 +26,12 @@ use crate::schema::{
     ProtocolVersion, Root, method,
 };
 
-type FormFn = dyn Fn(&ElicitRequestFormParams, &AskedBy) -> ElicitResult + Send + Sync;
-type UrlFn = dyn Fn(&ElicitRequestURLParams, &AskedBy) -> ElicitResult + Send + Sync;
-type SampleFn = dyn Fn(&CreateMessageRequestParams, &AskedBy) -> Result<CreateMessageResult, RpcError>
+type FormFn = dyn Fn(&ElicitRequestFormParams, &Requester) -> ElicitResult + Send + Sync;
+type UrlFn = dyn Fn(&ElicitRequestURLParams, &Requester) -> ElicitResult + Send + Sync;
+type SampleFn = dyn Fn(&CreateMessageRequestParams, &Requester) -> Result<CreateMessageResult, RpcError>
     + Send
     + Sync;
-type RootsFn = dyn Fn(&AskedBy) -> Result<Vec<Root>, RpcError> + Send + Sync;
+type RootsFn = dyn Fn(&Requester) -> Result<Vec<Root>, RpcError> + Send + Sync;
 
 /// The server's description for the input handlers.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ pub(super) struct InputHandlers {
 /// The requester of an input.
 struct Asking<'a> {
     peer: &'a Peer,
-    by: AskedBy,
+    by: Requester,
     /// The revision of the answer in the legacy era, where it is a result of its own.
     revision: Option<ProtocolVersion>,
 }
@@ -231,7 +231,7 @@ impl InputHandlers {
 
     fn asking<'a>(&self, peer: &'a Peer, cancel: &CancelToken) -> Asking<'a> {
         let info = self.server.get().and_then(|server| server.info.clone());
-        let by = AskedBy::new(peer.name(), info, cancel.clone());
+        let by = Requester::new(peer.name(), info, cancel.clone());
         Asking {
             peer,
             by,

@@ -17,12 +17,12 @@ const MAX_KINDS: usize = 1024;
 
 /// The kinds of misfits that were logged, as hashes.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ReportedMisfits {
     kinds: Mutex<HashSet<u64>>,
     hasher: RandomState,
 }
 
-impl Told {
+impl ReportedMisfits {
     /// Logs the misfits of new kinds.
     pub(super) fn tell(&self, peer: &Peer, server: &str, method: &str, misfits: &[Misfit]) {
         if misfits.is_empty() {

@@ -8,45 +8,45 @@
 //! once. The connection has a thread of its own that reads when no caller does. Other threads are
 //! started for the server's requests and notifications.
 
-mod asked_by;
 mod builder;
 mod cache;
 mod calls;
-mod cancelling;
 mod connect;
-mod envelope;
+mod connect_cancel;
 mod era;
 mod handshake;
-mod harmless;
+mod header_params;
+mod idempotency;
 mod input;
-mod link;
-mod mirror;
 mod misfits;
+mod mrtr;
 mod notify;
 mod open_pages;
-mod outputs;
+mod output_schemas;
 mod paging;
+mod request_meta;
+mod requester;
 mod restart;
-mod rounds;
 mod session;
 mod subscriber;
 mod subscription;
 mod subscriptions;
+mod supervisor;
 mod tasks;
 
 use std::fmt;
 use std::sync::Arc;
 
-pub use self::asked_by::AskedBy;
 pub use self::builder::ClientBuilder;
 pub use self::cache::ResponseCache;
 #[cfg(feature = "cffi")]
 pub(crate) use self::calls::tool_params;
 pub use self::era::{Era, EraMemory};
-use self::link::Link;
 pub use self::paging::{Items, ListPage, Pages};
+pub use self::requester::Requester;
 pub use self::restart::{ConnectionEvent, Restart};
 pub use self::subscription::{Event, Subscription};
+use self::supervisor::Supervisor;
 pub use self::tasks::{TaskHandle, ToolAnswer};
 use crate::error::Result;
 use crate::protocol::{Activity, Stats};
@@ -79,7 +79,7 @@ use crate::transport::Transport;
 pub struct Client(Arc<Inner>);
 
 struct Inner {
-    link: Arc<Link>,
+    link: Arc<Supervisor>,
 }
 
 impl Drop for Inner {

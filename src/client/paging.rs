@@ -330,7 +330,7 @@ impl<P: ListPage> fmt::Debug for Items<'_, P> {
 /// The state of reading a list.
 #[derive(Debug)]
 struct Course {
-    next: Next,
+    next: NextPage,
     pages: usize,
     max_pages: usize,
     /// Hashes of the received cursors, because a server may send cursors of any length.
@@ -339,7 +339,7 @@ struct Course {
 }
 
 #[derive(Debug)]
-enum Next {
+enum NextPage {
     First,
     At(String),
     End,
@@ -348,7 +348,7 @@ enum Next {
 impl Course {
     fn new(max_pages: usize) -> Self {
         Self {
-            next: Next::First,
+            next: NextPage::First,
             pages: 0,
             max_pages,
             seen: HashSet::new(),
@@ -358,10 +358,10 @@ impl Course {
 
     /// The cursor of the next request; `None` when the list has ended.
     fn ask(&mut self) -> Option<Option<String>> {
-        match std::mem::replace(&mut self.next, Next::End) {
-            Next::First => Some(None),
-            Next::At(cursor) => Some(Some(cursor)),
-            Next::End => None,
+        match std::mem::replace(&mut self.next, NextPage::End) {
+            NextPage::First => Some(None),
+            NextPage::At(cursor) => Some(Some(cursor)),
+            NextPage::End => None,
         }
     }
 
@@ -377,12 +377,12 @@ impl Course {
             let text = format!("exceed max_list_pages ({})", self.max_pages);
             return Err((ErrorKind::Limit, text));
         }
-        self.next = Next::At(cursor.to_owned());
+        self.next = NextPage::At(cursor.to_owned());
         Ok(())
     }
 
     fn end(&mut self) {
-        self.next = Next::End;
+        self.next = NextPage::End;
     }
 }
 

@@ -92,7 +92,7 @@ impl Restart {
     /// sent wait for the new server in any case, within their deadline.
     ///
     /// [`ToolAnnotations`]: crate::schema::ToolAnnotations
-    pub fn resend_harmless_calls(mut self, resends: bool) -> Self {
+    pub fn retry_idempotent_calls(mut self, resends: bool) -> Self {
         self.resends = resends;
         self
     }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::connect::{finish_opening, initialize};
-use super::link::{Generation, Link};
+use super::supervisor::{ClientConnection, Supervisor};
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::protocol::{CallOptions, CancelToken, LogLevel};
 use crate::schema::{InitializeRequestParams, JsonObject, SetLevelRequestParams, method};
@@ -29,12 +29,12 @@ use crate::sync::{Condvar, Mutex};
 pub(super) struct Reopening {
     pub(super) params: InitializeRequestParams,
     pub(super) patience: Duration,
-    turn: Arc<Turn>,
+    turn: Arc<RecoveryLock>,
 }
 
 /// The right to recover the session. One caller has it at a time.
 #[derive(Debug, Default)]
-struct Turn {
+struct RecoveryLock {
     // Protects the right, not the session. It is not held during requests. Waiters check the
     // session's number and `is_taken` under it.
     state: Mutex<TurnState>,
@@ -89,7 +89,7 @@ impl Reopening {
     }
 }
 
-impl Turn {
+impl RecoveryLock {
     /// Wakes the waiters.
     fn wake(&self) {
         // The lock is taken so that the wakeup cannot fall between a waiter's check and its wait.
@@ -98,7 +98,7 @@ impl Turn {
     }
 }
 
-impl Generation {
+impl ClientConnection {
     /// The session of the next request.
     pub(super) fn session(&self) -> Option<u64> {
         self.peer.core().carrier()?.session()
@@ -115,7 +115,7 @@ impl Generation {
         session: Option<u64>,
         refusal: &Error,
         options: &CallOptions<'_>,
-        link: &Link,
+        link: &Supervisor,
     ) -> Result<bool> {
         match Loss::of(refusal) {
             Some(loss) => self.recover(session, loss, options, link),
@@ -125,7 +125,7 @@ impl Generation {
 
     /// Checks the session after its stream for messages outside of calls was refused, and opens a
     /// new one if it is lost.
-    pub(super) fn look_after_session(&self, refusal: &Error, link: &Link) {
+    pub(super) fn look_after_session(&self, refusal: &Error, link: &Supervisor) {
         if Loss::of(refusal).is_none() {
             return;
         }
@@ -145,7 +145,7 @@ impl Generation {
         session: Option<u64>,
         loss: Loss,
         options: &CallOptions<'_>,
-        link: &Link,
+        link: &Supervisor,
     ) -> Result<bool> {
         let (Some(_), Some(reopening)) = (session, &self.reopening) else {
             return Ok(false);
@@ -186,7 +186,7 @@ impl Generation {
         }
         state.is_taken = true;
         drop(state);
-        let _taken = Taken(turn);
+        let _taken = RecoveryGuard(turn);
         if loss == Loss::Possible {
             let asked = Instant::now();
             match self.prove(patience(), cancel.as_ref()) {
@@ -231,7 +231,7 @@ impl Generation {
         reopening: &Reopening,
         patience: Duration,
         cancel: Option<&CancelToken>,
-        link: &Link,
+        link: &Supervisor,
     ) -> Result<()> {
         let result = initialize(&self.peer, &reopening.params, patience, cancel)?;
         let revision = self.revision;
@@ -258,9 +258,9 @@ impl Generation {
 }
 
 /// A guard that releases the right and wakes the waiters when it is dropped.
-struct Taken<'a>(&'a Turn);
+struct RecoveryGuard<'a>(&'a RecoveryLock);
 
-impl Drop for Taken<'_> {
+impl Drop for RecoveryGuard<'_> {
     fn drop(&mut self) {
         self.0.state.lock().is_taken = false;
         self.0.changed.notify_all();

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::link::Generation;
 use super::subscription::Event;
 use super::subscriptions::{Subscriptions, is_part};
+use super::supervisor::ClientConnection;
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::protocol::{CancelToken, Peer, StartedCall};
 use crate::schema::{JsonObject, SubscriptionFilter, method};
@@ -15,7 +15,7 @@ use crate::sync::{Condvar, Mutex};
 pub(super) type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;
 
 /// The state of a subscriber: its filter, its callback and its phase.
-pub(super) struct Told {
+pub(super) struct Subscriber {
     pub(super) filter: SubscriptionFilter,
     /// The `_meta` members of its request.
     pub(super) meta: JsonObject,
@@ -84,7 +84,7 @@ impl Wait {
     }
 }
 
-impl Told {
+impl Subscriber {
     pub(super) fn new(filter: SubscriptionFilter, meta: JsonObject, on_event: OnEvent) -> Self {
         let state = State {
             phase: Phase::Opening,
@@ -113,7 +113,7 @@ impl Told {
     /// Starts to open the subscription on a connection. Returns `false` if it was dropped.
     pub(super) fn begin(
         &self,
-        generation: &Generation,
+        generation: &ClientConnection,
         granted: SubscriptionFilter,
         awaited: usize,
     ) -> bool {

@@ -15,9 +15,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Client;
-use super::link::Generation;
-use super::subscriber::{OnEvent, Told, Wait};
+use super::subscriber::{OnEvent, Subscriber, Wait};
 use super::subscriptions::Subscriptions;
+use super::supervisor::ClientConnection;
 use crate::error::Result;
 use crate::protocol::CallOptions;
 use crate::schema::{SubscriptionFilter, TaskStatus};
@@ -67,7 +67,7 @@ pub enum Event {
 /// It does not keep the connection open.
 #[must_use = "dropping it ends the subscription"]
 pub struct Subscription {
-    told: Arc<Told>,
+    told: Arc<Subscriber>,
     all: Arc<Subscriptions>,
 }
 
@@ -169,7 +169,7 @@ impl Client {
         let meta = self.0.link.own_meta(generation.revision, &options)?;
         let on_event: OnEvent = Arc::new(on_event);
         let make = || Subscription {
-            told: Arc::new(Told::new(
+            told: Arc::new(Subscriber::new(
                 filter.clone(),
                 meta.clone(),
                 Arc::clone(&on_event),
@@ -194,7 +194,7 @@ impl Client {
     fn open_subscription(
         &self,
         subscription: &Subscription,
-        generation: &Generation,
+        generation: &ClientConnection,
         wait: &Wait,
     ) -> Result<()> {
         let Subscription { told, all } = subscription;

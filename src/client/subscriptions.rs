@@ -25,10 +25,10 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::envelope::params_text;
-use super::link::Generation;
-use super::subscriber::{Phase, Told, Wait};
+use super::request_meta::params_text;
+use super::subscriber::{Phase, Subscriber, Wait};
 use super::subscription::Event;
+use super::supervisor::ClientConnection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::Notification;
 use crate::protocol::{Handlers, Peer};
@@ -60,7 +60,7 @@ struct Entry {
     /// The number of the connection, and the id of the request that opened the subscription there;
     /// 0 in the legacy era.
     opened: (u64, i64),
-    told: Arc<Told>,
+    told: Arc<Subscriber>,
 }
 
 impl Subscriptions {
@@ -95,12 +95,12 @@ impl Subscriptions {
         })
     }
 
-    /// Requests a subscription from the server. The caller has to [wait](Told::wait) for the
+    /// Requests a subscription from the server. The caller has to [wait](Subscriber::wait) for the
     /// server's agreement.
     pub(super) fn open(
         self: &Arc<Self>,
-        told: &Arc<Told>,
-        generation: &Generation,
+        told: &Arc<Subscriber>,
+        generation: &ClientConnection,
         capabilities: &ServerCapabilities,
     ) -> Result<()> {
         let modern = generation.revision.is_modern();
@@ -126,7 +126,11 @@ impl Subscriptions {
         opened
     }
 
-    fn listen(self: &Arc<Self>, told: &Arc<Told>, generation: &Generation) -> Result<()> {
+    fn listen(
+        self: &Arc<Self>,
+        told: &Arc<Subscriber>,
+        generation: &ClientConnection,
+    ) -> Result<()> {
         let params = SubscriptionsListenRequestParams::new(told.filter.clone());
         let params = params_text(method::SUBSCRIPTIONS_LISTEN, &params)?;
         let (all, ending) = (Arc::clone(self), Arc::clone(told));
@@ -148,8 +152,8 @@ impl Subscriptions {
 
     fn subscribe(
         self: &Arc<Self>,
-        told: &Arc<Told>,
-        generation: &Generation,
+        told: &Arc<Subscriber>,
+        generation: &ClientConnection,
         uris: Vec<String>,
     ) -> Result<()> {
         let (peer, number) = (&generation.peer, generation.number);
@@ -197,7 +201,8 @@ impl Subscriptions {
     pub(super) fn connection_ended(self: &Arc<Self>, peer: &Peer, number: u64) {
         let table = self.table.lock();
         let concerned = table.iter().filter(|entry| entry.opened.0 == number);
-        let concerned: Vec<Arc<Told>> = concerned.map(|entry| Arc::clone(&entry.told)).collect();
+        let concerned: Vec<Arc<Subscriber>> =
+            concerned.map(|entry| Arc::clone(&entry.told)).collect();
         drop(table);
         for told in concerned {
             let text = format!("the connection to '{}' has ended", peer.name());
@@ -210,13 +215,13 @@ impl Subscriptions {
     /// Blocks until the server has answered.
     pub(super) fn restore(
         self: &Arc<Self>,
-        generation: &Generation,
+        generation: &ClientConnection,
         capabilities: &ServerCapabilities,
         patience: Duration,
     ) {
         let waiting = self.waiting();
         let wait = Wait::new(Some(patience), None);
-        let opened: Vec<(Arc<Told>, Result<()>)> = waiting
+        let opened: Vec<(Arc<Subscriber>, Result<()>)> = waiting
             .into_iter()
             .map(|told| {
                 self.remove(&told);
@@ -260,7 +265,7 @@ impl Subscriptions {
         self.lasting.load(Ordering::SeqCst)
     }
 
-    fn waiting(&self) -> Vec<Arc<Told>> {
+    fn waiting(&self) -> Vec<Arc<Subscriber>> {
         let table = self.table.lock();
         let waiting = table
             .iter()
@@ -268,7 +273,7 @@ impl Subscriptions {
         waiting.map(|entry| Arc::clone(&entry.told)).collect()
     }
 
-    fn wait_for_next(&self, told: &Arc<Told>) {
+    fn wait_for_next(&self, told: &Arc<Subscriber>) {
         let mut state = told.state.lock();
         if state.phase != Phase::Over {
             state.phase = Phase::Waiting;
@@ -280,7 +285,7 @@ impl Subscriptions {
     }
 
     /// Ends a subscription that failed: notifies the server, if it is connected, and the host.
-    fn end_one(&self, told: &Arc<Told>) {
+    fn end_one(&self, told: &Arc<Subscriber>) {
         if self.drop_one(told) {
             // A panic of this callback must not prevent the others from running.
             _ = catch_unwind(AssertUnwindSafe(|| {
@@ -291,7 +296,7 @@ impl Subscriptions {
 
     /// Ends a subscription, because its handle was dropped or it failed. Returns whether it was
     /// still wanted.
-    pub(super) fn drop_one(&self, told: &Arc<Told>) -> bool {
+    pub(super) fn drop_one(&self, told: &Arc<Subscriber>) -> bool {
         let mut state = told.state.lock();
         let was_wanted = std::mem::replace(&mut state.phase, Phase::Over) != Phase::Over;
         let opened = state.opened.take();
@@ -306,12 +311,12 @@ impl Subscriptions {
         was_wanted
     }
 
-    fn add(&self, opened: (u64, i64), told: &Arc<Told>) {
+    fn add(&self, opened: (u64, i64), told: &Arc<Subscriber>) {
         let told = Arc::clone(told);
         self.table.lock().push(Entry { opened, told });
     }
 
-    fn remove(&self, told: &Arc<Told>) {
+    fn remove(&self, told: &Arc<Subscriber>) {
         self.table
             .lock()
             .retain(|entry| !Arc::ptr_eq(told, &entry.told));
@@ -372,7 +377,8 @@ impl Subscriptions {
             let (own_number, own_id) = entry.opened;
             own_number == number && entry.told.concerns(&event, own_id != 0, Some(own_id) == id)
         });
-        let concerned: Vec<Arc<Told>> = concerned.map(|entry| Arc::clone(&entry.told)).collect();
+        let concerned: Vec<Arc<Subscriber>> =
+            concerned.map(|entry| Arc::clone(&entry.told)).collect();
         drop(table);
         for told in concerned {
             told.tell(event.clone());
@@ -404,7 +410,8 @@ impl Subscriptions {
         let concerned = table.iter().filter(|entry| {
             entry.opened == (number, 0) && entry.told.state.lock().phase == Phase::Open
         });
-        let concerned: Vec<Arc<Told>> = concerned.map(|entry| Arc::clone(&entry.told)).collect();
+        let concerned: Vec<Arc<Subscriber>> =
+            concerned.map(|entry| Arc::clone(&entry.told)).collect();
         drop(table);
         for told in concerned {
             peer.run_in_order(move || told.tell(Event::EverythingChanged));

@@ -16,8 +16,8 @@ use serde_json::value::RawValue;
 
 use super::Client;
 use super::calls::tool_params;
-use super::envelope::{params_text, with_members};
 use super::input::Questions;
+use super::request_meta::{params_text, with_members};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError, Span};
 use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
@@ -165,7 +165,7 @@ impl Client {
             params = with_task(&params, task_metadata(ttl))?;
             kind = Call::AsTask;
         } else {
-            self.need_extension(crate::schema::TASKS_EXTENSION)?;
+            self.require_extension(crate::schema::TASKS_EXTENSION)?;
         }
         Ok(
             match self.call_tool_once(name, params, kind, &mut options)? {

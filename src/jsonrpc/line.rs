@@ -6,9 +6,9 @@
 use std::collections::TryReserveError;
 use std::ops::Range;
 
-use super::find::{find, find_either};
 use super::id::RequestId;
-use super::skim::Skim;
+use super::memchr::{find, find_either};
+use super::partial::Skim;
 use crate::fallible;
 
 /// The initial size of a buffer, and its size after a large message.

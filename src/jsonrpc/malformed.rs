@@ -1,7 +1,7 @@
 //! Messages that can't be read, and the information that could be extracted from them.
 
 use super::id::RequestId;
-use super::skim::Skim;
+use super::partial::Skim;
 use crate::error::{ErrorCode, Excerpt, RpcError};
 
 /// A message that can't be handled, and the error to answer with.

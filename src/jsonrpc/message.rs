@@ -6,11 +6,11 @@ use std::ops::Range;
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::envelope::Envelope;
 use super::id::RequestId;
 use super::lenient::{Reading, is_empty_array};
 use super::malformed::{Form, Malformed, not_json};
-use super::members::{Members, Places};
+use super::message_members::MessageMembers;
+use super::raw_object::{MemberPlaces, RawObject};
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 use crate::fallible;
 
@@ -72,7 +72,7 @@ struct Call {
     method: Method,
     params: Option<Range<usize>>,
     /// The ranges of the members of `params`.
-    places: Places,
+    places: MemberPlaces,
 }
 
 #[derive(Debug)]
@@ -119,7 +119,7 @@ impl Parsed {
                 )));
             }
         };
-        if let Some(envelope) = Envelope::scan(&text, max_depth) {
+        if let Some(envelope) = MessageMembers::scan(&text, max_depth) {
             return Self::Single(Message::of(text, envelope, reading));
         }
         if super::nesting::exceeds(text.as_bytes(), max_depth) {
@@ -212,17 +212,17 @@ impl Message {
     }
 
     fn read_with(text: String, reading: Reading) -> Result<Self, Malformed> {
-        if let Some(envelope) = Envelope::scan(&text, usize::MAX) {
+        if let Some(envelope) = MessageMembers::scan(&text, usize::MAX) {
             return Self::of(text, envelope, reading);
         }
-        match Envelope::read(&text) {
+        match MessageMembers::read(&text) {
             Ok(envelope) => Self::of(text, envelope, reading),
             Err(error) => Err(Malformed::from_serde(&text, &error)),
         }
     }
 
     /// Makes the message from its members.
-    fn of(text: String, mut envelope: Envelope, reading: Reading) -> Result<Self, Malformed> {
+    fn of(text: String, mut envelope: MessageMembers, reading: Reading) -> Result<Self, Malformed> {
         if reading == Reading::Lenient {
             envelope.forgive(&text);
         }
@@ -351,7 +351,7 @@ impl Message {
 pub(crate) fn asks_for_more_than(methods: &[&str], text: &[u8], max_depth: usize) -> bool {
     let text = std::str::from_utf8(text).ok();
     let Some((text, envelope)) =
-        text.and_then(|text| Some((text, Envelope::scan(text, max_depth)?)))
+        text.and_then(|text| Some((text, MessageMembers::scan(text, max_depth)?)))
     else {
         return true;
     };
@@ -386,10 +386,10 @@ impl Call {
             .map_or("{}", |span| &self.text[span.clone()])
     }
 
-    fn members(&self) -> Members<'_> {
+    fn members(&self) -> RawObject<'_> {
         match &self.params {
             Some(span) => self.places.members(&self.text, span),
-            None => Members::of("{}"),
+            None => RawObject::of("{}"),
         }
     }
 }
@@ -411,7 +411,7 @@ impl Request {
     }
 
     /// The members of `params`.
-    pub(crate) fn members(&self) -> Members<'_> {
+    pub(crate) fn members(&self) -> RawObject<'_> {
         self.call.members()
     }
 
@@ -438,7 +438,7 @@ impl Notification {
     }
 
     /// The members of `params`.
-    pub(crate) fn members(&self) -> Members<'_> {
+    pub(crate) fn members(&self) -> RawObject<'_> {
         self.call.members()
     }
 }

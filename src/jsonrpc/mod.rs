@@ -2,22 +2,19 @@
 //!
 //! Pure functions of bytes: this module does no I/O, never blocks and starts no threads.
 
-mod envelope;
-pub(crate) mod find;
 mod id;
 mod lenient;
 mod line;
 mod malformed;
-pub(crate) mod members;
+pub(crate) mod memchr;
 mod message;
+mod message_members;
 pub(crate) mod nesting;
-mod skim;
+mod partial;
+pub(crate) mod raw_object;
 pub(crate) mod text;
 mod write;
 
-pub(crate) use envelope::find_params;
-#[cfg(test)]
-pub(crate) use envelope::variants;
 pub use id::RequestId;
 pub(crate) use id::short_number;
 pub(crate) use lenient::is_empty_array;
@@ -27,5 +24,8 @@ pub use malformed::{Form, Malformed};
 #[cfg(feature = "http-server")]
 pub(crate) use message::asks_for_more_than;
 pub use message::{Message, Notification, Parsed, RawResult, Request, Response};
+pub(crate) use message_members::find_params;
+#[cfg(test)]
+pub(crate) use message_members::variants;
 pub(crate) use write::write_result_with;
 pub use write::{write_error, write_notification, write_request, write_result};

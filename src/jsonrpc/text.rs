@@ -1,6 +1,6 @@
 //! JSON strings: escaping and writing.
 
-use crate::spare;
+use crate::buffer_cache;
 
 /// Appends a text as a JSON string, with the escapes that `serde_json` writes.
 ///
@@ -9,7 +9,7 @@ use crate::spare;
 pub(crate) fn write_string(text: &str, into: &mut Vec<u8>) {
     let mut rest = text.as_bytes();
     // Capacity for some escapes, so that a large buffer is seldom moved.
-    spare::reserve(into, rest.len() + rest.len() / 16 + 2);
+    buffer_cache::reserve(into, rest.len() + rest.len() / 16 + 2);
     into.push(b'"');
     loop {
         let (plain, special) = rest.split_at(next_special(rest, 0));

@@ -73,7 +73,7 @@ impl CancelToken {
 
     /// Cancels the token; idempotent. Runs the callbacks of [`on_trigger`](Self::on_trigger) on
     /// this thread.
-    pub fn trigger(&self) {
+    pub fn cancel(&self) {
         call_all(self.fire(None));
     }
 
@@ -110,7 +110,7 @@ impl CancelToken {
     /// Otherwise it runs on the cancelling thread. When the peer cancels a request, that is the
     /// connection's thread for notifications. Dropping the guard unregisters the callback, but does
     /// not wait for one that is already running.
-    pub fn on_trigger(&self, callback: impl FnOnce() + Send + 'static) -> OnTrigger {
+    pub fn on_trigger(&self, callback: impl FnOnce() + Send + 'static) -> OnCancel {
         let mut state = self.0.state.lock();
         let key = if state.triggered {
             drop(state);
@@ -119,7 +119,7 @@ impl CancelToken {
         } else {
             state.add(Box::new(callback))
         };
-        OnTrigger {
+        OnCancel {
             token: self.clone(),
             key,
         }
@@ -167,13 +167,13 @@ impl fmt::Debug for CancelToken {
 /// A guard that keeps a callback of [`CancelToken::on_trigger`] registered.
 #[derive(Debug)]
 #[must_use = "dropping it forgets the callback"]
-pub struct OnTrigger {
+pub struct OnCancel {
     token: CancelToken,
     /// The key of the callback; 0 if it has already run.
     key: u64,
 }
 
-impl Drop for OnTrigger {
+impl Drop for OnCancel {
     fn drop(&mut self) {
         let mut state = self.token.0.state.lock();
         let callback = state.take(self.key);
@@ -200,8 +200,8 @@ mod tests {
         // It gets the slot of the first, and is removed neither with it nor with the second.
         let fourth = add(10_000);
         drop(second);
-        token.trigger();
-        token.trigger();
+        token.cancel();
+        token.cancel();
         assert_eq!(ran.load(Ordering::Relaxed), 10_100);
         let late = add(100);
         assert_eq!(ran.load(Ordering::Relaxed), 10_200, "it has fired already");

@@ -49,7 +49,7 @@ use std::time::Duration;
 pub use self::activity::{Activity, OpenRequest, PendingCall, Running};
 pub use self::call::CallOptions;
 pub(crate) use self::call::StartedCall;
-pub use self::cancel::{CancelToken, OnTrigger};
+pub use self::cancel::{CancelToken, OnCancel};
 use self::core::{Core, Ending, Reading, Settings};
 pub use self::handlers::Handlers;
 use self::incident::IncidentHook;
@@ -100,7 +100,7 @@ pub struct ConnectionBuilder {
 
 impl Connection {
     /// Returns a builder with the settings of a client: a side that mostly sends requests.
-    pub fn asking() -> ConnectionBuilder {
+    pub fn client() -> ConnectionBuilder {
         ConnectionBuilder::new(Settings {
             inline: false,
             serving: false,
@@ -120,7 +120,7 @@ impl Connection {
     ///
     /// A quick handler runs on the thread that read the request. A malformed message is answered
     /// with an error. Active requests may finish when the peer's input ends.
-    pub fn serving() -> ConnectionBuilder {
+    pub fn server() -> ConnectionBuilder {
         ConnectionBuilder::new(Settings {
             inline: true,
             serving: true,

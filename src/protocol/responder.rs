@@ -143,9 +143,11 @@ impl Responder {
     #[cfg(feature = "http-server")]
     /// Makes the peer disconnect and fetch the answer after `retry`, where the transport supports
     /// it.
-    pub(crate) fn send_away(&self, retry: Duration) -> Result<()> {
+    pub(crate) fn close_stream_and_retry(&self, retry: Duration) -> Result<()> {
         match &self.exchange.origin.outlet {
-            Some(outlet) => self.exchange.while_open(|| outlet.send_away(retry)),
+            Some(outlet) => self
+                .exchange
+                .while_open(|| outlet.close_stream_and_retry(retry)),
             None => Ok(()),
         }
     }

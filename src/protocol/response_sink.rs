@@ -58,7 +58,7 @@ pub(crate) trait ResponseSink: Send + Sync + fmt::Debug {
 
     #[cfg(feature = "http-server")]
     /// Makes the client disconnect and come back after `retry`, where the sink supports it.
-    fn send_away(&self, _retry: Duration) -> Result<()> {
+    fn close_stream_and_retry(&self, _retry: Duration) -> Result<()> {
         Ok(())
     }
 

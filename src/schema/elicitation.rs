@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::json::{Extra, JsonSchema, RawObject, raw, read_raw};
+use super::json::{Extra, JsonSchema, RawObjectForm, raw, read_raw};
 use super::meta::{MetaObject, RequestMetaObject};
 use super::primitive::ElicitSchema;
 use super::task::TaskMetadata;
@@ -254,7 +254,7 @@ pub struct ElicitResult {
     pub extra: Extra,
 }
 
-members!(ElicitResult { action, content as RawObject, meta = "_meta", ..extra });
+members!(ElicitResult { action, content as RawObjectForm, meta = "_meta", ..extra });
 
 impl ElicitResult {
     /// Makes an answer without content: for an accepted page, a refusal or a cancellation.

@@ -14,7 +14,7 @@ use super::object::Form;
 use super::tree;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::is_empty_array;
-use crate::jsonrpc::members::Members;
+use crate::jsonrpc::raw_object::RawObject;
 
 /// A JSON object with any members, `JSONObject` of the specification.
 pub type JsonObject = Map<String, Value>;
@@ -99,7 +99,7 @@ impl JsonSchema {
     /// some models' interfaces refuse a tool whose schema has no `properties`.
     pub(crate) fn with_properties(self) -> Self {
         let text = self.as_str().trim_ascii_end();
-        if !text.starts_with('{') || Members::of(text).any(|(name, _)| name == "properties") {
+        if !text.starts_with('{') || RawObject::of(text).any(|(name, _)| name == "properties") {
             return self;
         }
         let open = text[..text.len() - 1].trim_ascii_end();
@@ -234,9 +234,9 @@ impl Form<Option<Box<RawValue>>> for Present {
 
 /// An object as raw JSON. An empty array is read as an empty object. Other values are refused only in
 /// strict mode.
-pub(super) struct RawObject;
+pub(super) struct RawObjectForm;
 
-impl RawObject {
+impl RawObjectForm {
     fn check<E: de::Error>(raw: Box<RawValue>) -> Result<Box<RawValue>, E> {
         match (misfit::is_strict(), raw.get()) {
             (true, text) if !text.starts_with('{') => Err(E::custom("expected an object")),
@@ -246,13 +246,13 @@ impl RawObject {
     }
 }
 
-impl Form<Box<RawValue>> for RawObject {
+impl Form<Box<RawValue>> for RawObjectForm {
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<RawValue>, D::Error> {
         Self::check(Box::<RawValue>::deserialize(deserializer)?)
     }
 }
 
-impl Form<Option<Box<RawValue>>> for RawObject {
+impl Form<Option<Box<RawValue>>> for RawObjectForm {
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         (raw.get() != "null").then(|| Self::check(raw)).transpose()

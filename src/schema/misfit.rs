@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 use super::object::{Form, Member};
 use crate::error::{Excerpt, without_position};
 use crate::jsonrpc::is_empty_array;
-use crate::jsonrpc::members::Members;
+use crate::jsonrpc::raw_object::RawObject;
 
 /// Longer names are cut off.
 const MAX_NAME_CHARS: usize = 200;
@@ -106,8 +106,8 @@ enum Manner {
     /// As `Plain`, but deviations from the specification are errors.
     Strict,
     /// Each member by itself: an empty array is accepted for an empty object.
-    Members,
-    /// As `Members`, and invalid parts are dropped where possible.
+    RawObject,
+    /// As `RawObject`, and invalid parts are dropped where possible.
     Entries,
 }
 
@@ -188,7 +188,7 @@ pub(super) fn read_members<T: for<'a> Deserialize<'a>>(text: &str) -> serde_json
 /// Runs a reader of parts of a text member by member.
 pub(super) fn in_members<T>(read: impl FnOnce() -> serde_json::Result<T>) -> serde_json::Result<T> {
     has_place()?;
-    reading(Manner::Members, read)
+    reading(Manner::RawObject, read)
 }
 
 /// Reads an invalid text again, and drops the parts that are invalid.
@@ -210,7 +210,7 @@ pub(super) fn read_strictly<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json
 /// Whether members and entries are read each by itself.
 #[inline]
 pub(super) fn is_by_parts() -> bool {
-    matches!(MANNER.get(), Manner::Members | Manner::Entries)
+    matches!(MANNER.get(), Manner::RawObject | Manner::Entries)
 }
 
 /// Whether deviations from the specification are errors.
@@ -346,7 +346,7 @@ impl<'de, T: for<'a> Deserialize<'a>> Visitor<'de> for Entries<T> {
 /// Returns the name of an entry.
 fn name_of(entry: &str) -> Option<String> {
     ["name", "uri", "uriTemplate"].into_iter().find_map(|key| {
-        let (_, value) = Members::of(entry).find(|(name, _)| name == key)?;
+        let (_, value) = RawObject::of(entry).find(|(name, _)| name == key)?;
         let name: String = serde_json::from_str(value).ok()?;
         Some(name.chars().take(MAX_NAME_CHARS).collect())
     })

@@ -6,7 +6,7 @@ use super::json::{Count, Extra, millis};
 use super::meta::ResultMetaObject;
 use super::version::{FitTo, ProtocolVersion};
 use crate::error::{Error, ErrorKind, Result};
-use crate::jsonrpc::members::Members;
+use crate::jsonrpc::raw_object::RawObject;
 
 open_enum! {
     /// The kind of a result. Since 2026-07-28; absent means complete.
@@ -35,7 +35,7 @@ impl ResultType {
         if !json.trim_ascii_start().starts_with('{') {
             return Err(Error::new(ErrorKind::Protocol, "result is not an object"));
         }
-        let Some((_, kind)) = Members::of(json).find(|(key, _)| key == "resultType") else {
+        let Some((_, kind)) = RawObject::of(json).find(|(key, _)| key == "resultType") else {
             return Ok(Self::Complete);
         };
         match serde_json::from_str::<Option<Self>>(kind) {

@@ -10,7 +10,7 @@
 use serde_json::value::RawValue;
 
 use super::annotations::Role;
-use super::json::{Extra, Number, RawObject, Whole};
+use super::json::{Extra, Number, RawObjectForm, Whole};
 use super::meta::{MetaObject, RequestMetaObject};
 use super::sampling_content::{SamplingContent, SamplingMessageContentBlock};
 use super::task::TaskMetadata;
@@ -196,7 +196,7 @@ members!(CreateMessageRequestParams {
     temperature as Number,
     max_tokens = "maxTokens" as Whole,
     stop_sequences = "stopSequences",
-    metadata as RawObject,
+    metadata as RawObjectForm,
     tools,
     tool_choice = "toolChoice",
     task,

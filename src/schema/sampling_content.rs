@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::content::{AudioContent, ContentBlock, ContentType, ImageContent, TextContent};
-use super::json::{Extra, Present, RawObject, is_object, raw};
+use super::json::{Extra, Present, RawObjectForm, is_object, raw};
 use super::meta::MetaObject;
 use super::object::OrDefault;
 use super::tagged::{self, Tagged, Unknown};
@@ -159,7 +159,7 @@ pub struct ToolUseContent {
     pub extra: Extra,
 }
 
-members!(ToolUseContent { kind = "type" as OrDefault, id, name, input as RawObject, meta = "_meta", ..extra });
+members!(ToolUseContent { kind = "type" as OrDefault, id, name, input as RawObjectForm, meta = "_meta", ..extra });
 
 impl ToolUseContent {
     /// Makes a block with which the model calls a tool.

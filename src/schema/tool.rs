@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::content::{ContentBlock, TextContent};
 use super::icon::Icon;
 use super::input::InputResponses;
-use super::json::{Extra, JsonSchema, Present, RawObject, is_object, raw, read_raw};
+use super::json::{Extra, JsonSchema, Present, RawObjectForm, is_object, raw, read_raw};
 use super::meta::{MetaObject, RequestMetaObject, ResultMetaObject};
 use super::misfit::Misfits;
 use super::object::OrNothing;
@@ -266,7 +266,7 @@ pub struct CallToolRequestParams {
 
 members!(CallToolRequestParams {
     name,
-    arguments as RawObject,
+    arguments as RawObjectForm,
     input_responses = "inputResponses",
     request_state = "requestState",
     task,

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::context::Context;
-use super::question_rules::{self, missing_capabilities};
-use super::questions;
-use super::rounds::{MAX_ROUNDS, Rounds, Unusable};
+use super::input_requests;
+use super::input_rules::{self, missing_capabilities};
+use super::mrtr::{MAX_ROUNDS, MrtrState, Unusable};
 use super::state::{Opened, Refused};
 use super::tasks::Start;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
@@ -32,28 +32,28 @@ use crate::schema::{
 const MAX_STATE_BYTES: usize = 64 << 10;
 
 /// The target and arguments of a call that may send input requests, and how to rerun its handler.
-pub(super) struct Asker {
+pub(super) struct InputRequester {
     /// The name or URI that the call names.
-    pub(super) target: Part,
+    pub(super) target: TextSpan,
     /// The arguments as JSON text. `None` means `{}`.
-    pub(super) arguments: Option<Part>,
-    pub(super) again: Arc<dyn Again>,
+    pub(super) arguments: Option<TextSpan>,
+    pub(super) again: Arc<dyn Rerun>,
 }
 
 /// A text of a request: a range within its params, or a copy. Large texts are not copied without
 /// need.
-pub(super) enum Part {
+pub(super) enum TextSpan {
     /// A range in the params of the request.
     Within(Range<usize>),
     Written(Box<str>),
 }
 
 /// Runs a handler from its start.
-pub(super) trait Again: Send + Sync {
+pub(super) trait Rerun: Send + Sync {
     fn run(self: Arc<Self>, context: Context);
 }
 
-impl Part {
+impl TextSpan {
     /// Returns the range of `text`, which must be a part of the request's params.
     pub(super) fn of(request: &Request, text: &str) -> Self {
         let start = text.as_ptr() as usize - request.params().as_ptr() as usize;
@@ -68,7 +68,7 @@ impl Part {
     }
 }
 
-impl Asker {
+impl InputRequester {
     /// Returns the arguments of the request as JSON text.
     pub(super) fn arguments<'a>(&'a self, request: &'a Request) -> &'a str {
         let arguments = self.arguments.as_ref();
@@ -89,9 +89,9 @@ impl Asker {
         context: &Context,
         state: Option<&str>,
         responses: Option<InputResponses>,
-    ) -> Result<Rounds, RpcError> {
+    ) -> Result<MrtrState, RpcError> {
         let Some(state) = state else {
-            return Ok(Rounds::default());
+            return Ok(MrtrState::default());
         };
         let refused = |why: &dyn fmt::Display| {
             context
@@ -109,7 +109,7 @@ impl Asker {
         let server = context.server();
         let opened = server.keys.open(state, &self.binding(context), now());
         let opened = opened.map_err(|why| refused(&why))?;
-        let rounds = match Rounds::resume(&opened.content, responses.unwrap_or_default()) {
+        let rounds = match MrtrState::resume(&opened.content, responses.unwrap_or_default()) {
             Ok(rounds) => rounds,
             Err(Unusable::Content) => return Err(refused(&"its content can't be read")),
             Err(Unusable::Answer(text)) => return Err(RpcError::invalid_params(text)),
@@ -176,7 +176,7 @@ impl Asker {
     }
 }
 
-impl fmt::Debug for Asker {
+impl fmt::Debug for InputRequester {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Asker").finish_non_exhaustive()
     }
@@ -286,13 +286,13 @@ impl Context {
         question: impl Into<InputRequest>,
     ) -> Result<InputResponse, AskError> {
         let question = question.into();
-        let answer = question_rules::check(&question, self.terms().revision)
+        let answer = input_rules::check(&question, self.terms().revision)
             .and_then(|()| self.rounds().lock().with(ask_client).ask(key, &question));
         match answer {
             Ok(Some(Ok(response))) => Ok(response),
             Ok(Some(Err(refusal))) => Err(AskError(Reason::Refused(refusal))),
             Ok(None) => {
-                for doubt in question_rules::doubts(&question) {
+                for doubt in input_rules::doubts(&question) {
                     self.tell_host(LogLevel::Warning, || format!("'{}': {doubt}", Excerpt(key)));
                 }
                 Err(AskError(Reason::Needed))
@@ -408,7 +408,7 @@ fn ask_client(context: Context) -> Result<()> {
         return refuse_for_lack_of(context, &missing);
     }
     if context.terms().revision.is_legacy() {
-        return questions::send(context, asked);
+        return input_requests::send(context, asked);
     }
     if let Some(task) = context.task().cloned() {
         task.ask(context, asked);

@@ -10,19 +10,19 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use super::call::ToolCall;
-use super::completion::{self, Completing, CompletionCall, CompletionOutput};
+use super::completion::{self, CompletionCall, CompletionOutput, CompletionRequest};
 use super::context::Context;
-use super::conversation::LatestTerms;
 use super::events::{ServerEvent, SessionEvent};
 use super::guard::{Guard, Primitive};
-use super::hub::Hub;
 use super::output::{self, ToolOutput};
 use super::paging::List;
 use super::prompts::{self, PromptCall, PromptOutput};
 use super::resources::{self, ResourceCall, ResourceOutput, ResourceRead};
 use super::scopes::Requirements;
+use super::session_state::LatestContext;
 use super::state::{KeyRing, StateKey};
 use super::store::StateStore;
+use super::subscriptions::Subscriptions;
 use super::tasks::{TaskOptions, Tasks};
 use super::tools::{ToolHandler, Tools};
 use super::{Inner, Server};
@@ -59,7 +59,7 @@ impl ServerBuilder {
             meta_text: OnceLock::new(),
             instructions: None,
             revisions: ProtocolVersion::ALL.iter().rev().copied().collect(),
-            names_itself: true,
+            send_server_info: true,
             tools: Tools::default(),
             prompts: Default::default(),
             resources: Default::default(),
@@ -93,7 +93,7 @@ impl ServerBuilder {
             tasks: None,
             validator: Validator::for_own_schemas(),
             embeds_undeclared: AtomicBool::new(false),
-            latest_terms: LatestTerms::default(),
+            latest_terms: LatestContext::default(),
             connections: Default::default(),
         };
         Self {
@@ -132,8 +132,8 @@ impl ServerBuilder {
 
     /// Sets whether results contain the server's name and version (since 2026-07-28). Defaults to
     /// yes.
-    pub fn names_itself(mut self, names_itself: bool) -> Self {
-        self.inner.names_itself = names_itself;
+    pub fn send_server_info(mut self, send_server_info: bool) -> Self {
+        self.inner.send_server_info = send_server_info;
         self
     }
 
@@ -532,7 +532,7 @@ impl ServerBuilder {
     /// Adds completion of a prompt's argument, or of a template's variable.
     ///
     /// The prompt or template may be added later. The values must be in order, the best first; at
-    /// most 100 are sent. [`Completing::best_of`] does approximate matching, which tolerates typing
+    /// most 100 are sent. [`CompletionRequest::best_of`] does approximate matching, which tolerates typing
     /// errors.
     ///
     /// # Examples
@@ -556,7 +556,7 @@ impl ServerBuilder {
         self,
         reference: &CompletionReference,
         argument: &str,
-        handler: impl Fn(&Completing, &Context) -> R + Send + Sync + 'static,
+        handler: impl Fn(&CompletionRequest, &Context) -> R + Send + Sync + 'static,
     ) -> Self {
         let handler = completion::completing(handler);
         let added = self.inner.completers.add(reference, argument, handler);
@@ -592,7 +592,7 @@ impl ServerBuilder {
     /// A client may not support the extension. Check
     /// [`ClientCapabilities::extension`](crate::schema::ClientCapabilities::extension) in the
     /// [terms](Context::terms) of a call. Work without the extension if possible, or refuse with
-    /// [`Context::need_extension`]. The documentation of an extension should say how it works with
+    /// [`Context::require_extension`]. The documentation of an extension should say how it works with
     /// clients that lack it.
     ///
     /// Ids begin with the reversed domain of their owner. A change that breaks clients needs a new
@@ -610,7 +610,7 @@ impl ServerBuilder {
     /// Declares a capability although no item is registered yet. So a client that connects before
     /// the first item is added knows that items may come. Items that exist already are declared
     /// automatically.
-    pub fn offers(self, list: List) -> Self {
+    pub fn declare_capability(self, list: List) -> Self {
         match list {
             List::Tools => self.inner.tools.declare(),
             List::Prompts => self.inner.prompts.declare(),
@@ -684,7 +684,7 @@ impl ServerBuilder {
             return Err(fault);
         }
         let mut inner = self.inner;
-        let hub = Hub::new(&inner.limits, &inner.threads, inner.log.clone());
+        let hub = Subscriptions::new(&inner.limits, &inner.threads, inner.log.clone());
         inner.hub = Arc::new(hub);
         if let Some(tasks) = &inner.tasks {
             tasks.share_by(&inner.limits);
@@ -749,7 +749,7 @@ impl ServerBuilder {
     /// scopes: see [`Server::open_for`](super::Server::open_for).
     ///
     /// For items that are added later, use [`Server::require_scopes`]. For decisions that depend on
-    /// arguments, write a guard with [`Access::need_scopes`](super::Access::need_scopes).
+    /// arguments, write a guard with [`GuardedRequest::require_scopes`](super::GuardedRequest::require_scopes).
     ///
     /// The item must exist when the server is built, so that a misspelled name can't leave an item
     /// unprotected.

@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use serde::de::DeserializeOwned;
 
 use super::context::Context;
+use super::error_map::{self, HandlerError};
 use super::events::ServerEventKind;
-use super::failure::{self, HandlerError};
-use super::guard::Outgoing;
+use super::guard::GuardedResult;
 use super::output::{Failure, ToolError, ToolOutput};
 use super::paging::List;
 use super::tools::Promise;
@@ -145,7 +145,7 @@ impl ToolCall {
             Err(ToolError(Failure::Tool(result))) => Ok(*result),
             Err(ToolError(Failure::Protocol(error))) => Err(error),
             Err(ToolError(Failure::Inner(text))) => {
-                let error = HandlerError(failure::Failure::Inner(text));
+                let error = HandlerError(error_map::Failure::Inner(text));
                 Err(self.context().reveal(error, "tool", self.name()))
             }
             Err(ToolError(Failure::Unwritable(_))) if needs_input => {
@@ -154,7 +154,7 @@ impl ToolCall {
             Err(ToolError(Failure::Unwritable(error))) => return self.break_promise(error),
         };
         if let Ok(result) = &mut answer {
-            self.context().release(Outgoing::Tool(result));
+            self.context().release(GuardedResult::Tool(result));
             // The check runs after the guards' changes, so it checks the result that is sent.
             if !needs_input {
                 if let Err(error) = self.promise.check(result) {

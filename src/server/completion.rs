@@ -9,9 +9,9 @@ use std::sync::{Arc, OnceLock};
 
 use super::call::Unanswered;
 use super::context::Context;
-use super::dispatch::{Link, Serve, read, send};
-use super::failure::HandlerError;
-use super::guard::{Outgoing, Primitive};
+use super::dispatch::{Conversation, Serve, read, send};
+use super::error_map::HandlerError;
+use super::guard::{GuardedResult, Primitive};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
 use crate::protocol::Responder;
@@ -62,7 +62,7 @@ impl Completers {
             return Err(Error::new(ErrorKind::Invalid, text));
         }
         table.insert(key, handler);
-        self.serve.get_or_init(|| Link::complete);
+        self.serve.get_or_init(|| Conversation::complete);
         Ok(())
     }
 
@@ -85,14 +85,14 @@ impl fmt::Debug for Completers {
 /// A request to complete an argument.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Completing {
+pub struct CompletionRequest {
     reference: CompletionReference,
     argument: String,
     value: String,
     known: BTreeMap<String, String>,
 }
 
-impl Completing {
+impl CompletionRequest {
     /// Returns the prompt or template that the argument belongs to.
     pub fn reference(&self) -> &CompletionReference {
         &self.reference
@@ -187,7 +187,7 @@ impl<T: CompletionOutput, E: Into<HandlerError>> CompletionOutput for Result<T, 
 /// ([`Context::ask`]).
 pub struct CompletionCall {
     call: Unanswered,
-    completing: Completing,
+    completing: CompletionRequest,
 }
 
 impl CompletionCall {
@@ -197,7 +197,7 @@ impl CompletionCall {
     }
 
     /// Returns the argument to complete.
-    pub fn completing(&self) -> &Completing {
+    pub fn completing(&self) -> &CompletionRequest {
         &self.completing
     }
 
@@ -238,7 +238,7 @@ impl fmt::Debug for CompletionCall {
 fn give(context: Context, completion: Result<Completion, RpcError>) -> Result<()> {
     let answer = completion.map(|completion| {
         let mut result = CompleteResult::new(cut(completion));
-        context.release(Outgoing::Completion(&mut result));
+        context.release(GuardedResult::Completion(&mut result));
         context.mark(&mut result.meta);
         result.fit_to(context.terms().revision);
         result
@@ -248,7 +248,7 @@ fn give(context: Context, completion: Result<Completion, RpcError>) -> Result<()
 
 /// Makes a handler that answers before it returns.
 pub(super) fn completing<R: CompletionOutput>(
-    handler: impl Fn(&Completing, &Context) -> R + Send + Sync + 'static,
+    handler: impl Fn(&CompletionRequest, &Context) -> R + Send + Sync + 'static,
 ) -> CompletionHandler {
     Arc::new(move |call: CompletionCall| {
         let output = handler(call.completing(), call.context());
@@ -277,7 +277,7 @@ fn cut(mut completion: Completion) -> Completion {
     completion
 }
 
-impl Link {
+impl Conversation {
     fn complete(self: Arc<Self>, request: Request, responder: Responder) {
         let opened = read(&request).and_then(|mut params: CompleteRequestParams| {
             let terms = self.terms(&responder, params.meta.as_mut())?;
@@ -309,7 +309,7 @@ impl Link {
         let known = params.context.and_then(|context| context.arguments);
         handler(CompletionCall {
             call: Unanswered::new(context),
-            completing: Completing {
+            completing: CompletionRequest {
                 reference,
                 argument: argument.name,
                 value: argument.value,
@@ -386,7 +386,7 @@ mod tests {
     #[test]
     fn what_is_typed_may_be_mistyped() {
         fn check(typed: &str, expected: &[&str]) {
-            let completing = Completing {
+            let completing = CompletionRequest {
                 argument: "a".to_owned(),
                 reference: CompletionReference::prompt("p"),
                 value: typed.to_owned(),
@@ -415,7 +415,7 @@ mod tests {
     #[test]
     fn an_argument_has_one_completer() {
         let completers = Completers::default();
-        let handler = || completing(|_: &Completing, _: &Context| vec!["a"]);
+        let handler = || completing(|_: &CompletionRequest, _: &Context| vec!["a"]);
         let prompt = CompletionReference::prompt("x");
         completers.add(&prompt, "a", handler()).expect("free");
         assert!(completers.add(&prompt, "a", handler()).is_err());

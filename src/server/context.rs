@@ -7,18 +7,19 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Inner;
-use super::asking::Asker;
-use super::conversation::Terms;
-use super::dispatch::Link;
-use super::failure::{Failure, HandlerError, for_revision};
-use super::guard::Outgoing;
-use super::held::{EACH_CALL, Hold, is_large, weight_of};
-use super::once::Turns;
+use super::asking::InputRequester;
+use super::dispatch::Conversation;
+use super::error_map::{Failure, HandlerError, for_revision};
+use super::guard::GuardedResult;
+use super::in_progress::InProgress;
+use super::input_requests::PendingInputs;
+use super::memory_budget::{EACH_CALL, Reservation, is_large, weight_of};
+use super::mrtr::MrtrState;
 use super::progress::{Budget, Pace};
-use super::questions::Waiting;
-use super::rounds::Rounds;
 use super::scopes;
+use super::session_state::ClientContext;
 use super::tasks::Task;
+use crate::buffer_cache;
 use crate::error::{ErrorCode, Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
 use crate::protocol::principal::{Principal, scope_set};
@@ -29,7 +30,6 @@ use crate::schema::{
     demanded_pages, meta_key, method,
 };
 use crate::shares::Client;
-use crate::spare;
 use crate::sync::Mutex;
 use crate::transport::clock::about_now;
 
@@ -44,32 +44,32 @@ pub struct Context(Box<Call>);
 struct Call {
     request: Request,
     responder: Responder,
-    terms: Arc<Terms>,
+    terms: Arc<ClientContext>,
     meta: Option<Arc<RequestMetaObject>>,
-    link: Arc<Link>,
+    link: Arc<Conversation>,
     pace: Mutex<Pace>,
     /// The rate limit of the call's log messages.
     logs: Mutex<Budget>,
-    rounds: Mutex<Rounds>,
-    turns: Turns,
+    rounds: Mutex<MrtrState>,
+    turns: InProgress,
     /// `None` for a request whose handler must not make input requests.
-    asker: Option<Asker>,
+    asker: Option<InputRequester>,
     /// `Some` once the call has become a task.
     task: Option<Arc<Task>>,
     /// Set when no task could be created. The call then continues without a task.
     never_a_task: bool,
     /// Its reservation in the memory budget, if the call is large or waits for input.
-    hold: Option<Hold>,
+    hold: Option<Reservation>,
 }
 
 impl Context {
     /// Creates a context. If the memory budget is used up by large requests, refuses the request
     /// and returns `None`.
     pub(super) fn new(
-        link: Arc<Link>,
+        link: Arc<Conversation>,
         request: Request,
         responder: Responder,
-        terms: Arc<Terms>,
+        terms: Arc<ClientContext>,
         meta: Option<Arc<RequestMetaObject>>,
     ) -> Option<Self> {
         let mut hold = None;
@@ -93,7 +93,7 @@ impl Context {
             pace: Mutex::new(Pace::new()),
             logs: Mutex::new(Budget::new()),
             rounds: Mutex::default(),
-            turns: Turns::default(),
+            turns: InProgress::default(),
             asker: None,
             task: None,
             never_a_task: false,
@@ -126,7 +126,7 @@ impl Context {
     }
 
     /// Enables input requests, and sets the answers of earlier rounds.
-    pub(super) fn asking(mut self, asker: Asker, rounds: Rounds) -> Self {
+    pub(super) fn asking(mut self, asker: InputRequester, rounds: MrtrState) -> Self {
         self.0.asker = Some(asker);
         self.0.rounds = Mutex::new(rounds);
         self
@@ -171,21 +171,21 @@ impl Context {
         self.0.responder.asking()
     }
 
-    pub(super) fn rounds(&self) -> &Mutex<Rounds> {
+    pub(super) fn rounds(&self) -> &Mutex<MrtrState> {
         &self.0.rounds
     }
 
     /// Returns the rounds without locking.
-    pub(super) fn rounds_mut(&mut self) -> &mut Rounds {
+    pub(super) fn rounds_mut(&mut self) -> &mut MrtrState {
         self.0.rounds.get_mut()
     }
 
-    pub(super) fn turns(&self) -> &Turns {
+    pub(super) fn turns(&self) -> &InProgress {
         &self.0.turns
     }
 
     /// Returns the counter of the connection's calls that wait for input.
-    pub(super) fn waiting(&self) -> &Waiting {
+    pub(super) fn waiting(&self) -> &PendingInputs {
         &self.0.link.waiting
     }
 
@@ -217,7 +217,7 @@ impl Context {
         &self.0.request
     }
 
-    pub(super) fn asker(&self) -> Option<&Asker> {
+    pub(super) fn asker(&self) -> Option<&InputRequester> {
         self.0.asker.as_ref()
     }
 
@@ -234,13 +234,13 @@ impl Context {
 
     /// Returns the client info of the request: its revision, and the client's capabilities and
     /// name.
-    pub fn terms(&self) -> &Terms {
+    pub fn terms(&self) -> &ClientContext {
         &self.0.terms
     }
 
     /// Returns the client info, for use beyond the call.
     #[cfg(feature = "cffi")]
-    pub(crate) fn shared_terms(&self) -> &Arc<Terms> {
+    pub(crate) fn shared_terms(&self) -> &Arc<ClientContext> {
         &self.0.terms
     }
 
@@ -272,7 +272,7 @@ impl Context {
     ///
     /// [`ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY`] with the missing capability, or
     /// [`ErrorCode::INVALID_REQUEST`] before 2026-07-28, where there is no such code.
-    pub fn need_extension(&self, id: &str) -> Result<(), RpcError> {
+    pub fn require_extension(&self, id: &str) -> Result<(), RpcError> {
         if self.0.terms.capabilities.extension(id).is_some() {
             return Ok(());
         }
@@ -320,7 +320,7 @@ impl Context {
     ///
     /// [`ErrorCode::INVALID_REQUEST`] with the required scopes. Over HTTP, also status 403 and the
     /// challenge with which clients request more scopes from their users.
-    pub fn need_scopes(&self, scopes: &[&str]) -> Result<(), RpcError> {
+    pub fn require_scopes(&self, scopes: &[&str]) -> Result<(), RpcError> {
         let needed = scope_set(scopes);
         if self.0.link.grants(&self.0.responder, &needed) {
             return Ok(());
@@ -376,8 +376,8 @@ impl Context {
     ///
     /// Spec: Transports, "Streamable HTTP", "Sending Messages to the Server" (2025-11-25).
     #[cfg(feature = "http-server")]
-    pub fn send_away(&self, retry: std::time::Duration) -> Result<()> {
-        self.0.responder.send_away(retry)
+    pub fn close_stream_and_retry(&self, retry: std::time::Duration) -> Result<()> {
+        self.0.responder.close_stream_and_retry(retry)
     }
 
     /// Sends the client a log message, if it wants it.
@@ -408,7 +408,7 @@ impl Context {
         };
         params.logger = logger.map(str::to_owned);
         params.meta = self.notification_meta();
-        self.release(Outgoing::Log(&mut params));
+        self.release(GuardedResult::Log(&mut params));
         // This fails when the call is over: answered, cancelled or closed.
         _ = self
             .0
@@ -518,7 +518,7 @@ impl Context {
                 // so that a short answer in the queue does not hold it.
                 let mut memory = request.into_memory();
                 if memory.capacity() > SMALL_REQUEST {
-                    spare::give(std::mem::replace(&mut memory, Vec::with_capacity(256)));
+                    buffer_cache::give(std::mem::replace(&mut memory, Vec::with_capacity(256)));
                 }
                 let meta = link.server.written_meta(terms.revision);
                 responder.respond_with(memory, |buffer| append(&result, meta, buffer))
@@ -593,7 +593,7 @@ fn no_room(max: usize) -> RpcError {
 }
 
 /// Returns the error for a client that did not declare a required extension.
-pub(super) fn missing_extension(id: &str, terms: &Terms) -> RpcError {
+pub(super) fn missing_extension(id: &str, terms: &ClientContext) -> RpcError {
     let text = format!("the request needs the extension '{id}', which the client did not declare");
     if terms.revision.is_legacy() {
         return RpcError::invalid_request(text);

@@ -11,22 +11,22 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Inner;
-use super::asking::{Again, Asker, Part};
+use super::asking::{InputRequester, Rerun, TextSpan};
 use super::call::ToolCall;
 use super::catalogue::{Catalogue, Listed, Paging};
 use super::context::Context;
-use super::conversation::{Conversation, Terms, is_modern, unsupported_version};
+use super::error_map::Failure;
 use super::events::{Attendance, ServerEventKind, Session, SessionTransport};
-use super::failure::Failure;
-use super::guard::{Access, Primitive};
-use super::hub::{Audience, Standing};
+use super::guard::{GuardedRequest, Primitive};
+use super::input_requests::PendingInputs;
 use super::paging::{Cursor, List, UNCACHED};
-use super::questions::Waiting;
 use super::scopes;
+use super::session_state::{ClientContext, SessionState, is_modern, unsupported_version};
+use super::subscriptions::{ConnectionSubscribers, StandingStream};
 use super::tasks::Start;
 use super::tools::{Entry, Promise, Work};
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
-use crate::jsonrpc::members::read_beside;
+use crate::jsonrpc::raw_object::read_beside;
 use crate::jsonrpc::{Request, is_empty_array};
 use crate::protocol::principal::Principal;
 use crate::protocol::{Handlers, LogLevel, Peer, Responder};
@@ -40,15 +40,15 @@ use crate::schema::{
 use crate::shares::Client;
 
 /// Serves one request. It may keep the request and answer later.
-pub(super) type Serve = fn(Arc<Link>, Request, Responder);
+pub(super) type Serve = fn(Arc<Conversation>, Request, Responder);
 
 /// Returns the conversation of a server's connection.
-pub(super) fn link_of(peer: &Peer) -> Arc<Link> {
+pub(super) fn link_of(peer: &Peer) -> Arc<Conversation> {
     peer.core().local().expect(OPENED_WITH_ONE)
 }
 
 /// Returns the conversation that a request belongs to.
-pub(super) fn link_for(responder: &Responder) -> Arc<Link> {
+pub(super) fn link_for(responder: &Responder) -> Arc<Conversation> {
     responder.core().local().expect(OPENED_WITH_ONE)
 }
 
@@ -132,16 +132,16 @@ const WORK: [Row; 4] = [
     }),
 ];
 
-fn serve_tools(link: Arc<Link>, request: Request, responder: Responder) {
+fn serve_tools(link: Arc<Conversation>, request: Request, responder: Responder) {
     hand_on(link.server.tools.serve(), link, request, responder);
 }
 
-fn serve_prompts(link: Arc<Link>, request: Request, responder: Responder) {
+fn serve_prompts(link: Arc<Conversation>, request: Request, responder: Responder) {
     hand_on(link.server.prompts.serve(), link, request, responder);
 }
 
 /// Resources and templates are one capability.
-fn serve_resources(link: Arc<Link>, request: Request, responder: Responder) {
+fn serve_resources(link: Arc<Conversation>, request: Request, responder: Responder) {
     let server = &link.server;
     let serve = server.resources.serve();
     hand_on(
@@ -154,7 +154,7 @@ fn serve_resources(link: Arc<Link>, request: Request, responder: Responder) {
 
 /// Serves a request, or answers "method not found" if the capability is not declared.
 #[inline]
-fn hand_on(serve: Option<Serve>, link: Arc<Link>, request: Request, responder: Responder) {
+fn hand_on(serve: Option<Serve>, link: Arc<Conversation>, request: Request, responder: Responder) {
     match serve {
         Some(serve) => serve(link, request, responder),
         None => {
@@ -216,12 +216,12 @@ fn plain_call(request: &Request) -> Option<Call<'_>> {
 /// A tool call that was looked up and admitted.
 struct Found {
     entry: Arc<Entry>,
-    name: Part,
+    name: TextSpan,
     input_responses: Option<InputResponses>,
     request_state: Option<String>,
-    arguments: Option<Part>,
+    arguments: Option<TextSpan>,
     meta: Option<Arc<RequestMetaObject>>,
-    terms: Arc<Terms>,
+    terms: Arc<ClientContext>,
     start: Option<Start>,
 }
 
@@ -244,7 +244,7 @@ fn unfit(request: &Request, error: &serde_json::Error) -> RpcError {
 }
 
 /// A conversation of a server with one peer. All modern clients over HTTP share one.
-pub(super) struct Link {
+pub(super) struct Conversation {
     pub(super) server: Arc<Inner>,
     /// The principal of the peer, when it is one for all requests.
     pub(super) principal: Option<Principal>,
@@ -252,17 +252,17 @@ pub(super) struct Link {
     pub(super) is_over_http: bool,
     /// The unique number of the conversation.
     pub(super) number: u64,
-    pub(super) conversation: Conversation,
-    pub(super) audience: Arc<Audience>,
+    pub(super) conversation: SessionState,
+    pub(super) audience: Arc<ConnectionSubscribers>,
     /// The stream for messages that belong to no request, if it is not the connection's own.
     #[cfg(feature = "http-server")]
-    standing: OnceLock<Weak<dyn Standing>>,
-    pub(super) waiting: Waiting,
+    standing: OnceLock<Weak<dyn StandingStream>>,
+    pub(super) waiting: PendingInputs,
     /// Reports the begin and end of the session to the host. `None` without a session hook.
     attendance: Option<Arc<Attendance>>,
 }
 
-impl Link {
+impl Conversation {
     /// Creates the conversation of a new connection.
     pub(super) fn new(server: &Arc<Inner>, principal: Option<Principal>) -> Arc<Self> {
         let attendance = server.on_session.clone().map(Attendance::new);
@@ -270,7 +270,7 @@ impl Link {
             server,
             principal,
             false,
-            Conversation::default(),
+            SessionState::default(),
             attendance,
         )
     }
@@ -279,27 +279,27 @@ impl Link {
     #[cfg(feature = "http-server")]
     pub(super) fn of_session(server: &Arc<Inner>) -> Arc<Self> {
         let attendance = server.on_session.clone().map(Attendance::new);
-        Self::with(server, None, true, Conversation::default(), attendance)
+        Self::with(server, None, true, SessionState::default(), attendance)
     }
 
     /// Creates the conversation with HTTP clients that have no session.
     #[cfg(feature = "http-server")]
     pub(super) fn over_http(server: &Arc<Inner>) -> Arc<Self> {
-        Self::with(server, None, true, Conversation::default(), None)
+        Self::with(server, None, true, SessionState::default(), None)
     }
 
     /// Creates the conversation with clients that agreed on a revision elsewhere, and are otherwise
     /// unknown.
     #[cfg(feature = "http-server")]
     pub(super) fn agreed(server: &Arc<Inner>, revision: ProtocolVersion) -> Arc<Self> {
-        Self::with(server, None, true, Conversation::agreed_on(revision), None)
+        Self::with(server, None, true, SessionState::agreed_on(revision), None)
     }
 
     fn with(
         server: &Arc<Inner>,
         principal: Option<Principal>,
         is_over_http: bool,
-        conversation: Conversation,
+        conversation: SessionState,
         attendance: Option<Arc<Attendance>>,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -311,21 +311,21 @@ impl Link {
             audience: Arc::default(),
             #[cfg(feature = "http-server")]
             standing: OnceLock::new(),
-            waiting: Waiting::default(),
+            waiting: PendingInputs::default(),
             attendance,
         })
     }
 
     /// Sets the stream for messages that belong to no request.
     #[cfg(feature = "http-server")]
-    pub(super) fn tell_on(&self, standing: Weak<dyn Standing>) {
+    pub(super) fn tell_on(&self, standing: Weak<dyn StandingStream>) {
         // It is set once, when the session is opened.
         _ = self.standing.set(standing);
     }
 
     /// Returns the stream for messages that belong to no request, if it is not the connection's
     /// own.
-    pub(super) fn standing(&self) -> Option<Weak<dyn Standing>> {
+    pub(super) fn standing(&self) -> Option<Weak<dyn StandingStream>> {
         #[cfg(feature = "http-server")]
         return self.standing.get().cloned();
         #[cfg(not(feature = "http-server"))]
@@ -472,7 +472,7 @@ impl Link {
             hint: self.server.hints.get(&list).unwrap_or(&UNCACHED),
             server_info: self
                 .server
-                .names_itself_to(revision)
+                .sends_server_info_to(revision)
                 .then_some(&self.server.info),
         };
         let start = || Cursor::read(list.into(), cursor.as_deref());
@@ -494,10 +494,10 @@ impl Link {
         request: &'a Request,
         responder: &'a Responder,
         primitive: Option<Primitive<'a>>,
-        terms: &'a Terms,
+        terms: &'a ClientContext,
         meta: Option<&'a RequestMetaObject>,
-    ) -> Access<'a> {
-        Access {
+    ) -> GuardedRequest<'a> {
+        GuardedRequest {
             method: request.method(),
             params: request.params(),
             primitive,
@@ -539,7 +539,7 @@ impl Link {
                         _ => fail(context),
                     };
                 }
-                let asker = Asker {
+                let asker = InputRequester {
                     target: name,
                     arguments,
                     again: entry,
@@ -580,12 +580,12 @@ impl Link {
         Ok(Found {
             entry,
             name: match params.name {
-                Cow::Borrowed(name) => Part::of(request, name),
-                Cow::Owned(name) => Part::Written(name.into()),
+                Cow::Borrowed(name) => TextSpan::of(request, name),
+                Cow::Owned(name) => TextSpan::Written(name.into()),
             },
             input_responses: params.input_responses,
             request_state: params.request_state,
-            arguments: arguments.map(|text| Part::of(request, text)),
+            arguments: arguments.map(|text| TextSpan::of(request, text)),
             meta,
             terms,
             start,
@@ -626,8 +626,8 @@ impl Link {
     }
 
     /// Adds the server's name to the `_meta` of a modern result.
-    pub(super) fn finish(&self, meta: &mut Option<ResultMetaObject>, terms: &Terms) {
-        if self.server.names_itself_to(terms.revision) {
+    pub(super) fn finish(&self, meta: &mut Option<ResultMetaObject>, terms: &ClientContext) {
+        if self.server.sends_server_info_to(terms.revision) {
             meta.get_or_insert_default().server_info = Some(self.server.info.clone());
         }
     }
@@ -660,13 +660,13 @@ impl Link {
         &self,
         responder: &Responder,
         meta: Option<&mut RequestMetaObject>,
-    ) -> Result<Arc<Terms>, RpcError> {
+    ) -> Result<Arc<ClientContext>, RpcError> {
         let terms = self.conversation.terms(meta, &self.server.revisions)?;
         self.attend(responder, &terms);
         Ok(terms)
     }
 
-    fn attend(&self, responder: &Responder, terms: &Arc<Terms>) {
+    fn attend(&self, responder: &Responder, terms: &Arc<ClientContext>) {
         if let Some(attendance) = &self.attendance {
             let peer = responder.peer();
             attendance.begin(&peer, terms, |terms| Session {
@@ -684,7 +684,7 @@ impl Link {
     }
 }
 
-impl Again for Entry {
+impl Rerun for Entry {
     fn run(self: Arc<Self>, context: Context) {
         let Work {
             handler, promise, ..
@@ -747,19 +747,19 @@ impl Inner {
         }
     }
 
-    fn names_itself_to(&self, revision: ProtocolVersion) -> bool {
-        revision.is_modern() && self.names_itself
+    fn sends_server_info_to(&self, revision: ProtocolVersion) -> bool {
+        revision.is_modern() && self.send_server_info
     }
 
     /// Returns the `_meta` that the server adds to each result.
     pub(super) fn result_meta(&self, revision: ProtocolVersion) -> Option<ResultMetaObject> {
-        let named = self.names_itself_to(revision);
+        let named = self.sends_server_info_to(revision);
         named.then(|| ResultMetaObject::default().server_info(self.info.clone()))
     }
 
     /// Returns it as JSON text, which is cached.
     pub(super) fn written_meta(&self, revision: ProtocolVersion) -> Option<&str> {
-        if !self.names_itself_to(revision) {
+        if !self.sends_server_info_to(revision) {
             return None;
         }
         let written = self.meta_text.get_or_init(|| {

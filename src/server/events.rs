@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::conversation::Terms;
+use super::session_state::ClientContext;
 use crate::error::Error;
 use crate::protocol::Peer;
 use crate::protocol::incident::Incident;
@@ -151,8 +151,8 @@ impl Attendance {
     pub(super) fn begin(
         self: &Arc<Self>,
         peer: &Peer,
-        terms: &Terms,
-        describe: impl FnOnce(&Terms) -> Session,
+        terms: &ClientContext,
+        describe: impl FnOnce(&ClientContext) -> Session,
     ) {
         let mut state = self.state.lock();
         if !matches!(state.phase, Phase::Before) {

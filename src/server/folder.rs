@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::failure::HandlerError;
+use super::error_map::HandlerError;
 use super::resources::ResourceRead;
 use super::uri::{decoded, encoded};
 use crate::error::{Error, ErrorKind, Result};

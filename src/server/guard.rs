@@ -12,9 +12,9 @@
 use std::sync::Arc;
 
 use super::context::Context;
-use super::conversation::Terms;
-use super::dispatch::Link;
-use super::failure::{Failure, HandlerError, resource_not_found};
+use super::dispatch::Conversation;
+use super::error_map::{Failure, HandlerError, resource_not_found};
+use super::session_state::ClientContext;
 use crate::error::{Excerpt, RpcError};
 use crate::protocol::principal::{Principal, scope_set};
 use crate::protocol::{Peer, Responder};
@@ -27,16 +27,16 @@ use crate::schema::{
 ///
 /// A server calls all its guards in the order in which
 /// [`ServerBuilder::guard`](super::ServerBuilder::guard) added them. The first refusal ends the
-/// request. A closure that takes an [`Access`] is a guard that only admits requests.
+/// request. A closure that takes an [`GuardedRequest`] is a guard that only admits requests.
 ///
 /// # Examples
 ///
 /// ```
 /// use mcplink::RpcError;
-/// use mcplink::server::{Access, HandlerError, Primitive, Server};
+/// use mcplink::server::{GuardedRequest, HandlerError, Primitive, Server};
 ///
 /// let server = Server::builder("files", "1.0")
-///     .guard(|access: &Access<'_>| match access.primitive() {
+///     .guard(|access: &GuardedRequest<'_>| match access.primitive() {
 ///         // Only the administrator can see that this tool exists.
 ///         Some(Primitive::Tool("erase")) if access.principal() != Some("admin") => {
 ///             Err(HandlerError::not_found())
@@ -62,16 +62,16 @@ pub trait Guard: Send + Sync {
     /// With [`HandlerError::not_found`], the client gets the error for an item that does not exist.
     /// An [`RpcError`] is sent to the client unchanged. Any other error becomes an internal error,
     /// and its text is for the host.
-    fn admit(&self, access: &Access<'_>) -> Result<(), HandlerError> {
+    fn admit(&self, access: &GuardedRequest<'_>) -> Result<(), HandlerError> {
         _ = access;
         Ok(())
     }
 
-    /// Decides whether an item is on a list; [`Access::method`] is the list method.
+    /// Decides whether an item is on a list; [`GuardedRequest::method`] is the list method.
     ///
     /// Resources are not read through a hidden template either. By default an item is hidden only
     /// if [`admit`](Self::admit) returns "not found" or an internal error.
-    fn shows(&self, item: &Access<'_>) -> bool {
+    fn shows(&self, item: &GuardedRequest<'_>) -> bool {
         matches!(
             self.admit(item),
             Ok(()) | Err(HandlerError(Failure::Protocol(_) | Failure::Scopes(_)))
@@ -80,16 +80,16 @@ pub trait Guard: Send + Sync {
 
     /// Checks a result or log message before it is sent. It may change it, to remove data that the
     /// client must not get. By default nothing is changed.
-    fn release(&self, outgoing: &mut Outgoing<'_>, context: &Context) {
+    fn release(&self, outgoing: &mut GuardedResult<'_>, context: &Context) {
         _ = (outgoing, context);
     }
 }
 
 impl<F> Guard for F
 where
-    F: Fn(&Access<'_>) -> Result<(), HandlerError> + Send + Sync,
+    F: Fn(&GuardedRequest<'_>) -> Result<(), HandlerError> + Send + Sync,
 {
-    fn admit(&self, access: &Access<'_>) -> Result<(), HandlerError> {
+    fn admit(&self, access: &GuardedRequest<'_>) -> Result<(), HandlerError> {
         self(access)
     }
 }
@@ -127,17 +127,17 @@ impl Primitive<'_> {
 
 /// A request for which guards decide about access.
 #[derive(Clone, Copy)]
-pub struct Access<'a> {
+pub struct GuardedRequest<'a> {
     pub(super) method: &'a str,
     pub(super) params: &'a str,
     pub(super) primitive: Option<Primitive<'a>>,
-    pub(super) terms: &'a Terms,
+    pub(super) terms: &'a ClientContext,
     pub(super) meta: Option<&'a RequestMetaObject>,
-    pub(super) link: &'a Link,
+    pub(super) link: &'a Conversation,
     pub(super) responder: &'a Responder,
 }
 
-impl<'a> Access<'a> {
+impl<'a> GuardedRequest<'a> {
     /// Returns the method of the request.
     pub fn method(&self) -> &'a str {
         self.method
@@ -179,7 +179,7 @@ impl<'a> Access<'a> {
     /// # Errors
     ///
     /// [`HandlerError::insufficient_scope`]. Return it with `?`.
-    pub fn need_scopes(&self, scopes: &[&str]) -> Result<(), HandlerError> {
+    pub fn require_scopes(&self, scopes: &[&str]) -> Result<(), HandlerError> {
         let needed = scope_set(scopes);
         if self.link.grants(self.responder, &needed) {
             return Ok(());
@@ -195,7 +195,7 @@ impl<'a> Access<'a> {
 
     /// Returns the client info of the request: its revision, and the client's capabilities and
     /// name.
-    pub fn terms(&self) -> &'a Terms {
+    pub fn terms(&self) -> &'a ClientContext {
         self.terms
     }
 
@@ -219,7 +219,7 @@ impl<'a> Access<'a> {
     }
 }
 
-impl std::fmt::Debug for Access<'_> {
+impl std::fmt::Debug for GuardedRequest<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Access")
             .field("method", &self.method)
@@ -233,7 +233,7 @@ impl std::fmt::Debug for Access<'_> {
 /// A result or log message that is about to be sent.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Outgoing<'a> {
+pub enum GuardedResult<'a> {
     /// The result of a tool, possibly a failure.
     Tool(&'a mut CallToolResult),
     /// The messages of a prompt.
@@ -249,9 +249,9 @@ pub enum Outgoing<'a> {
 /// All guards of a server, in order.
 pub(super) type Guards = Vec<Arc<dyn Guard>>;
 
-impl Link {
+impl Conversation {
     /// Checks the required scopes, then calls the guards until one refuses.
-    pub(super) fn ask_guards(&self, access: &Access<'_>) -> Result<(), HandlerError> {
+    pub(super) fn ask_guards(&self, access: &GuardedRequest<'_>) -> Result<(), HandlerError> {
         let mut guards = self.server.guards.iter();
         let admitted = self.server.requirements.admit(access);
         let admitted = admitted.and_then(|()| guards.try_for_each(|guard| guard.admit(access)));
@@ -264,14 +264,14 @@ impl Link {
     }
 
     /// Checks whether a request may continue. If not, returns the client's error.
-    pub(super) fn admit(&self, access: &Access<'_>) -> Result<(), RpcError> {
+    pub(super) fn admit(&self, access: &GuardedRequest<'_>) -> Result<(), RpcError> {
         self.admit_as(access, access.primitive)
     }
 
     /// Like `admit`. If the guard returns "not found", the error names `named`.
     pub(super) fn admit_as(
         &self,
-        access: &Access<'_>,
+        access: &GuardedRequest<'_>,
         named: Option<Primitive<'_>>,
     ) -> Result<(), RpcError> {
         self.ask_guards(access)
@@ -286,7 +286,7 @@ impl Link {
     }
 
     /// Returns whether all guards show an item.
-    pub(super) fn shows(&self, item: &Access<'_>) -> bool {
+    pub(super) fn shows(&self, item: &GuardedRequest<'_>) -> bool {
         let mut guards = self.server.guards.iter();
         guards.all(|guard| guard.shows(item))
     }
@@ -294,10 +294,10 @@ impl Link {
 
 impl Context {
     /// Passes a result or log message to the guards before it is sent.
-    pub(super) fn release(&self, mut outgoing: Outgoing<'_>) {
+    pub(super) fn release(&self, mut outgoing: GuardedResult<'_>) {
         let guards = &self.server().guards;
         // A result is not sent if the handler still needs input.
-        let is_log = matches!(outgoing, Outgoing::Log(_));
+        let is_log = matches!(outgoing, GuardedResult::Log(_));
         if guards.is_empty() || (!is_log && self.rounds().lock().needs_input()) {
             return;
         }

@@ -21,31 +21,31 @@ mod call;
 mod catalogue;
 mod completion;
 mod context;
-mod conversation;
 mod dispatch;
+mod error_map;
 mod events;
-mod failure;
 mod folder;
 mod guard;
-mod held;
 #[cfg(feature = "http-server")]
 pub mod http;
-mod hub;
-mod once;
+mod in_progress;
+mod input_requests;
+mod input_rules;
+mod memory_budget;
+mod mrtr;
 mod output;
 mod pages;
 mod paging;
 mod progress;
 mod prompts;
-mod question_rules;
-mod questions;
 mod rate;
 mod remember;
 mod resources;
-mod rounds;
 mod scopes;
+mod session_state;
 mod state;
 mod store;
+mod subscriptions;
 mod tasks;
 mod tools;
 mod uri;
@@ -64,21 +64,18 @@ pub use self::asking::AskError;
 pub use self::builder::ServerBuilder;
 pub use self::call::ToolCall;
 use self::completion::{Completers, CompletionHandler};
-pub use self::completion::{Completing, CompletionCall, CompletionOutput};
+pub use self::completion::{CompletionCall, CompletionOutput, CompletionRequest};
 pub use self::context::Context;
-use self::conversation::LatestTerms;
-pub use self::conversation::Terms;
-use self::dispatch::Link;
+use self::dispatch::Conversation;
 #[cfg(feature = "cffi")]
 pub(crate) use self::dispatch::origin_of;
+pub use self::error_map::HandlerError;
 use self::events::{EventHook, SessionHook};
 pub use self::events::{ServerEvent, ServerEventKind, Session, SessionEvent, SessionTransport};
-pub use self::failure::HandlerError;
 pub use self::folder::Folder;
 use self::guard::Guards;
-pub use self::guard::{Access, Guard, Outgoing, Primitive};
-use self::held::Room;
-use self::hub::{Event, Hub};
+pub use self::guard::{Guard, GuardedRequest, GuardedResult, Primitive};
+use self::memory_budget::MemoryBudget;
 pub use self::output::{Json, ToolError, ToolOutput};
 use self::pages::Pages;
 pub use self::paging::List;
@@ -88,9 +85,12 @@ pub use self::rate::RateLimit;
 pub use self::resources::{Cached, ResourceCall, ResourceOutput, ResourceRead};
 use self::resources::{ReadHandler, Resources, Templates};
 use self::scopes::Requirements;
+pub use self::session_state::ClientContext;
+use self::session_state::LatestContext;
 use self::state::KeyRing;
 pub use self::state::StateKey;
 pub use self::store::{MemoryStateStore, StateStore};
+use self::subscriptions::{Event, Subscriptions};
 pub use self::tasks::TaskOptions;
 use self::tasks::Tasks;
 use self::tools::{ToolHandler, Tools};
@@ -115,7 +115,7 @@ struct Inner {
     instructions: Option<String>,
     /// Sorted, the newest first.
     revisions: Vec<ProtocolVersion>,
-    names_itself: bool,
+    send_server_info: bool,
     tools: Tools,
     prompts: Prompts,
     resources: Resources,
@@ -128,11 +128,11 @@ struct Inner {
     logging: bool,
     resource_updates: bool,
     list_changes: bool,
-    hub: Arc<Hub>,
+    hub: Arc<Subscriptions>,
     /// The memory budget of pending calls, for all connections together.
-    held: Room,
+    held: MemoryBudget,
     /// The memory budget of the URIs that legacy clients have subscribed to.
-    subscribed: Room,
+    subscribed: MemoryBudget,
     page_size: Option<NonZeroUsize>,
     hints: HashMap<List, CacheHint>,
     /// The handlers of methods that the host added itself.
@@ -162,7 +162,7 @@ struct Inner {
     embeds_undeclared: AtomicBool,
     /// How many connections were opened. It gives each its number.
     connections: AtomicU64,
-    latest_terms: LatestTerms,
+    latest_terms: LatestContext,
 }
 
 impl Server {
@@ -366,7 +366,7 @@ impl Server {
         &self,
         reference: &CompletionReference,
         argument: &str,
-        handler: impl Fn(&Completing, &Context) -> R + Send + Sync + 'static,
+        handler: impl Fn(&CompletionRequest, &Context) -> R + Send + Sync + 'static,
     ) -> Result<()> {
         let handler = completion::completing(handler);
         self.0.completers.add(reference, argument, handler)
@@ -470,7 +470,7 @@ impl Server {
     /// Calls have it too ([`Context::connection`]), and so do the events of a session
     /// ([`ServerBuilder::on_session`]).
     pub fn number_of(&self, connection: &Connection) -> Option<u64> {
-        let link = connection.peer().core().local::<Link>()?;
+        let link = connection.peer().core().local::<Conversation>()?;
         Arc::ptr_eq(&link.server, &self.0).then_some(link.number)
     }
 
@@ -479,15 +479,15 @@ impl Server {
         principal: Option<Principal>,
         transport: impl Transport + 'static,
     ) -> Result<Connection> {
-        let link = Link::new(&self.0, principal);
+        let link = Conversation::new(&self.0, principal);
         Self::connection(&link).open(transport)
     }
 
     /// Returns a connection builder with the settings of the server.
-    fn connection(link: &Arc<Link>) -> ConnectionBuilder {
+    fn connection(link: &Arc<Conversation>) -> ConnectionBuilder {
         let inner = &link.server;
         let begun = inner.beginning.get_or_init(|| {
-            let connection = Connection::serving()
+            let connection = Connection::server()
                 .handlers(dispatch::handlers(inner))
                 .limits(inner.limits.clone())
                 .threads(&inner.threads)
@@ -499,7 +499,7 @@ impl Server {
                 None => connection,
             }
         });
-        let link: Arc<Link> = Arc::clone(link);
+        let link: Arc<Conversation> = Arc::clone(link);
         let number = link.number;
         let connection = begun.clone().local(link);
         match inner.on_event.clone() {
@@ -580,6 +580,6 @@ impl Inner {
     pub(super) fn max_held(&self) -> usize {
         let limits = &self.limits;
         let worked_on = limits.max_workers.saturating_mul(limits.max_message_bytes);
-        worked_on.max(held::LEAST)
+        worked_on.max(memory_budget::LEAST)
     }
 }

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::asking::{Again, Asker, Part};
+use super::asking::{InputRequester, Rerun, TextSpan};
 use super::call::Unanswered;
 use super::catalogue::{self, Catalogue, listed};
 use super::context::Context;
-use super::dispatch::{Link, read, send};
-use super::failure::HandlerError;
-use super::guard::{Outgoing, Primitive};
+use super::dispatch::{Conversation, read, send};
+use super::error_map::HandlerError;
+use super::guard::{GuardedResult, Primitive};
 use super::paging::List;
 use super::uri::is_uri;
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError, without_position};
@@ -35,7 +35,7 @@ listed!(
     "prompt",
     name,
     Prompt,
-    Link::serve_prompts
+    Conversation::serve_prompts
 );
 
 /// Adds a prompt, after checking that it has a name and its arguments have different ones.
@@ -162,7 +162,7 @@ impl PromptCall {
             if result.description.is_none() {
                 result.description.clone_from(&entry.item.description);
             }
-            context.release(Outgoing::Prompt(&mut result));
+            context.release(GuardedResult::Prompt(&mut result));
             context.mark(&mut result.meta);
             result.fit_to(context.terms().revision);
             Ok(result)
@@ -287,7 +287,7 @@ fn is_mime_type(text: &str) -> bool {
         .is_some_and(|(kind, subtype)| is_name(kind) && is_name(subtype))
 }
 
-impl Link {
+impl Conversation {
     fn serve_prompts(self: Arc<Self>, request: Request, responder: Responder) {
         match request.method() {
             method::PROMPTS_LIST => {
@@ -327,9 +327,9 @@ impl Link {
         let Some(context) = Context::new(self, request, responder, terms, meta) else {
             return;
         };
-        let asker = Asker {
-            target: Part::Written(params.name.into()),
-            arguments: Some(Part::Written(text.into())),
+        let asker = InputRequester {
+            target: TextSpan::Written(params.name.into()),
+            arguments: Some(TextSpan::Written(text.into())),
             again: entry,
         };
         asker.begin(
@@ -348,7 +348,7 @@ impl Link {
     }
 }
 
-impl Again for PromptEntry {
+impl Rerun for PromptEntry {
     fn run(self: Arc<Self>, context: Context) {
         let entry = Arc::clone(&self);
         let call = Unanswered::new(context);

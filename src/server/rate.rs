@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::failure::HandlerError;
-use super::guard::{Access, Guard};
+use super::error_map::HandlerError;
+use super::guard::{Guard, GuardedRequest};
 use crate::error::{ErrorCode, RpcError, Span};
 use crate::schema::json::millis;
 use crate::schema::method;
@@ -70,7 +70,7 @@ impl RateLimit {
 }
 
 impl Guard for RateLimit {
-    fn admit(&self, access: &Access<'_>) -> Result<(), HandlerError> {
+    fn admit(&self, access: &GuardedRequest<'_>) -> Result<(), HandlerError> {
         let counts =
             self.methods.is_empty() || self.methods.iter().any(|method| method == access.method());
         // A `subscriptions/listen` request counts once, not once for each resource.
@@ -105,7 +105,7 @@ impl Guard for RateLimit {
         })
     }
 
-    fn shows(&self, _: &Access<'_>) -> bool {
+    fn shows(&self, _: &GuardedRequest<'_>) -> bool {
         true
     }
 }

@@ -11,13 +11,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Inner;
-use super::asking::{Again, Asker, Part};
+use super::asking::{InputRequester, Rerun, TextSpan};
 use super::call::Unanswered;
 use super::catalogue::{Catalogue, Entry, Listed, listed};
 use super::context::Context;
-use super::dispatch::{Link, read, send};
-use super::failure::{Failure, HandlerError, for_revision, resource_not_found};
-use super::guard::{Access, Outgoing, Primitive};
+use super::dispatch::{Conversation, read, send};
+use super::error_map::{Failure, HandlerError, for_revision, resource_not_found};
+use super::guard::{GuardedRequest, GuardedResult, Primitive};
 use super::paging::List;
 use super::uri::{UriTemplate, Values, decoded, is_uri};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
@@ -45,7 +45,7 @@ listed!(
     "resource",
     uri,
     Resource,
-    Link::serve_resources,
+    Conversation::serve_resources,
     normalized by normalized
 );
 listed!(
@@ -53,7 +53,7 @@ listed!(
     "resource template",
     uri_template,
     ResourceTemplate,
-    Link::serve_resources
+    Conversation::serve_resources
 );
 
 /// Adds a resource after checking its URI and annotations.
@@ -238,7 +238,7 @@ impl ResourceCall {
         let Self { call, reading } = self;
         let (read, context) = (&reading.read, call.into_context());
         let result = output.into_result(read).map(|mut result| {
-            context.release(Outgoing::Resource(&mut result));
+            context.release(GuardedResult::Resource(&mut result));
             context.mark(&mut result.meta);
             result.fit_to(context.terms().revision);
             result
@@ -289,7 +289,7 @@ pub(super) fn reading<R: ResourceOutput>(
     })
 }
 
-impl Link {
+impl Conversation {
     fn serve_resources(self: Arc<Self>, request: Request, responder: Responder) {
         let server = &self.server;
         match request.method() {
@@ -337,8 +337,8 @@ impl Link {
         let Some(context) = Context::new(self, request, responder, terms, meta) else {
             return;
         };
-        let asker = Asker {
-            target: Part::Written(params.uri.into()),
+        let asker = InputRequester {
+            target: TextSpan::Written(params.uri.into()),
             arguments: None,
             again: Arc::new(Reading { handler, read }),
         };
@@ -355,7 +355,7 @@ impl Link {
         &self,
         uri: &str,
         found: Option<&Entry<Resource, ReadHandler>>,
-        access: &Access<'_>,
+        access: &GuardedRequest<'_>,
     ) -> Result<(ReadHandler, ResourceRead), RpcError> {
         check_uri(uri)?;
         self.admit(access)?;
@@ -439,7 +439,7 @@ struct Reading {
     read: ResourceRead,
 }
 
-impl Again for Reading {
+impl Rerun for Reading {
     fn run(self: Arc<Self>, context: Context) {
         let reading = Arc::clone(&self);
         let call = Unanswered::new(context);

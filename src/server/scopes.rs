@@ -5,9 +5,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::dispatch::Link;
-use super::failure::{Failure, HandlerError};
-use super::guard::{Access, Primitive};
+use super::dispatch::Conversation;
+use super::error_map::{Failure, HandlerError};
+use super::guard::{GuardedRequest, Primitive};
 use super::{Inner, Server};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::protocol::Responder;
@@ -38,7 +38,7 @@ impl Server {
     /// See [`ServerBuilder::require_scopes`]. The requirement stays when the item is removed, and
     /// applies to a new item with its name. Requests that come between adding the item and this
     /// call are not checked. To avoid that, call it before serving, or have the handler check the
-    /// scopes ([`Context::need_scopes`](super::Context::need_scopes)).
+    /// scopes ([`Context::require_scopes`](super::Context::require_scopes)).
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ impl Requirements {
     }
 
     /// Refuses a request that lacks a required scope.
-    pub(super) fn admit(&self, access: &Access<'_>) -> Result<(), HandlerError> {
+    pub(super) fn admit(&self, access: &GuardedRequest<'_>) -> Result<(), HandlerError> {
         let Some(primitive) = access.primitive().filter(|_| !self.is_empty()) else {
             return Ok(());
         };
@@ -162,7 +162,7 @@ impl Said {
     }
 }
 
-impl Link {
+impl Conversation {
     /// Returns whether the client has all these scopes.
     pub(super) fn grants(&self, responder: &Responder, needed: &BTreeSet<String>) -> bool {
         let granted = self.identity_of(responder).and_then(Principal::granted);

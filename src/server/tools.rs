@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Inner;
 use super::call::ToolCall;
 use super::catalogue::{self, Catalogue, listed};
-use super::dispatch::Link;
+use super::dispatch::Conversation;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::schema::{CallToolResult, JsonSchema, ListToolsResult, TaskSupport, Tool};
 #[cfg(feature = "http-server")]
@@ -17,7 +17,7 @@ pub(super) type Tools = Catalogue<Tool, Work>;
 /// A tool and its handler.
 pub(super) type Entry = catalogue::Entry<Tool, Work>;
 
-listed!(Tool in ListToolsResult of Tools, "tool", name, Tool, Link::serve_tools);
+listed!(Tool in ListToolsResult of Tools, "tool", name, Tool, Conversation::serve_tools);
 
 /// The handler of a tool, and the checks of its arguments and results.
 pub(super) struct Work {

@@ -81,7 +81,7 @@ fn what_is_in_hand_is_shown_with_its_handler() {
             _ = responder.respond(&json!({ "answered": answer.is_ok() }));
         })
         .notification("tests/notified", move |_, _| notified.pass());
-    let (connection, mut script) = play(Connection::serving().handlers(handlers));
+    let (connection, mut script) = play(Connection::server().handlers(handlers));
     script.request(1, "block");
     script.request(2, "keep");
     script.request(3, "ask");
@@ -170,9 +170,9 @@ fn a_handler_that_runs_long_is_told_to_the_log() {
         let gate = Gate::default();
         let (log, logged) = mpsc::channel();
         let builder = if inline {
-            Connection::serving()
+            Connection::server()
         } else {
-            Connection::asking()
+            Connection::client()
         };
         let builder = builder
             .handlers(handlers(&gate))
@@ -201,7 +201,7 @@ fn a_quick_handler_is_not_told_of() {
     let handlers = Handlers::new().request("echo", |_, responder| {
         _ = responder.respond(&json!({}));
     });
-    let builder = Connection::serving()
+    let builder = Connection::server()
         .handlers(handlers)
         .slow_handler(LONG)
         .log(Arc::new(move |record: &LogRecord<'_>| {

@@ -387,7 +387,7 @@ fn calls_that_wait_for_people_occupy_no_worker() {
                 "quick",
                 "{revision}"
             );
-            open.trigger();
+            open.cancel();
             for call in waiting {
                 assert_eq!(text(&call.join().unwrap()), "me");
             }
@@ -611,7 +611,7 @@ fn a_cancelled_call_withdraws_its_questions() {
             client.call_tool_with("ask", &json!({}), options)
         });
         questions.recv_timeout(PATIENCE).unwrap();
-        cancel.trigger();
+        cancel.cancel();
         assert_eq!(
             calling.join().unwrap().unwrap_err().kind(),
             ErrorKind::Cancelled

@@ -10,7 +10,9 @@ use mcplink::schema::{
     CallToolResult, CompleteRequestParams, CompletionReference, ElicitRequestParams, ElicitResult,
     ElicitSchema, Prompt, PromptArgument, ProtocolVersion, Tool,
 };
-use mcplink::server::{AskError, Completing, Context, Server, ServerBuilder, ToolCall, ToolError};
+use mcplink::server::{
+    AskError, CompletionRequest, Context, Server, ServerBuilder, ToolCall, ToolError,
+};
 use mcplink::transport::memory;
 use serde_json::{Value, json};
 
@@ -161,7 +163,7 @@ fn a_request_that_may_not_ask_shows_nobody_a_question() {
             Prompt::new("p").argument(PromptArgument::new("a")),
             |_: Value, _: &Context| "",
         )
-        .completer(&prompt, "a", |_: &Completing, context: &Context| {
+        .completer(&prompt, "a", |_: &CompletionRequest, context: &Context| {
             ask(context).map_or_else(|_| vec!["none"], |_| vec!["one"])
         })
         .build()
@@ -206,7 +208,7 @@ fn a_call_that_ends_between_two_rounds_was_sent() {
     let cancel = CancelToken::new();
     let token = cancel.clone();
     let people = client().on_elicit(move |_, _| {
-        token.trigger();
+        token.cancel();
         ElicitResult::decline()
     });
     let (_serving, client) = connect(&asking(), people, MODERN);

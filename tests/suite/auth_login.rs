@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
 use mcplink::ErrorKind;
-use mcplink::auth::{Login, OAuth, RegisteredClient, Secret, Visitor};
+use mcplink::auth::{CallbackUserAgent, Login, OAuth, RegisteredClient, Secret};
 use serde_json::json;
 
 use crate::authworld::{REDIRECT, World, basic, follow, refuse};
@@ -190,7 +190,7 @@ fn answers_to_another_login_are_not_taken() {
         assert!(error.contains("'state'"), "{error}");
     }
     let world = World::start();
-    let twice = OAuth::login(Visitor::new(REDIRECT, |login: &Login<'_>| {
+    let twice = OAuth::login(CallbackUserAgent::new(REDIRECT, |login: &Login<'_>| {
         let answer = follow(login.url());
         assert!(login.is_answer(&answer));
         assert!(!login.is_answer(&answer.replace("state=", "state=x")));
@@ -313,14 +313,17 @@ fn calls_of_many_threads_share_one_question_for_more() {
         rules.needs.insert("write".to_owned(), "write".to_owned());
     }));
     let (own, calls) = (Arc::clone(&world), 6);
-    let oauth = OAuth::login(Visitor::new(REDIRECT, move |login: &Login<'_>| {
-        if login.scopes().any(|scope| scope == "write") {
-            wait_until("all are refused", || {
-                own.mcp.seen_asking("tools/call").len() >= calls
-            });
-        }
-        Ok(Secret::new(follow(login.url())))
-    }));
+    let oauth = OAuth::login(CallbackUserAgent::new(
+        REDIRECT,
+        move |login: &Login<'_>| {
+            if login.scopes().any(|scope| scope == "write") {
+                wait_until("all are refused", || {
+                    own.mcp.seen_asking("tools/call").len() >= calls
+                });
+            }
+            Ok(Secret::new(follow(login.url())))
+        },
+    ));
     let client = world.connect(oauth).unwrap();
     std::thread::scope(|scope| {
         let calls: Vec<_> = (0..calls)
@@ -503,7 +506,7 @@ fn members_that_are_null_are_as_good_as_missing() {
 #[test]
 fn a_client_on_the_web_says_so() {
     let world = World::start();
-    let agent = Visitor::new("https://app.example/callback", |login: &Login<'_>| {
+    let agent = CallbackUserAgent::new("https://app.example/callback", |login: &Login<'_>| {
         Ok(Secret::new(follow(login.url())))
     });
     world.connect(OAuth::login(agent)).unwrap();
@@ -520,7 +523,7 @@ fn codes_are_sent_to_this_machine_or_by_https() {
         "app:callback",
         "javascript:x",
     ] {
-        let agent = Visitor::new(bad, |_: &Login<'_>| unreachable!("nobody is asked"));
+        let agent = CallbackUserAgent::new(bad, |_: &Login<'_>| unreachable!("nobody is asked"));
         let error = world.connect(OAuth::login(agent)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     }
@@ -660,7 +663,7 @@ fn a_code_that_was_used_or_is_too_old_is_refused_with_its_reason() {
 #[test]
 fn the_answer_can_be_told_from_other_urls_on_any_thread() {
     let world = World::start();
-    let agent = Visitor::new(REDIRECT, |login: &Login<'_>| {
+    let agent = CallbackUserAgent::new(REDIRECT, |login: &Login<'_>| {
         let (check, answer) = (login.answer_check(), follow(login.url()));
         let (path, query) = answer.split_once('?').unwrap();
         let others = [
@@ -685,11 +688,14 @@ fn the_answer_can_be_told_from_other_urls_on_any_thread() {
 fn a_fragment_behind_the_answer_says_nothing() {
     for fragment in ["#", "#_=_", "#state=another"] {
         let world = World::start();
-        let oauth = OAuth::login(Visitor::new(REDIRECT, move |login: &Login<'_>| {
-            let answer = format!("{}{fragment}", follow(login.url()));
-            assert!(login.is_answer(&answer), "{answer}");
-            Ok(Secret::new(answer))
-        }));
+        let oauth = OAuth::login(CallbackUserAgent::new(
+            REDIRECT,
+            move |login: &Login<'_>| {
+                let answer = format!("{}{fragment}", follow(login.url()));
+                assert!(login.is_answer(&answer), "{answer}");
+                Ok(Secret::new(answer))
+            },
+        ));
         let client = world.connect(oauth).unwrap();
         assert_eq!(call(&client, "x").unwrap(), "done");
     }
@@ -717,7 +723,7 @@ fn a_refused_login_has_the_code_of_oauth() {
 fn a_host_that_fails_or_panics_fails_the_call_only() {
     let world = World::start();
     let number = Arc::new(AtomicUsize::new(0));
-    let agent = Visitor::new(REDIRECT, move |login: &Login<'_>| {
+    let agent = CallbackUserAgent::new(REDIRECT, move |login: &Login<'_>| {
         match number.fetch_add(1, Ordering::SeqCst) {
             0 => Err(mcplink::Error::new(ErrorKind::State, "the user went away")),
             1 => panic!("on purpose"),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::time::SystemTime;
 
-use mcplink::auth::{Login, MemoryStore, OAuth, Secret, Store, Visitor};
+use mcplink::auth::{CallbackUserAgent, Login, MemoryStore, OAuth, Secret, Store};
 use mcplink::{Error, ErrorKind};
 use serde_json::{Value, json};
 
@@ -25,14 +25,17 @@ fn operations_get_their_scopes_however_many_others_need_some() {
         rules.needs = needs.into();
     }));
     let (own, logins) = (Arc::clone(&world), AtomicUsize::new(0));
-    let oauth = OAuth::login(Visitor::new(REDIRECT, move |login: &Login<'_>| {
-        if logins.fetch_add(1, Ordering::SeqCst) == 1 {
-            wait_until("all are refused", || {
-                own.mcp.seen_asking("tools/call").len() >= TOOLS.len()
-            });
-        }
-        Ok(Secret::new(follow(login.url())))
-    }));
+    let oauth = OAuth::login(CallbackUserAgent::new(
+        REDIRECT,
+        move |login: &Login<'_>| {
+            if logins.fetch_add(1, Ordering::SeqCst) == 1 {
+                wait_until("all are refused", || {
+                    own.mcp.seen_asking("tools/call").len() >= TOOLS.len()
+                });
+            }
+            Ok(Secret::new(follow(login.url())))
+        },
+    ));
     let client = world.connect(oauth).unwrap();
     std::thread::scope(|scope| {
         let calls = TOOLS.map(|tool| scope.spawn(|| call(&client, tool)));
@@ -54,16 +57,19 @@ fn scopes_that_another_operation_is_refused_are_not_held_against_this_one() {
         rules.needs.insert("admin".to_owned(), "admin".to_owned());
     }));
     let own = Arc::clone(&world);
-    let oauth = OAuth::login(Visitor::new(REDIRECT, move |login: &Login<'_>| {
-        if asks_for(login, "admin") {
-            // The other one may have been sent again by then.
-            wait_until("both are refused", || {
-                own.mcp.seen_asking("tools/call").len() >= 2
-            });
-            return Err(Error::new(ErrorKind::State, "the window was closed"));
-        }
-        Ok(Secret::new(follow(login.url())))
-    }));
+    let oauth = OAuth::login(CallbackUserAgent::new(
+        REDIRECT,
+        move |login: &Login<'_>| {
+            if asks_for(login, "admin") {
+                // The other one may have been sent again by then.
+                wait_until("both are refused", || {
+                    own.mcp.seen_asking("tools/call").len() >= 2
+                });
+                return Err(Error::new(ErrorKind::State, "the window was closed"));
+            }
+            Ok(Secret::new(follow(login.url())))
+        },
+    ));
     let client = world.connect(oauth).unwrap();
     std::thread::scope(|scope| {
         let admin = scope.spawn(|| call(&client, "admin"));
@@ -82,14 +88,17 @@ fn calls_whose_token_is_refused_count_as_one_login() {
     const CALLS: usize = 8;
     let world = Arc::new(World::start());
     let (own, logins) = (Arc::clone(&world), AtomicUsize::new(0));
-    let oauth = OAuth::login(Visitor::new(REDIRECT, move |login: &Login<'_>| {
-        if logins.fetch_add(1, Ordering::SeqCst) == 2 {
-            wait_until("all are refused", || {
-                own.mcp.seen_asking("tools/call").len() >= 2 + CALLS
-            });
-        }
-        Ok(Secret::new(follow(login.url())))
-    }));
+    let oauth = OAuth::login(CallbackUserAgent::new(
+        REDIRECT,
+        move |login: &Login<'_>| {
+            if logins.fetch_add(1, Ordering::SeqCst) == 2 {
+                wait_until("all are refused", || {
+                    own.mcp.seen_asking("tools/call").len() >= 2 + CALLS
+                });
+            }
+            Ok(Secret::new(follow(login.url())))
+        },
+    ));
     let client = world.connect(oauth).unwrap();
     world.revoke_all();
     world.set(|rules| {
@@ -161,12 +170,15 @@ fn tokens_that_are_still_good_wait_for_no_login_of_others() {
     let changes = json!({ "renews_at": due, "expires_at": due + 600 });
     change_kept(&store, &world, changes);
     let (asked, is_asked) = mpsc::channel();
-    let oauth = OAuth::login(Visitor::new(REDIRECT, move |login: &Login<'_>| {
-        let (go, going) = mpsc::channel();
-        asked.send(go).unwrap();
-        going.recv_timeout(3 * LONG).unwrap();
-        Ok(Secret::new(follow(login.url())))
-    }));
+    let oauth = OAuth::login(CallbackUserAgent::new(
+        REDIRECT,
+        move |login: &Login<'_>| {
+            let (go, going) = mpsc::channel();
+            asked.send(go).unwrap();
+            going.recv_timeout(3 * LONG).unwrap();
+            Ok(Secret::new(follow(login.url())))
+        },
+    ));
     let client = world.connect(oauth.store(Arc::clone(&store))).unwrap();
     let (done, is_done) = mpsc::channel();
     std::thread::scope(|scope| {

@@ -5,7 +5,8 @@ use std::sync::{Arc, Barrier, Mutex, mpsc};
 
 use mcplink::ErrorKind;
 use mcplink::auth::{
-    FileStore, Login, MemoryStore, OAuth, OAuthBuilder, RegisteredClient, Secret, Store, Visitor,
+    CallbackUserAgent, FileStore, Login, MemoryStore, OAuth, OAuthBuilder, RegisteredClient,
+    Secret, Store,
 };
 use mcplink::transport::http::CredentialWait;
 use serde_json::{Value, json};
@@ -370,7 +371,7 @@ fn what_could_not_be_kept_is_not_given_up_for_what_was_kept_before() {
 }
 
 fn login_to(redirect: &str, store: &Arc<MemoryStore>) -> OAuthBuilder {
-    let visitor = Visitor::new(redirect, |login: &Login<'_>| {
+    let visitor = CallbackUserAgent::new(redirect, |login: &Login<'_>| {
         Ok(Secret::new(follow(login.url())))
     });
     OAuth::login(visitor).store(Arc::clone(store))

@@ -4,8 +4,8 @@ use std::fmt::Debug;
 use std::sync::{Arc, LazyLock, Mutex};
 
 use mcplink::auth::{
-    Browser, ClientDocument, FileStore, IdentityProvider, Login, MemoryStore, OAuth,
-    RegisteredClient, Secret, SigningKey, SubjectToken, Visitor,
+    Browser, CallbackUserAgent, ClientDocument, FileStore, IdentityProvider, Login, MemoryStore,
+    OAuth, RegisteredClient, Secret, SigningKey, SubjectToken,
 };
 use serde_json::json;
 
@@ -129,7 +129,7 @@ fn no_error_log_line_or_debug_output_has_a_secret_in_it() {
     shown.error(&call(&client, "x").unwrap_err());
     // The person's part.
     let seen = shown.clone();
-    let visitor = Visitor::new(REDIRECT, move |login: &Login<'_>| {
+    let visitor = CallbackUserAgent::new(REDIRECT, move |login: &Login<'_>| {
         seen.debug(login);
         let answer = follow(login.url());
         let secret = Secret::new(answer);

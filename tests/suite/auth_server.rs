@@ -8,7 +8,7 @@ use mcplink::ErrorKind;
 use mcplink::schema::{GetPromptResult, Prompt, ProtocolVersion, Resource, ResourceTemplate, Tool};
 use mcplink::server::http::{Denied, Grant, HttpOptions, ResourceServer};
 use mcplink::server::{
-    Access, Context, HandlerError, Primitive, Principal, Server, ServerBuilder, ToolError,
+    Context, GuardedRequest, HandlerError, Primitive, Principal, Server, ServerBuilder, ToolError,
 };
 use mcplink::transport::http::HttpRequest;
 use serde_json::{Value, json};
@@ -87,7 +87,7 @@ fn files(ran: &Arc<AtomicUsize>) -> ServerBuilder {
             if args["say"] == true {
                 context.progress(1.0, None, None);
             }
-            context.need_scopes(&["files:any"])?;
+            context.require_scopes(&["files:any"])?;
             run_time();
             Ok::<_, ToolError>("did it")
         })
@@ -272,7 +272,10 @@ fn metadata_is_there_for_everybody() {
         let answer = web.send("GET", &place, &fields, "");
         let head = answer.head();
         assert_eq!(head.status, 200, "{place}");
-        assert_eq!(field(&head, "Access-Control-Allow-Origin"), Some("*"));
+        assert_eq!(
+            field(&head, "GuardedRequest-Control-Allow-Origin"),
+            Some("*")
+        );
         let expected = json!({
             "resource": RESOURCE,
             "authorization_servers": [ISSUER],
@@ -284,13 +287,19 @@ fn metadata_is_there_for_everybody() {
         assert_eq!(answer.message(), expected);
         let asks = [
             ("Origin", "https://inspector.example"),
-            ("Access-Control-Request-Headers", "mcp-protocol-version"),
+            (
+                "GuardedRequest-Control-Request-Headers",
+                "mcp-protocol-version",
+            ),
         ];
         let head = web.send("OPTIONS", &place, &asks, "").head();
         assert_eq!(head.status, 204);
-        assert_eq!(field(&head, "Access-Control-Allow-Methods"), Some("GET"));
         assert_eq!(
-            field(&head, "Access-Control-Allow-Headers"),
+            field(&head, "GuardedRequest-Control-Allow-Methods"),
+            Some("GET")
+        );
+        assert_eq!(
+            field(&head, "GuardedRequest-Control-Allow-Headers"),
             Some("mcp-protocol-version")
         );
         assert_eq!(web.send("POST", &place, &[], "{}").status(), 405);
@@ -499,9 +508,9 @@ fn broad_scopes_imply_narrow_ones() {
 fn guards_can_decide_by_arguments_what_scopes_are_needed() {
     let server = Server::builder("s", "1")
         .tool_with(Tool::new("rm"), |_: Value, _: &Context| "gone")
-        .guard(|access: &Access<'_>| match access.primitive() {
+        .guard(|access: &GuardedRequest<'_>| match access.primitive() {
             Some(Primitive::Tool("rm")) if access.params().contains("all") => {
-                access.need_scopes(&["rm:all"])
+                access.require_scopes(&["rm:all"])
             }
             _ => Ok(()),
         })
@@ -792,7 +801,7 @@ fn a_client_with_a_token_is_served_over_sockets() {
 #[cfg(feature = "auth")]
 #[test]
 fn an_authorization_server_can_stand_beside_the_server() {
-    use mcplink::auth::{Login, OAuth, Secret, Visitor};
+    use mcplink::auth::{CallbackUserAgent, Login, OAuth, Secret};
     use mcplink::client::Client;
     use mcplink::transport::http::{Http, HttpLimits, HttpListener, ResponseHead, Service as _};
 
@@ -843,7 +852,7 @@ fn an_authorization_server_can_stand_beside_the_server() {
             _ = response.respond(&head, text.to_string().as_bytes());
         });
         let listener = HttpListener::bind("127.0.0.1:0", service, HttpLimits::default()).unwrap();
-        let visitor = Visitor::new(REDIRECT, |login: &Login<'_>| {
+        let visitor = CallbackUserAgent::new(REDIRECT, |login: &Login<'_>| {
             Ok(Secret::new(follow(login.url())))
         });
         let oauth = OAuth::login(visitor).build().unwrap();

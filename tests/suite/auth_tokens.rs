@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::time::{Duration, Instant, SystemTime};
 
-use mcplink::auth::{FileStore, Login, MemoryStore, OAuth, OAuthBuilder, Secret, Store, Visitor};
+use mcplink::auth::{
+    CallbackUserAgent, FileStore, Login, MemoryStore, OAuth, OAuthBuilder, Secret, Store,
+};
 use mcplink::protocol::{CallOptions, CancelToken};
 use mcplink::{Error, ErrorKind};
 use serde_json::{Value, json};
@@ -153,9 +155,9 @@ fn calls_of_many_threads_share_one_renewal() {
 }
 
 /// A person who logs in when the test says so; the other end is told when one is asked.
-pub(crate) fn slow_person() -> (Visitor, mpsc::Receiver<mpsc::Sender<()>>) {
+pub(crate) fn slow_person() -> (CallbackUserAgent, mpsc::Receiver<mpsc::Sender<()>>) {
     let (asked, is_asked) = mpsc::channel();
-    let visitor = Visitor::new(REDIRECT, move |login: &Login<'_>| {
+    let visitor = CallbackUserAgent::new(REDIRECT, move |login: &Login<'_>| {
         let (go, going) = mpsc::channel::<()>();
         asked.send(go.clone()).unwrap();
         let _woken = login.waiting().on_over(move || _ = go.send(()));
@@ -171,7 +173,7 @@ pub(crate) fn slow_person() -> (Visitor, mpsc::Receiver<mpsc::Sender<()>>) {
 #[test]
 fn while_a_person_is_asked_the_time_of_calls_does_not_run() {
     let world = World::start();
-    let visitor = Visitor::new(REDIRECT, |login: &Login<'_>| {
+    let visitor = CallbackUserAgent::new(REDIRECT, |login: &Login<'_>| {
         // Longer than any of the calls would wait.
         assert!(
             login
@@ -211,7 +213,7 @@ fn who_cancels_no_longer_waits_and_others_still_do() {
         crate::common::wait_until("both are refused", || {
             world.mcp.seen_asking("tools/call").len() == 2
         });
-        token.trigger();
+        token.cancel();
         let error = one.join().unwrap().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
         go.send(()).unwrap();
@@ -260,7 +262,7 @@ fn one_login_does_not_end(set: impl Fn(OAuthBuilder) -> OAuthBuilder) {
     let (end, ending) = mpsc::channel::<()>();
     let ending = Mutex::new(ending);
     let number = AtomicUsize::new(0);
-    let visitor = Visitor::new(REDIRECT, move |login: &Login<'_>| {
+    let visitor = CallbackUserAgent::new(REDIRECT, move |login: &Login<'_>| {
         if number.fetch_add(1, Ordering::SeqCst) == 1 {
             stuck.send(()).unwrap();
             ending.lock().unwrap().recv_timeout(LONG).unwrap();
@@ -276,7 +278,7 @@ fn one_login_does_not_end(set: impl Fn(OAuthBuilder) -> OAuthBuilder) {
             call_with(&client, "x", options)
         });
         is_stuck.recv_timeout(LONG).unwrap();
-        token.trigger();
+        token.cancel();
         let error = calling.join().unwrap().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
     });
@@ -322,7 +324,7 @@ fn a_token_endpoint_that_is_silent_is_given_up() {
 #[test]
 fn a_login_ends_at_its_timeout() {
     let world = World::start();
-    let visitor = Visitor::new(REDIRECT, |login: &Login<'_>| {
+    let visitor = CallbackUserAgent::new(REDIRECT, |login: &Login<'_>| {
         assert!(!login.waiting().pause(Instant::now() + LONG));
         Err(Error::new(ErrorKind::State, "the window was closed"))
     });

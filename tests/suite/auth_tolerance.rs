@@ -5,7 +5,9 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mcplink::auth::{Login, MemoryStore, OAuth, OAuthBuilder, RegisteredClient, Secret, Visitor};
+use mcplink::auth::{
+    CallbackUserAgent, Login, MemoryStore, OAuth, OAuthBuilder, RegisteredClient, Secret,
+};
 use mcplink::{Error, ErrorKind};
 use serde_json::json;
 
@@ -116,7 +118,7 @@ fn a_registration_whose_login_gave_no_tokens_is_not_used_for_the_next() {
         let goes_nowhere = Arc::new(AtomicBool::new(false));
         let login = || -> OAuthBuilder {
             let goes_nowhere = Arc::clone(&goes_nowhere);
-            let agent = Visitor::new(REDIRECT, move |login: &Login<'_>| {
+            let agent = CallbackUserAgent::new(REDIRECT, move |login: &Login<'_>| {
                 if goes_nowhere.load(Ordering::SeqCst) {
                     return Err(Error::new(ErrorKind::Timeout, "nobody came back"));
                 }
@@ -173,7 +175,7 @@ fn a_login_that_gave_no_tokens_costs_those_of_other_servers_nothing() {
     let client = world
         .connect(world.login().store(Arc::clone(&store)))
         .unwrap();
-    let leaves = Visitor::new(REDIRECT, |_: &Login<'_>| {
+    let leaves = CallbackUserAgent::new(REDIRECT, |_: &Login<'_>| {
         Err(Error::new(ErrorKind::Timeout, "nobody came back"))
     });
     let leaving = OAuth::login(leaves).store(Arc::clone(&store));

@@ -314,7 +314,7 @@ fn a_handler_learns_that_its_question_is_withdrawn() {
                     json!({ "resultType": "input_required", "inputRequests": asked }),
                 );
                 shown.recv_timeout(LONG).unwrap();
-                triggering.trigger();
+                triggering.cancel();
                 assert!(left.recv_timeout(LONG).unwrap());
             },
         );

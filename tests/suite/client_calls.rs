@@ -303,13 +303,13 @@ fn only_calls_in_flight_are_cancelled() {
         })
     };
     take(&calls);
-    token.trigger();
+    token.cancel();
     let error = in_time(move || calling.join().unwrap()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
     let token = CancelToken::new();
     let options = CallOptions::new().cancel_with(&token);
     client.call_tool_with("t", &json!({}), options).unwrap();
-    token.trigger();
+    token.cancel();
     // Cancelled before it is sent, it is not sent.
     let options = CallOptions::new().cancel_with(&token);
     let error = client.call_tool_with("t", &json!({}), options).unwrap_err();

@@ -41,7 +41,7 @@ fn a_silent_peer_in_memory_is_given_up_in_each_phase() {
         let peer = std::thread::spawn(move || {
             let mut wire = Wire::open(there);
             let first = wire.receive().expect("a request");
-            escape.trigger();
+            escape.cancel();
             assert_eq!(wire.receive(), None, "the connection is closed");
             first
         });
@@ -64,7 +64,7 @@ fn what_answers_the_probe_and_falls_silent_then_is_given_up() {
         server.refuse(&probe, json!({ "code": -32601, "message": "no" }));
         let initialize = server.next().expect("the other era");
         assert_eq!(initialize["method"], "initialize");
-        escape.trigger();
+        escape.cancel();
         server.expect_end();
     });
     failure_of(patient(&cancel), transport);
@@ -100,7 +100,7 @@ fn slow() -> (Slow, Memory) {
 #[test]
 fn a_token_that_is_triggered_already_opens_nothing() {
     let cancel = CancelToken::new();
-    cancel.trigger();
+    cancel.cancel();
     let (slow, _there) = slow();
     let opened = Arc::clone(&slow.opened);
     failure_of(patient(&cancel), slow);
@@ -115,7 +115,7 @@ fn a_transport_that_does_not_open_is_left_behind_and_closed_when_it_does() {
     let waiting = gate.clone();
     let user = std::thread::spawn(move || {
         waiting.wait_for(1);
-        escape.trigger();
+        escape.cancel();
     });
     failure_of(patient(&cancel), slow);
     user.join().unwrap();
@@ -133,7 +133,7 @@ fn a_token_means_nothing_to_a_client_that_is_there() {
     let (here, there) = memory::pair();
     let _serving = server.open(there).unwrap();
     let client: Client = connect(patient(&cancel), here).unwrap();
-    cancel.trigger();
+    cancel.cancel();
     let result = client
         .call_tool("greet", &json!({ "name": "Ada" }))
         .unwrap();
@@ -171,7 +171,7 @@ fn a_silent_child_is_given_up_and_reaped() {
         crate::common::wait_until("the child has started", || {
             std::fs::read_to_string(&seen).is_ok_and(|text| text.ends_with('\n'))
         });
-        escape.trigger();
+        escape.cancel();
     });
     failure_of(patient(&cancel), child);
     user.join().unwrap();
@@ -198,7 +198,7 @@ mod http {
         let saw = Arc::clone(&closed);
         let stub = Stub::start(move |seen, out| {
             if !answers(seen, out) {
-                escape.trigger();
+                escape.cancel();
                 out.expect_close();
                 saw.store(true, Ordering::SeqCst);
             }

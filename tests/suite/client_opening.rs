@@ -61,7 +61,7 @@ fn every_modern_request_says_who_asks_for_what() {
             }
             seen
         });
-        let client = connect(asker().names_itself(named), transport).unwrap();
+        let client = connect(asker().send_client_info(named), transport).unwrap();
         client.list_tools().unwrap();
         client.call_tool("a", &json!({ "b": 1 })).unwrap();
         client.ping(CallOptions::new()).unwrap();
@@ -104,7 +104,7 @@ fn the_legacy_opening_is_one_request_and_one_notification() {
                 .revisions(ProtocolVersion::LEGACY)
                 .capabilities(form())
                 // The legacy era knows no namelessness.
-                .names_itself(false),
+                .send_client_info(false),
             transport,
         )
         .unwrap();

@@ -80,7 +80,7 @@ fn a_callback_that_panics_keeps_no_call_from_ending() {
         (error, started.elapsed())
     });
     server.asked("tools/call");
-    _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| token.trigger()));
+    _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| token.cancel()));
     let (error, took) = call.join().unwrap();
     assert!(took < Duration::from_secs(2), "{took:?} {error}");
 }
@@ -122,7 +122,7 @@ fn cancelling_a_task_of_a_silent_server() {
     let request = server.asked("tools/call");
     server.answer(&request, task(10));
     server.asked("tasks/get");
-    token.trigger();
+    token.cancel();
     let error = told
         .recv_timeout(Duration::from_secs(5))
         .expect("5 s after it was triggered");
@@ -429,7 +429,7 @@ fn cancelled_when_it_has_just_come_about() {
     let tap = Tap::new(child, move |message| {
         if message.text_lossy().contains("notifications/initialized") {
             *when.lock().unwrap() = Some(Instant::now());
-            trigger.trigger();
+            trigger.cancel();
         }
     });
     let builder = Client::builder("c", "1")
@@ -505,7 +505,7 @@ fn each_callback_of_a_request_that_the_peer_cancelled_runs() {
             .map(drop)
     });
     inside.recv_timeout(LONG).unwrap();
-    token.trigger();
+    token.cancel();
     call.join().unwrap().unwrap_err();
     told.recv_timeout(Duration::from_secs(2))
         .expect("the second callback");
@@ -549,7 +549,7 @@ fn max_timeout_bounds_the_wait_for_a_restart() {
 fn a_new_server_has_not_said_that_its_tools_are_harmless() {
     let restart = Restart::new()
         .first_delay(ms(1))
-        .resend_harmless_calls(true);
+        .retry_idempotent_calls(true);
     let (client, mut server, servers) = restarting(Client::builder("c", "1"), restart, LEGACY);
     server.serve(
         || client.list_tools().unwrap(),

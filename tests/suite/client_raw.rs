@@ -160,7 +160,7 @@ fn a_raw_call_is_cancelled_as_any_other() {
     let escape = cancel.clone();
     let server = Server::builder("s", "1")
         .tool_with(Tool::new("long"), move |_: Value, context: &Context| {
-            escape.trigger();
+            escape.cancel();
             context.cancel_token().wait(crate::common::LONG);
         })
         .build()

@@ -227,7 +227,7 @@ fn what_was_sent_fails_and_what_was_not_waits_for_the_next_server() {
                 client.request("test/never", &(), options).unwrap_err()
             })
         };
-        token.trigger();
+        token.cancel();
         let error = cancelled.join().unwrap();
         assert_eq!(
             (error.kind(), error.was_sent()),
@@ -282,7 +282,7 @@ fn what_may_have_run_is_sent_again_only_if_it_is_harmless_and_the_host_agrees() 
         .on_notification("notifications/tools/list_changed", move |_, _| {
             heard.send(()).unwrap()
         });
-    let mut bench = bench_with(client, quick().resend_harmless_calls(true), &[MODERN]);
+    let mut bench = bench_with(client, quick().retry_idempotent_calls(true), &[MODERN]);
     // Not known to be harmless yet.
     let call = bench.call("read");
     bench.server.asked("tools/call");
@@ -481,7 +481,7 @@ fn a_call_is_not_carried_over_to_another_revision() {
     let client = Client::builder("test", "1").era(Era::Legacy);
     let mut bench = bench_with(
         client,
-        quick().resend_harmless_calls(true),
+        quick().retry_idempotent_calls(true),
         &[LEGACY, MODERN],
     );
     list_tools(&mut bench);
@@ -554,7 +554,7 @@ fn a_server_that_was_started_again_has_promised_nothing() {
         })
     });
     let builder = Client::builder("test", "1").validator(nothing_fits);
-    let mut bench = bench_with(builder, quick().resend_harmless_calls(true), &[MODERN]);
+    let mut bench = bench_with(builder, quick().retry_idempotent_calls(true), &[MODERN]);
     let tool = json!({
         "name": "read", "annotations": { "readOnlyHint": true },
         "inputSchema": { "type": "object" }, "outputSchema": { "type": "object" },

@@ -215,7 +215,7 @@ fn a_person_may_take_longer_than_the_deadline() {
                     asked.recv_timeout(LONG).unwrap();
                     // Not to synchronise: the person is slower than the call's deadline.
                     CancelToken::new().wait(2 * timeout);
-                    enough.trigger();
+                    enough.cancel();
                 });
                 let options = CallOptions::new().timeout(timeout);
                 client.call_tool_with("t", &json!({}), options).unwrap();

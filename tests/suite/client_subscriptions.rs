@@ -277,7 +277,7 @@ fn a_refusal_a_silence_and_a_cancelled_wait_are_errors() {
         || client.subscribe_with(tools(), options, |_| {}).unwrap_err(),
         |server| {
             server.asked("subscriptions/listen");
-            token.trigger();
+            token.cancel();
             server.asked("notifications/cancelled");
         },
     );

@@ -147,7 +147,7 @@ fn a_call_waits_as_long_as_it_is_told_to() {
     }
     let token = CancelToken::new();
     assert!(!token.wait(Duration::ZERO) && !token.wait(Duration::from_nanos(1)));
-    token.trigger();
+    token.cancel();
     assert!(token.wait(Duration::MAX));
 }
 

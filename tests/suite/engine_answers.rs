@@ -51,7 +51,7 @@ fn a_handler_that_gives_no_answer_is_answered_for_and_why_stays_here() {
             let error = responder.respond(&Unwritable).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid);
         });
-    for connection in [Connection::serving(), Connection::asking()] {
+    for connection in [Connection::server(), Connection::client()] {
         let (log, hook) = log();
         let (connection, mut script) = play(connection.handlers(handlers.clone()).log(hook));
         for (id, method) in ["panic", "panic later", "drop", "unwritable"]
@@ -93,7 +93,7 @@ fn a_log_hook_that_panics_harms_nothing() {
         })
         .request("panic", |_, _| panic!("as the test wants"));
     let hook: mcplink::protocol::LogHook = Arc::new(|_| panic!("as the test wants, in the hook"));
-    let (_connection, mut script) = play(Connection::serving().handlers(handlers).log(hook));
+    let (_connection, mut script) = play(Connection::server().handlers(handlers).log(hook));
     script.request(1, "panic");
     assert_eq!(script.receive()["error"]["code"], -32603);
     script.send_bytes(b"noise".to_vec());
@@ -110,7 +110,7 @@ fn an_answer_may_come_from_another_thread_after_the_handler_returned() {
     limits.max_workers = 1;
     let handlers = crate::common::handlers(&Gate::default())
         .request("keep", move |_, responder| sender.send(responder).unwrap());
-    let (_connection, mut script) = play(Connection::serving().handlers(handlers).limits(limits));
+    let (_connection, mut script) = play(Connection::server().handlers(handlers).limits(limits));
     for id in 0..100 {
         script.request(id, "keep");
     }
@@ -155,7 +155,7 @@ fn nothing_is_sent_for_a_request_that_was_cancelled() {
             .unwrap();
     });
     let (log, hook) = log();
-    let (connection, mut script) = play(Connection::serving().handlers(handlers).log(hook));
+    let (connection, mut script) = play(Connection::server().handlers(handlers).log(hook));
     script.request("w", "work");
     script.receive_request("notifications/progress");
     script.cancel("w");
@@ -224,7 +224,7 @@ fn an_answer_after_the_end_says_so() {
     let (sender, kept) = mpsc::channel();
     let handlers =
         Handlers::new().request("keep", move |_, responder| sender.send(responder).unwrap());
-    let (connection, mut script) = play(Connection::serving().handlers(handlers));
+    let (connection, mut script) = play(Connection::server().handlers(handlers));
     script.request(1, "keep");
     let responder = kept.recv_timeout(LONG).unwrap();
     within(Duration::from_secs(2), move || connection.close());
@@ -246,7 +246,7 @@ fn cancel_and_answer_race_without_a_second_answer_or_a_lost_one() {
         Handlers::new().request("race", move |_, responder| sender.send(responder).unwrap());
     let mut limits = Limits::default();
     limits.max_requests = usize::MAX;
-    let connection = Connection::serving().handlers(handlers).limits(limits);
+    let connection = Connection::server().handlers(handlers).limits(limits);
     let (connection, mut script) = play(connection);
     let counter = Arc::clone(&answered);
     let answering = thread::spawn(move || {

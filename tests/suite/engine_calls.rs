@@ -31,7 +31,7 @@ fn timed_out_call(peer: &Peer, params: &Value) -> Error {
 // M-CANC-C-01, M-CANC-C-05, M-CANC-B-18, M-CANC-B-19, M-CANC-B-20, M-BASE-B-02, M-BASE-C-03
 #[test]
 fn a_silent_peer_ends_a_call_at_its_timeout_and_is_told() {
-    let (connection, mut script) = play(Connection::asking());
+    let (connection, mut script) = play(Connection::client());
     let error = timed_out_call(&connection.peer(), &json!({})).to_string();
     for part in [
         "tools/call",
@@ -56,7 +56,7 @@ fn a_silent_peer_ends_a_call_at_its_timeout_and_is_told() {
 // M-CANC-C-13, L-CANC-B-05
 #[test]
 fn a_late_answer_is_dropped_and_one_to_nothing_reported() {
-    let (connection, mut script) = play(Connection::asking());
+    let (connection, mut script) = play(Connection::client());
     let peer = connection.peer();
     timed_out_call(&peer, &json!({}));
     let late = script.receive_request("tools/call");
@@ -94,7 +94,7 @@ fn a_peer_that_reads_nothing_ends_calls_at_their_timeout() {
 }
 
 fn never_read(transport: impl Transport + 'static, large: &Value) {
-    let connection = Connection::asking().open(transport).unwrap();
+    let connection = Connection::client().open(transport).unwrap();
     let peer = connection.peer();
     // Building 50 MB of text is not what is measured: a timeout as long as that takes, and none for the writing.
     let started = Instant::now();
@@ -117,7 +117,7 @@ fn never_read(transport: impl Transport + 'static, large: &Value) {
 fn a_call_that_found_no_room_says_so() {
     let mut limits = Limits::default();
     limits.max_queued_bytes = 100;
-    let (connection, _script) = play(Connection::asking().limits(limits));
+    let (connection, _script) = play(Connection::client().limits(limits));
     let peer = connection.peer();
     let text = json!({"text": "x".repeat(90)});
     // One on the wire, one in the queue.
@@ -136,7 +136,7 @@ fn a_call_that_found_no_room_says_so() {
 
 #[test]
 fn the_peer_is_told_why_a_call_was_cancelled() {
-    let (connection, mut script) = play(Connection::asking());
+    let (connection, mut script) = play(Connection::client());
     let token = CancelToken::new();
     let calling = {
         let (peer, token) = (connection.peer(), token.clone());
@@ -156,7 +156,7 @@ fn the_peer_is_told_why_a_call_was_cancelled() {
 // M-CANC-C-05
 #[test]
 fn a_cancelled_call_returns_at_once_and_the_peer_is_told() {
-    let (connection, mut script) = play(Connection::asking());
+    let (connection, mut script) = play(Connection::client());
     let token = CancelToken::new();
     let calling = {
         let (peer, token) = (connection.peer(), token.clone());
@@ -166,7 +166,7 @@ fn a_cancelled_call_returns_at_once_and_the_peer_is_told() {
         })
     };
     let request = script.receive_request("tools/call");
-    token.trigger();
+    token.cancel();
     let error = within(Duration::from_secs(2), move || calling.join().unwrap());
     assert_eq!(error.kind(), ErrorKind::Cancelled);
     let cancelled = script.receive_request("notifications/cancelled");
@@ -183,7 +183,7 @@ fn a_call_that_waits_for_a_peer_that_does_not_read_can_be_cancelled() {
         let mut limits = Limits::default();
         limits.max_queued_bytes = room;
         let (ours, _theirs) = UnixStream::pair().unwrap();
-        let connection = Connection::asking()
+        let connection = Connection::client()
             .limits(limits)
             .open(Stream::unix(ours))
             .unwrap();
@@ -201,7 +201,7 @@ fn a_call_that_waits_for_a_peer_that_does_not_read_can_be_cancelled() {
         crate::common::wait_until("the calls are there", || {
             connection.peer().stats().calls_in_flight == 3
         });
-        token.trigger();
+        token.cancel();
         let kinds = within(Duration::from_secs(2), move || {
             calls
                 .into_iter()
@@ -216,7 +216,7 @@ fn a_call_that_waits_for_a_peer_that_does_not_read_can_be_cancelled() {
 fn one_call_too_many_fails_at_once() {
     let mut limits = Limits::default();
     limits.max_calls = 1;
-    let (connection, mut script) = play(Connection::asking().limits(limits));
+    let (connection, mut script) = play(Connection::client().limits(limits));
     let first = call_aside(&connection, "first", LONG);
     let request = script.receive_request("first");
     let second = connection
@@ -235,7 +235,7 @@ fn one_call_too_many_fails_at_once() {
 // M-BASE-B-14, M-BASE-S-07, M-BASE-B-21, L-BASE-B-08
 #[test]
 fn an_answer_that_is_none_fails_its_call() {
-    let (connection, mut script) = play(Connection::asking());
+    let (connection, mut script) = play(Connection::client());
     for broken in [
         r#""result":{},"error":{"code":1,"message":"x"}"#,
         r#""error":{"code":"x","message":"x"}"#,
@@ -257,7 +257,7 @@ fn an_answer_that_is_none_fails_its_call() {
 // M-BASE-C-22
 #[test]
 fn an_error_without_an_id_is_nobodys_answer() {
-    let (connection, mut script) = play(Connection::asking());
+    let (connection, mut script) = play(Connection::client());
     let call = call_aside(&connection, "call", LONG);
     let request = script.receive_request("call");
     let error = json!({"code": -32700, "message": "x"});
@@ -270,7 +270,7 @@ fn an_error_without_an_id_is_nobodys_answer() {
 // M-BASE-C-05, L-BASE-B-05, M-STATE-S-02
 #[test]
 fn calls_side_by_side_get_their_own_answers_in_any_order() {
-    let (connection, mut script) = play(Connection::asking());
+    let (connection, mut script) = play(Connection::client());
     let calls: Vec<_> = (0..50)
         .map(|_| call_aside(&connection, "call", LONG))
         .collect();
@@ -299,7 +299,7 @@ fn calls_side_by_side_get_their_own_answers_in_any_order() {
 fn a_flood_of_other_messages_does_not_keep_a_call_past_its_timeout() {
     let (ours, theirs) = memory::pair();
     let mut script = Script::open(theirs);
-    let connection = Connection::asking().open(ours).unwrap();
+    let connection = Connection::client().open(ours).unwrap();
     let (stop, stopped) = mpsc::channel::<()>();
     let flood = thread::spawn(move || {
         while stopped.try_recv() != Err(mpsc::TryRecvError::Disconnected) {

@@ -54,11 +54,11 @@ fn both_peers_write_ten_megabytes_at_once() {
             let params: Value = serde_json::from_str(request.params()).unwrap();
             responder.respond(&params).unwrap();
         });
-        let one = Connection::asking()
+        let one = Connection::client()
             .handlers(echo.clone())
             .open(one)
             .unwrap();
-        let two = Connection::serving().handlers(echo).open(two).unwrap();
+        let two = Connection::server().handlers(echo).open(two).unwrap();
         let callers: Vec<_> = [&one, &two, &one, &two]
             .map(Connection::peer)
             .into_iter()
@@ -126,7 +126,7 @@ fn reentrant(kept: &Kept, ran: &mpsc::Sender<&'static str>) -> Handlers {
                 _ = format!("{peer:?}");
                 ran.send("on_trigger").unwrap();
             });
-            token.trigger();
+            token.cancel();
             drop(guard);
             handler_ran.send("handler").unwrap();
             responder.refuse(&RpcError::internal("on purpose")).unwrap();
@@ -156,11 +156,11 @@ fn callbacks_may_use_the_connection_that_calls_them() {
             log_ran.send("log").unwrap();
         }
     });
-    let client = Connection::asking()
+    let client = Connection::client()
         .handlers(reentrant(&kept[0], &ran))
         .log(hook.clone());
     let client = client.open(ours).unwrap();
-    let server = Connection::serving()
+    let server = Connection::server()
         .handlers(reentrant(&kept[1], &ran))
         .log(hook);
     let server = server.open(theirs).unwrap();
@@ -237,9 +237,9 @@ fn end_inside(place: &'static str, end: fn(Connection)) {
     let hook: mcplink::protocol::LogHook = Arc::new(move |_| in_log("log"));
     for serving in [true, false] {
         let connection = if serving {
-            Connection::serving()
+            Connection::server()
         } else {
-            Connection::asking()
+            Connection::client()
         };
         let (connection, mut script) =
             play(connection.handlers(handlers.clone()).log(hook.clone()));
@@ -304,7 +304,7 @@ fn a_full_outbox_is_written_by_whoever_needs_room() {
     let handlers = Handlers::new().request("text", |_, responder| {
         responder.respond(&json!("x".repeat(600))).unwrap();
     });
-    let connection = Connection::serving().handlers(handlers).limits(limits);
+    let connection = Connection::server().handlers(handlers).limits(limits);
     let (connection, mut script) = play(connection.write_timeout(LONG));
     for _ in 0..20 {
         for id in 0..100 {

@@ -20,7 +20,7 @@ const SHORT: Duration = Duration::from_millis(100);
 fn the_end_of_the_peer_wakes_a_thousand_waiting_calls() {
     let gate = Gate::default();
     let (connection, mut script) =
-        play(Connection::asking().handlers(crate::common::handlers(&gate)));
+        play(Connection::client().handlers(crate::common::handlers(&gate)));
     let (sender, ended) = mpsc::channel();
     for _ in 0..1000 {
         let (peer, sender) = (connection.peer(), sender.clone());
@@ -62,7 +62,7 @@ fn closing_fails_the_question_of_a_handler_before_it_waits_for_the_handler() {
         let answer = responder.peer().request("question", &json!({}), options);
         sender.send(answer.unwrap_err().kind()).unwrap();
     });
-    let (connection, mut script) = play(Connection::serving().handlers(handlers).drain(LONG));
+    let (connection, mut script) = play(Connection::server().handlers(handlers).drain(LONG));
     script.request(1, "ask");
     script.receive_request("question");
     within(Duration::from_millis(900), move || connection.close());
@@ -77,7 +77,7 @@ fn the_end_of_the_peer_fails_the_question_of_a_handler() {
         let answer = responder.peer().request("question", &json!({}), options);
         assert_eq!(answer.unwrap_err().kind(), ErrorKind::Closed);
     });
-    let (connection, mut script) = play(Connection::serving().handlers(handlers).drain(LONG));
+    let (connection, mut script) = play(Connection::server().handlers(handlers).drain(LONG));
     script.request(1, "ask");
     script.receive_request("question");
     script.leave();
@@ -92,7 +92,7 @@ fn a_request_in_hand_is_cancelled_when_the_peer_has_gone_for_long_enough() {
     let (sender, kept) = mpsc::channel();
     let handlers =
         Handlers::new().request("later", move |_, responder| sender.send(responder).unwrap());
-    let (connection, mut script) = play(Connection::serving().handlers(handlers).drain(SHORT));
+    let (connection, mut script) = play(Connection::server().handlers(handlers).drain(SHORT));
     script.request(1, "later");
     let responder = kept.recv_timeout(LONG).unwrap();
     script.leave();
@@ -108,7 +108,7 @@ fn closing_does_not_wait_until_requests_in_hand_have_had_their_time() {
     let (sender, kept) = mpsc::channel();
     let handlers =
         Handlers::new().request("later", move |_, responder| sender.send(responder).unwrap());
-    let (connection, mut script) = play(Connection::serving().handlers(handlers).drain(LONG));
+    let (connection, mut script) = play(Connection::server().handlers(handlers).drain(LONG));
     script.request(1, "later");
     let responder = kept.recv_timeout(LONG).unwrap();
     script.leave();
@@ -145,7 +145,7 @@ fn what_handlers_hold_is_let_go_of_although_one_of_them_has_closed() {
             drop(connection);
             done.send(Arc::strong_count(&here)).unwrap();
         });
-        let (connection, mut script) = play(Connection::asking().handlers(handlers));
+        let (connection, mut script) = play(Connection::client().handlers(handlers));
         give.send(connection.clone()).unwrap();
         script.request(1, "close");
         is_done.recv_timeout(LONG).unwrap();
@@ -159,7 +159,7 @@ fn what_handlers_hold_is_let_go_of_although_one_of_them_has_closed() {
 #[test]
 fn closing_is_bounded_although_the_peer_does_not_read() {
     let (ours, theirs) = UnixStream::pair().unwrap();
-    let connection = Connection::serving().open(Stream::unix(ours)).unwrap();
+    let connection = Connection::server().open(Stream::unix(ours)).unwrap();
     let peer = connection.peer();
     thread::spawn(move || peer.notify("large", &json!("x".repeat(10 << 20))));
     crate::common::wait_until("it is written", || {
@@ -176,7 +176,7 @@ fn what_another_thread_is_writing_gets_out_before_the_connection_ends() {
     let handlers = Handlers::new().request("large", |_, responder| {
         thread::spawn(move || responder.respond(&json!("x".repeat(LENGTH))));
     });
-    let connection = Connection::serving()
+    let connection = Connection::server()
         .handlers(handlers)
         .open(Stream::unix(ours))
         .unwrap();
@@ -208,7 +208,7 @@ fn a_peer_that_no_longer_reads_ends_calls_whatever_handlers_are_doing() {
     let gate = Gate::default();
     let mut limits = Limits::default();
     limits.max_workers = 1;
-    let connection = Connection::asking()
+    let connection = Connection::client()
         .handlers(crate::common::handlers(&gate))
         .limits(limits)
         .open(Stream::unix(ours))

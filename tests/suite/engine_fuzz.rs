@@ -64,7 +64,7 @@ fn mutated_lines_leave_the_connection_alive() {
     let handlers = handlers(&gate).notification("note", |_, _| {});
     let mut limits = Limits::default();
     limits.max_message_bytes = 400;
-    let connection = Connection::serving().handlers(handlers).limits(limits);
+    let connection = Connection::server().handlers(handlers).limits(limits);
     let connection = connection.open(Stream::unix(ours)).unwrap();
     let mut writing = theirs.try_clone().unwrap();
     let writer = thread::spawn(move || {

@@ -244,7 +244,7 @@ fn small() -> Limits {
 fn no_answer_waits_for_what_follows_blank_lines() {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     theirs.set_read_timeout(Some(LONG)).unwrap();
-    let connection = Connection::serving().handlers(handlers(&Gate::default()));
+    let connection = Connection::server().handlers(handlers(&Gate::default()));
     let _connection = connection.open(Stream::unix(ours)).unwrap();
     let mut answers = BufReader::new(theirs.try_clone().unwrap());
     for (id, ends) in ["\n\n", "\r\n\r\n  \r\n", "\n\u{feff}\n"]
@@ -268,7 +268,7 @@ fn no_answer_waits_for_what_follows_blank_lines() {
 fn a_message_that_is_too_long_is_answered_and_the_next_one_served() {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let gate = Gate::default();
-    let connection = Connection::serving()
+    let connection = Connection::server()
         .limits(small())
         .handlers(handlers(&gate));
     let connection = connection.open(Stream::unix(ours)).unwrap();
@@ -290,7 +290,7 @@ fn a_message_that_is_too_long_is_answered_and_the_next_one_served() {
 // Seen in other SDKs: a long line costs quadratic time, or ends the connection.
 #[test]
 fn an_answer_that_is_too_long_fails_its_call_and_no_other() {
-    let (connection, mut script) = play(Connection::asking().limits(small()));
+    let (connection, mut script) = play(Connection::client().limits(small()));
     let calls = ["long", "short"].map(|method| call_aside(&connection, method, LONG));
     for _ in 0..2 {
         let request = script.receive();
@@ -319,7 +319,7 @@ fn bytewise(bytes: usize) -> Duration {
     });
     let mut limits = Limits::default();
     limits.max_message_bytes = 32 << 20;
-    let connection = Connection::serving().limits(limits).handlers(handlers);
+    let connection = Connection::server().limits(limits).handlers(handlers);
     let _connection = connection.open(Stream::unix(ours)).unwrap();
     let params = json!({"text": "x".repeat(bytes)});
     let text = json!({"jsonrpc": "2.0", "id": 1, "method": "length", "params": params}).to_string();

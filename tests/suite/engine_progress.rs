@@ -38,7 +38,7 @@ fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
 fn progress_is_delivered_in_order_on_the_calling_thread_before_the_call_returns() {
     const COUNT: u64 = 10_000;
     let roomy = limits(|limits| limits.max_call_events = 20_000);
-    let (connection, script) = play(Connection::asking().limits(roomy));
+    let (connection, script) = play(Connection::client().limits(roomy));
     let playing = aside(script, |script, request| {
         for step in 1..=COUNT {
             script.progress(request["id"].clone(), step);
@@ -71,7 +71,7 @@ fn progress_is_delivered_in_order_on_the_calling_thread_before_the_call_returns(
 // M-PROG-B-09, L-PROG-B-04
 #[test]
 fn progress_keeps_its_total_and_its_message() {
-    let (connection, script) = play(Connection::asking());
+    let (connection, script) = play(Connection::client());
     let playing = aside(script, |script, request| {
         let params = json!({"progressToken": request["id"], "progress": 0.25, "total": 1.5, "message": "Half of it"});
         script.notify("notifications/progress", &params);
@@ -101,7 +101,7 @@ fn progress_keeps_its_total_and_its_message() {
 #[test]
 fn progress_that_is_faster_than_its_callback_is_merged_and_counted() {
     let few = limits(|limits| limits.max_call_events = 8);
-    let (connection, script) = play(Connection::asking().limits(few));
+    let (connection, script) = play(Connection::client().limits(few));
     let (sent, all_sent) = mpsc::channel();
     let playing = aside(script, move |script, request| {
         for step in 1..=1000 {
@@ -134,7 +134,7 @@ fn progress_that_is_faster_than_its_callback_is_merged_and_counted() {
 // M-CANC-B-21
 #[test]
 fn progress_extends_a_timeout_but_not_for_ever() {
-    let (connection, script) = play(Connection::asking());
+    let (connection, script) = play(Connection::client());
     let (beat, beats) = mpsc::channel::<()>();
     let playing = aside(script, move |script, request| {
         for step in 1.. {
@@ -182,7 +182,7 @@ fn flood(script: &mut Script, request: &Value) {
 #[test]
 fn progress_faster_than_its_callback_holds_up_neither_the_cap_nor_a_cancel() {
     for cancels in [false, true] {
-        let (connection, script) = play(Connection::asking());
+        let (connection, script) = play(Connection::client());
         let playing = aside(script, |script, request| flood(script, &request));
         let (token, trigger) = (CancelToken::new(), CancelToken::new());
         let cap = if cancels { LONG } else { SHORT };
@@ -195,7 +195,7 @@ fn progress_faster_than_its_callback_holds_up_neither_the_cap_nor_a_cancel() {
                 trigger.wait(Duration::from_millis(2));
                 count += 1;
                 if cancels && count == 10 {
-                    token.trigger();
+                    token.cancel();
                 }
             });
         let started = Instant::now();
@@ -219,7 +219,7 @@ fn progress_faster_than_its_callback_holds_up_neither_the_cap_nor_a_cancel() {
 fn calls_with_progress_do_not_keep_each_other_from_reading() {
     const CALLERS: u64 = 4;
     const CALLS: u64 = 200;
-    let (connection, mut script) = play(Connection::asking());
+    let (connection, mut script) = play(Connection::client());
     let playing = thread::spawn(move || {
         for _ in 0..CALLERS * CALLS {
             let request = script.receive();
@@ -255,7 +255,7 @@ fn calls_with_progress_do_not_keep_each_other_from_reading() {
 #[test]
 fn notifications_come_in_order_one_at_a_time_while_reading_goes_on() {
     const LIMIT: usize = 1024;
-    for connection in [Connection::serving(), Connection::asking()] {
+    for connection in [Connection::server(), Connection::client()] {
         let (gate, (sender, seen)) = (Gate::default(), mpsc::channel());
         let entered = gate.clone();
         let handlers = crate::common::handlers(&gate).notification("note", move |_, note| {
@@ -309,7 +309,7 @@ fn what_cancelled_handlers_want_to_run_is_not_dropped_with_notifications() {
             std::mem::forget(guard);
         });
     let few = limits(|limits| limits.max_notifications = 1);
-    let (connection, mut script) = play(Connection::serving().handlers(handlers).limits(few));
+    let (connection, mut script) = play(Connection::server().handlers(handlers).limits(few));
     script.notify("note", &json!({}));
     gate.wait_for(1);
     for _ in 0..3 {

@@ -25,7 +25,7 @@ fn no_thread_is_there_before_opening_and_few_are_when_idle() {
 #[ignore = "counts the threads of its process: run by the test above"]
 fn idle_connections() {
     let (ours, theirs) = memory::pair();
-    let builder = Connection::serving().handlers(handlers(&Gate::default()));
+    let builder = Connection::server().handlers(handlers(&Gate::default()));
     assert_eq!(count(), 0);
     let connection = builder.open(ours).unwrap();
     let mut script = Script::open(theirs);
@@ -53,9 +53,9 @@ fn ends() {
         for serving in [true, false] {
             let gate = Gate::default();
             let connection = if serving {
-                Connection::serving()
+                Connection::server()
             } else {
-                Connection::asking()
+                Connection::client()
             };
             let (connection, mut script) = play(connection.handlers(handlers(&gate)));
             for id in 0..5 {
@@ -100,7 +100,7 @@ fn threads_come_with_the_work_and_leave_after_it() {
 #[ignore = "counts the threads of its process: run by the test above"]
 fn come_and_go() {
     let gate = Gate::default();
-    let (connection, mut script) = play(Connection::serving().handlers(handlers(&gate)));
+    let (connection, mut script) = play(Connection::server().handlers(handlers(&gate)));
     for id in 0..200 {
         script.request(id, "block");
     }

@@ -69,7 +69,7 @@ fn ping_and_cancel_are_heeded_while_every_worker_is_blocked() {
 fn one_request_too_many_is_answered_busy_at_once() {
     let gate = Gate::default();
     let limits = limits(|limits| (limits.max_workers, limits.max_requests) = (2, 5));
-    let connection = Connection::serving()
+    let connection = Connection::server()
         .handlers(handlers(&gate))
         .limits(limits);
     let (connection, mut script) = play(connection);
@@ -103,7 +103,7 @@ fn one_request_too_many_is_answered_busy_at_once() {
 // Must not happen: requests above the limit queue silently instead of failing as busy.
 #[test]
 fn a_request_is_in_hand_no_longer_when_its_answer_is_there() {
-    for connection in [Connection::serving(), Connection::asking()] {
+    for connection in [Connection::server(), Connection::client()] {
         let limits = limits(|limits| limits.max_requests = 1);
         let (connection, mut script) = play(
             connection
@@ -142,12 +142,12 @@ fn nested_handlers_need_no_more_workers_than_there_are() {
     };
     let (ours, theirs) = memory::pair();
     let few = limits(|limits| limits.max_workers = WORKERS);
-    let client = Connection::asking()
+    let client = Connection::client()
         .handlers(nest())
         .limits(few.clone())
         .open(ours)
         .unwrap();
-    let _server = Connection::serving()
+    let _server = Connection::server()
         .handlers(nest())
         .limits(few)
         .open(theirs)
@@ -182,7 +182,7 @@ fn nested_handlers_need_no_more_workers_than_there_are() {
 #[test]
 fn a_handler_that_waits_for_the_peer_leaves_its_place_to_the_one_it_waits_for() {
     const WORKERS: usize = 3;
-    for connection in [Connection::serving(), Connection::asking()] {
+    for connection in [Connection::server(), Connection::client()] {
         let handlers = handlers(&Gate::default()).request("ask", |_, responder| {
             responder
                 .peer()
@@ -241,7 +241,7 @@ fn a_queued_handler_starts_when_a_place_is_free() {
     for round in 0..20 {
         let gate = Gate::default();
         let one = limits(|limits| limits.max_workers = 1);
-        let connection = Connection::serving().handlers(handlers(&gate)).limits(one);
+        let connection = Connection::server().handlers(handlers(&gate)).limits(one);
         let (_connection, mut script) = play(connection);
         script.request(1, "block");
         gate.wait_for(1);

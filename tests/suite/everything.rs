@@ -315,7 +315,7 @@ fn a_call_is_cancelled_and_the_next_one_served() {
         let trigger = token.clone();
         let options = CallOptions::new()
             .cancel_with(&token)
-            .on_progress(move |_| trigger.trigger());
+            .on_progress(move |_| trigger.cancel());
         let arguments = json!({ "steps": 1000, "delay_ms": 20 });
         let error = client
             .call_tool_with("slow", &arguments, options)

@@ -29,7 +29,7 @@ fn server(knows: bool) -> Server {
         .tool_with(
             Tool::new("drawing"),
             |_: Value, context: &Context| -> Result<&str, ToolError> {
-                context.need_extension(ID)?;
+                context.require_extension(ID)?;
                 Ok("drawn")
             },
         );
@@ -66,7 +66,7 @@ fn what_one_side_lacks_is_done_without_or_refused() {
     for revision in [ProtocolVersion::V2025_11_25, ProtocolVersion::LATEST] {
         let both = connect(&server(true), true, revision);
         assert_eq!(both.capabilities().extension(ID).unwrap()["colours"], 16);
-        both.need_extension(ID).unwrap();
+        both.require_extension(ID).unwrap();
         assert_eq!(call(&both, "plain").unwrap(), "in 16 colours");
         assert_eq!(call(&both, "drawing").unwrap(), "drawn");
 
@@ -88,7 +88,7 @@ fn what_one_side_lacks_is_done_without_or_refused() {
 
         let only_the_client = connect(&server(false), true, revision);
         assert!(only_the_client.capabilities().extensions.is_none());
-        let error = only_the_client.need_extension(ID).unwrap_err();
+        let error = only_the_client.require_extension(ID).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(
             !error.was_sent() && error.to_string().contains(ID),
@@ -178,7 +178,7 @@ fn what_apps_consist_of_goes_through_as_it_is() {
             builder.connect(here).unwrap()
         };
         let host = connect(Some(json!({ "mimeTypes": [PAGE] })));
-        host.need_extension(APPS).unwrap();
+        host.require_extension(APPS).unwrap();
         assert_eq!(call(&host, "chart").unwrap(), "three bars, see the chart");
         for settings in [None, Some(json!({ "mimeTypes": ["text/plain"] }))] {
             let other = connect(settings);

@@ -71,12 +71,12 @@ fn pings_openings_and_cancellations_wait_for_no_handler() {
             let other = connect();
             other.ping(within()).unwrap();
             let [first, second] = blocked;
-            tokens[0].trigger();
+            tokens[0].cancel();
             assert_eq!(first.join().unwrap(), ErrorKind::Cancelled);
             // Its place is free.
             let echo = echo.join().unwrap().unwrap();
             assert_eq!(echo.content[0].as_text(), Some(r#"{"a":1}"#));
-            tokens[1].trigger();
+            tokens[1].cancel();
             assert_eq!(second.join().unwrap(), ErrorKind::Cancelled);
         });
     }

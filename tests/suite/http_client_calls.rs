@@ -134,7 +134,7 @@ fn cancelling_closes_the_stream_at_once() {
         });
         called.recv_timeout(LONG).unwrap();
         let triggered = Instant::now();
-        token.trigger();
+        token.cancel();
         let (done, returned) = call.join().unwrap();
         let error = done.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Cancelled);

@@ -479,7 +479,7 @@ fn opening_another_session_keeps_to_the_time_of_the_call() {
             })
             .collect();
         has_entered.recv_timeout(LONG).unwrap();
-        token.trigger();
+        token.cancel();
         for call in calls {
             call.join().unwrap().unwrap_err();
         }

@@ -142,7 +142,7 @@ fn cancelling_reaches_the_handler_in_both_eras() {
                 scope.spawn(|| call_with(&client, "wait", CallOptions::new().cancel_with(&token)));
             assert_eq!(pair.waits.recv_timeout(LONG), Ok("begun"));
             let triggered = Instant::now();
-            token.trigger();
+            token.cancel();
             let error = call.join().unwrap().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Cancelled);
             assert_eq!(pair.waits.recv_timeout(LONG), Ok("cancelled"), "{revision}");

@@ -156,7 +156,7 @@ fn cancelling_is_said_with_a_notification() {
     std::thread::scope(|scope| {
         let call = scope.spawn(|| call_with(&client, "x", CallOptions::new().cancel_with(&token)));
         called.recv_timeout(LONG).unwrap();
-        token.trigger();
+        token.cancel();
         let error = call.join().unwrap().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Cancelled);
     });

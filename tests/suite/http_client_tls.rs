@@ -253,7 +253,7 @@ fn changes_are_told_and_silent_calls_cancelled_at_once() {
                 scope.spawn(|| call_with(&client, "wait", CallOptions::new().cancel_with(&token)));
             assert_eq!(served.waits.recv_timeout(LONG), Ok("begun"));
             let triggered = Instant::now();
-            token.trigger();
+            token.cancel();
             let error = call.join().unwrap().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Cancelled);
             assert!(triggered.elapsed() < Duration::from_secs(1), "{revision}");

@@ -415,7 +415,9 @@ fn beyond_the_memory_for_all_streams_those_of_who_has_most_are_refused() {
 fn a_client_can_be_sent_away_during_long_work() {
     let server = Server::builder("s", "1")
         .tool_with(Tool::new("long"), |_: Value, context: &Context| {
-            context.send_away(Duration::from_millis(500)).unwrap();
+            context
+                .close_stream_and_retry(Duration::from_millis(500))
+                .unwrap();
             "done"
         })
         .build()

@@ -8,7 +8,7 @@ use mcplink::schema::{
     CompletionReference, ElicitRequestParams, ElicitSchema, Prompt, ProtocolVersion, Resource, Tool,
 };
 use mcplink::server::http::HttpOptions;
-use mcplink::server::{Access, Context, HandlerError, PromptCall, Server};
+use mcplink::server::{Context, GuardedRequest, HandlerError, PromptCall, Server};
 use mcplink::{ErrorCode, RpcError};
 use serde_json::{Value, json};
 
@@ -57,7 +57,7 @@ fn server(handlers: &Fault, guard: &Fault) -> Server {
         .method("x/own", move |_, responder| {
             _ = responder.refuse(&own.expect());
         })
-        .guard(move |_: &Access<'_>| match guard.error() {
+        .guard(move |_: &GuardedRequest<'_>| match guard.error() {
             Some(error) => Err(HandlerError::from(error)),
             None => Ok(()),
         })
@@ -146,7 +146,7 @@ fn in_the_modern_era_one_error_of_handlers_has_a_status_of_its_own() {
 fn a_method_that_a_guard_hides_looks_like_an_unknown_one() {
     let server = Server::builder("s", "1")
         .tool_with(Tool::new("t"), |_: Value, _: &Context| "")
-        .guard(|_: &Access<'_>| Err(HandlerError::not_found()))
+        .guard(|_: &GuardedRequest<'_>| Err(HandlerError::not_found()))
         .build()
         .unwrap();
     let web = Web::new(&server);

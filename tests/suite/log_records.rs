@@ -95,7 +95,7 @@ fn what_happens_on_the_wire_is_said_by_the_protocol() {
     let handlers = Handlers::new()
         .request("panic", |_, _| panic!("as the test wants"))
         .request("keep", move |_, responder| drop(keep.send(responder)));
-    let connection = Connection::serving().handlers(handlers);
+    let connection = Connection::server().handlers(handlers);
     let hook = move |record: &LogRecord<'_>| _ = log.send(note(record));
     let (_connection, mut script) = play(connection.log(std::sync::Arc::new(hook)));
 

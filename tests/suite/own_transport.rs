@@ -222,7 +222,7 @@ fn its_sender_may_look_at_the_connection_while_it_is_dropped() {
         let looks_at: Arc<OnceLock<Peer>> = Arc::default();
         let (tell, dropped) = mpsc::channel();
         let transport = CuriousChannel(here, Arc::clone(&looks_at), tell);
-        let connection = Connection::asking().open(transport).unwrap();
+        let connection = Connection::client().open(transport).unwrap();
         let peer = looks_at.get_or_init(|| connection.peer());
         let there = (!peer_leaves_first).then_some(there);
         // With nobody there, writing fails.
@@ -274,7 +274,7 @@ impl Transport for EagerChannel {
 fn it_may_close_its_connection_while_that_closes_it() {
     let (here, _there) = pair();
     let closes: Arc<OnceLock<Connection>> = Arc::default();
-    let connection = Connection::asking()
+    let connection = Connection::client()
         .open(EagerChannel(here, Arc::clone(&closes)))
         .unwrap();
     closes.set(connection.clone()).unwrap();
@@ -327,7 +327,7 @@ fn it_is_closed_when_nothing_can_be_sent_any_more() {
     for kind in [ErrorKind::Io, ErrorKind::Closed] {
         let (tell, told) = mpsc::channel();
         let (here, _there) = pair();
-        let connection = Connection::asking().open(Broken(here, kind, tell)).unwrap();
+        let connection = Connection::client().open(Broken(here, kind, tell)).unwrap();
         let (peer, options) = (connection.peer(), CallOptions::new());
         let call = peer.request("tests/anything", &json!({}), options);
         let error = call.unwrap_err();

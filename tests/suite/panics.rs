@@ -15,8 +15,8 @@ use mcplink::schema::{
     ProtocolVersion, Resource, SamplingMessage, Tool,
 };
 use mcplink::server::{
-    Access, Completing, Context, Guard, HandlerError, Outgoing, Primitive, ResourceRead, Server,
-    ServerBuilder, StateStore, ToolError, ToolOutput,
+    CompletionRequest, Context, Guard, GuardedRequest, GuardedResult, HandlerError, Primitive,
+    ResourceRead, Server, ServerBuilder, StateStore, ToolError, ToolOutput,
 };
 use mcplink::transport::memory;
 use mcplink::validation::Validator;
@@ -98,7 +98,7 @@ fn fails_with(client: &Client, tool: &str, arguments: &Value) {
 struct Trap(&'static str);
 
 impl Guard for Trap {
-    fn admit(&self, access: &Access<'_>) -> Result<(), HandlerError> {
+    fn admit(&self, access: &GuardedRequest<'_>) -> Result<(), HandlerError> {
         match access.primitive() {
             Some(Primitive::Tool("say")) | None => Ok(()),
             Some(_) if self.0 == "admit" => on_purpose(),
@@ -106,14 +106,14 @@ impl Guard for Trap {
         }
     }
 
-    fn shows(&self, item: &Access<'_>) -> bool {
+    fn shows(&self, item: &GuardedRequest<'_>) -> bool {
         match item.primitive() {
             Some(Primitive::Tool("other")) if self.0 == "shows" => on_purpose(),
             _ => true,
         }
     }
 
-    fn release(&self, _: &mut Outgoing<'_>, context: &Context) {
+    fn release(&self, _: &mut GuardedResult<'_>, context: &Context) {
         if self.0 == "release" && context.params().contains("other") {
             on_purpose()
         }
@@ -147,9 +147,11 @@ fn prompts_resources_and_completers() {
                 Resource::new("a:b", "b"),
                 |_: &ResourceRead, _: &Context| -> &str { on_purpose() },
             )
-            .completer(&prompt, "a", |_: &Completing, _: &Context| -> Vec<String> {
-                on_purpose()
-            })
+            .completer(
+                &prompt,
+                "a",
+                |_: &CompletionRequest, _: &Context| -> Vec<String> { on_purpose() },
+            )
     };
     meets(server, new_client, |client| {
         assert!(client.get_prompt("p", &[]).is_err());
@@ -362,7 +364,7 @@ fn whoever_hears_of_a_cancellation() {
                 client.call_tool_with("wait", &json!({}), options)
             });
             inside.recv_timeout(LONG).unwrap();
-            cancel.trigger();
+            cancel.cancel();
             let error = call.join().unwrap().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
         });

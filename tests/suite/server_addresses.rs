@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use mcplink::schema::{ProtocolVersion, Resource, ResourceTemplate};
-use mcplink::server::{Access, Context, HandlerError, Primitive, ResourceRead, Server};
+use mcplink::server::{Context, GuardedRequest, HandlerError, Primitive, ResourceRead, Server};
 use serde_json::json;
 
 use crate::common::{LONG, within};
@@ -28,12 +28,14 @@ fn server(seen: &Arc<Mutex<Vec<String>>>) -> Server {
     let guarded = Arc::clone(seen);
     let mut server = Server::builder("addresses", "1")
         .resource_updates(true)
-        .guard(move |access: &Access<'_>| -> Result<(), HandlerError> {
-            if let Some(Primitive::Resource(uri)) = access.primitive() {
-                guarded.lock().unwrap().push(uri.to_owned());
-            }
-            Ok(())
-        })
+        .guard(
+            move |access: &GuardedRequest<'_>| -> Result<(), HandlerError> {
+                if let Some(Primitive::Resource(uri)) = access.primitive() {
+                    guarded.lock().unwrap().push(uri.to_owned());
+                }
+                Ok(())
+            },
+        )
         .template(
             ResourceTemplate::new("room://caf%C3%A9/{day}", "room"),
             |read: &ResourceRead, _: &Context| read.variable("day").unwrap_or("").to_owned(),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use mcplink::protocol::{LogLevel, LogRecord};
 use mcplink::schema::*;
-use mcplink::server::{Access, Context, List, Server, ServerBuilder};
+use mcplink::server::{Context, GuardedRequest, List, Server, ServerBuilder};
 #[cfg(unix)]
 use mcplink::transport::Stream;
 use mcplink::transport::{Limits, Threads};
@@ -25,7 +25,7 @@ fn builder() -> ServerBuilder {
     Server::builder("s", "1")
         .tool_with(Tool::new("t"), |_: Value, _: &Context| "done")
         .prompt(Prompt::new("p"), |(): (), _: &Context| "")
-        .offers(List::Resources)
+        .declare_capability(List::Resources)
 }
 
 fn add_tool(server: &Server, name: &str) {
@@ -317,7 +317,7 @@ fn hooks_may_publish() {
             }
         })
         .on_session(move |_| on_session())
-        .guard(move |_: &Access<'_>| {
+        .guard(move |_: &GuardedRequest<'_>| {
             on_guard();
             Ok(())
         })

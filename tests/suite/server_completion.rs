@@ -1,7 +1,7 @@
 //! Completion, for clients of every revision.
 
 use mcplink::schema::*;
-use mcplink::server::{Completing, Context, HandlerError, ResourceRead, Server};
+use mcplink::server::{CompletionRequest, Context, HandlerError, ResourceRead, Server};
 use serde_json::{Value, json};
 
 use crate::raw::Raw;
@@ -23,7 +23,7 @@ fn server() -> Server {
             ResourceTemplate::new("a://{x}/{y}", "t"),
             |_: &ResourceRead, _: &Context| "",
         )
-        .completer(&prompt, "a", |typed: &Completing, _: &Context| {
+        .completer(&prompt, "a", |typed: &CompletionRequest, _: &Context| {
             let words = ["one", "only", "two"].into_iter();
             words
                 .filter(|word| word.starts_with(typed.value()))
@@ -32,11 +32,11 @@ fn server() -> Server {
         .completer(
             &prompt,
             "broken",
-            |_: &Completing, _: &Context| -> Result<Vec<String>, HandlerError> {
+            |_: &CompletionRequest, _: &Context| -> Result<Vec<String>, HandlerError> {
                 Err(std::io::Error::other("secret"))?
             },
         )
-        .completer(&template, "y", |typed: &Completing, _: &Context| {
+        .completer(&template, "y", |typed: &CompletionRequest, _: &Context| {
             let x = typed.known("x").unwrap_or("nothing");
             (0..150).map(|n| format!("{x}{n}")).collect::<Vec<_>>()
         })
@@ -167,7 +167,7 @@ fn what_is_typed_may_be_mistyped() {
         .completer(
             &CompletionReference::prompt("p"),
             "a",
-            |typed: &Completing, _: &Context| {
+            |typed: &CompletionRequest, _: &Context| {
                 typed.best_of(["domain", "src/main.rs", "Mainz", "x"])
             },
         )

@@ -8,8 +8,8 @@ use std::time::Duration;
 use mcplink::client::{Client, Event};
 use mcplink::schema::*;
 use mcplink::server::{
-    Access, Cached, Completing, Context, Guard, HandlerError, List, Outgoing, Primitive, RateLimit,
-    ResourceRead, Server, ServerBuilder, ToolError,
+    Cached, CompletionRequest, Context, Guard, GuardedRequest, GuardedResult, HandlerError, List,
+    Primitive, RateLimit, ResourceRead, Server, ServerBuilder, ToolError,
 };
 use mcplink::transport::memory;
 use mcplink::{ErrorKind, RpcError};
@@ -56,7 +56,7 @@ fn house(ran: &Arc<AtomicUsize>) -> ServerBuilder {
             .completer(
                 &CompletionReference::prompt(name),
                 "who",
-                move |_: &Completing, _: &Context| {
+                move |_: &CompletionRequest, _: &Context| {
                     completer();
                     vec!["a"]
                 },
@@ -105,7 +105,7 @@ fn listed(client: &mut Raw) -> Vec<String> {
     names.collect()
 }
 
-fn is_secret(access: &Access<'_>) -> bool {
+fn is_secret(access: &GuardedRequest<'_>) -> bool {
     let name = match access.primitive() {
         Some(
             Primitive::Tool(name)
@@ -127,7 +127,7 @@ fn no() -> HandlerError {
 fn what_a_guard_refuses_is_seen_and_not_used() {
     let ran = Arc::default();
     let server = house(&ran)
-        .guard(|access: &Access<'_>| if is_secret(access) { Err(no()) } else { Ok(()) })
+        .guard(|access: &GuardedRequest<'_>| if is_secret(access) { Err(no()) } else { Ok(()) })
         .build()
         .unwrap();
     for revision in ERAS {
@@ -151,7 +151,7 @@ fn what_a_guard_refuses_is_seen_and_not_used() {
 #[test]
 fn what_a_guard_hides_is_not_there() {
     let ran = Arc::default();
-    let guard = |access: &Access<'_>| {
+    let guard = |access: &GuardedRequest<'_>| {
         if is_secret(access) {
             return Err(HandlerError::not_found());
         }
@@ -159,9 +159,9 @@ fn what_a_guard_hides_is_not_there() {
     };
     let guarded = house(&ran).guard(guard).build().unwrap();
     let without = Server::builder("house", "1")
-        .offers(List::Tools)
-        .offers(List::Prompts)
-        .offers(List::Resources)
+        .declare_capability(List::Tools)
+        .declare_capability(List::Prompts)
+        .declare_capability(List::Resources)
         .completer(&CompletionReference::prompt("x"), "y", |_, _| vec!["z"])
         .build()
         .unwrap();
@@ -177,7 +177,7 @@ fn what_a_guard_hides_is_not_there() {
         assert_eq!(ran.load(Ordering::SeqCst), 0);
     }
     // Who does not see a template reads nothing through it, whatever is said of the address itself.
-    let guard = |access: &Access<'_>| match access.primitive() {
+    let guard = |access: &GuardedRequest<'_>| match access.primitive() {
         Some(Primitive::ResourceTemplate("secret:{id}/it")) => Err(HandlerError::not_found()),
         _ => Ok(()),
     };
@@ -195,7 +195,7 @@ fn a_guard_sees_who_asks_for_what_and_with_which_arguments() {
     let notes = Arc::clone(&seen);
     let ran = Arc::default();
     let server = house(&ran)
-        .guard(move |access: &Access<'_>| {
+        .guard(move |access: &GuardedRequest<'_>| {
             let principal = access.principal().unwrap_or("nobody");
             let key = access
                 .meta()
@@ -262,7 +262,7 @@ fn handlers_know_on_whose_behalf_they_are_asked() {
         .completer(
             &CompletionReference::prompt("p"),
             "file",
-            |_: &Completing, context: &Context| match context.principal() {
+            |_: &CompletionRequest, context: &Context| match context.principal() {
                 Some(owner) => vec![format!("{owner}'s file")],
                 None => Vec::new(),
             },
@@ -295,7 +295,7 @@ fn pages_of_what_somebody_sees_are_full() {
     // Every third is shown: 0, 3, …, 27.
     let server = builder
         .page_size(NonZeroUsize::new(4).unwrap())
-        .guard(|access: &Access<'_>| match access.primitive() {
+        .guard(|access: &GuardedRequest<'_>| match access.primitive() {
             Some(Primitive::Tool(name)) if name[1..].parse::<u32>().unwrap() % 3 > 0 => {
                 Err(HandlerError::not_found())
             }
@@ -343,7 +343,7 @@ fn a_guard_is_asked_about_what_is_public_too() {
             move |_: &ResourceRead, _: &Context| Cached("for all", hint.clone()),
         )
         .cache_list(List::Resources, public)
-        .guard(move |access: &Access<'_>| {
+        .guard(move |access: &GuardedRequest<'_>| {
             let last = counter.fetch_add(1, Ordering::SeqCst) >= 6;
             if last && access.method() == "resources/read" {
                 Err(no())
@@ -431,36 +431,36 @@ fn redact(text: &mut String) {
 }
 
 impl Guard for Redactor {
-    fn release(&self, outgoing: &mut Outgoing<'_>, context: &Context) {
+    fn release(&self, outgoing: &mut GuardedResult<'_>, context: &Context) {
         if context.principal() == Some("auditor") {
             return;
         }
         match outgoing {
-            Outgoing::Tool(result) => {
+            GuardedResult::Tool(result) => {
                 for block in &mut result.content {
                     if let ContentBlock::Text(block) = block {
                         redact(&mut block.text);
                     }
                 }
             }
-            Outgoing::Prompt(result) => {
+            GuardedResult::Prompt(result) => {
                 for message in &mut result.messages {
                     if let ContentBlock::Text(block) = &mut message.content {
                         redact(&mut block.text);
                     }
                 }
             }
-            Outgoing::Resource(result) => {
+            GuardedResult::Resource(result) => {
                 for contents in &mut result.contents {
                     if let ResourceContents::Text(contents) = contents {
                         redact(&mut contents.text);
                     }
                 }
             }
-            Outgoing::Completion(result) => {
+            GuardedResult::Completion(result) => {
                 result.completion.values.iter_mut().for_each(redact);
             }
-            Outgoing::Log(message) => {
+            GuardedResult::Log(message) => {
                 let mut text = message.data.get().to_owned();
                 redact(&mut text);
                 message.data = serde_json::value::RawValue::from_string(text).unwrap();
@@ -490,7 +490,7 @@ fn spilling(builder: ServerBuilder) -> Server {
         .completer(
             &CompletionReference::prompt("p"),
             "card",
-            |_: &Completing, _: &Context| vec!["4111-1111"],
+            |_: &CompletionRequest, _: &Context| vec!["4111-1111"],
         )
         .logging(true)
         .build()
@@ -547,7 +547,7 @@ fn a_guard_that_fails_lets_nothing_through_and_tells_nothing() {
     let lines = Arc::clone(&told);
     let ran = Arc::default();
     let server = house(&ran)
-        .guard(|access: &Access<'_>| {
+        .guard(|access: &GuardedRequest<'_>| {
             assert!(!access.params().contains("panic"), "on purpose");
             if is_secret(access) {
                 std::fs::read("/nowhere/policy.db")?;
@@ -587,7 +587,7 @@ fn a_guard_that_fails_lets_nothing_through_and_tells_nothing() {
 fn nobody_is_told_of_changes_of_what_is_kept_from_him() {
     let ran = Arc::default();
     let server = house(&ran)
-        .guard(|access: &Access<'_>| if is_secret(access) { Err(no()) } else { Ok(()) })
+        .guard(|access: &GuardedRequest<'_>| if is_secret(access) { Err(no()) } else { Ok(()) })
         .guard(
             RateLimit::new(NonZeroU32::MIN, Duration::from_secs(3600))
                 .on(&[method::SUBSCRIPTIONS_LISTEN]),
@@ -632,7 +632,7 @@ fn nobody_is_told_of_changes_of_what_is_kept_from_him() {
 fn a_subscription_does_not_betray_what_is_hidden() {
     let ran = Arc::default();
     let server = house(&ran)
-        .guard(|access: &Access<'_>| {
+        .guard(|access: &GuardedRequest<'_>| {
             if is_secret(access) {
                 return Err(HandlerError::not_found());
             }
@@ -665,7 +665,7 @@ fn a_guard_may_take_its_time() {
     let waiting = gate.clone();
     let ran = Arc::default();
     let server = house(&ran)
-        .guard(move |access: &Access<'_>| {
+        .guard(move |access: &GuardedRequest<'_>| {
             if access.method() == "tools/list" && access.primitive().is_none() {
                 waiting.pass();
             }
@@ -738,7 +738,7 @@ fn over_http_each_request_has_its_own_principal() {
     let ran = Arc::default();
     let two = NonZeroU32::new(2).unwrap();
     let server = house(&ran)
-        .guard(|access: &Access<'_>| {
+        .guard(|access: &GuardedRequest<'_>| {
             if is_secret(access) && access.principal() != Some("ada") {
                 return Err(HandlerError::not_found());
             }

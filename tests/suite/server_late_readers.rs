@@ -13,7 +13,7 @@ use crate::common::{Gate, LONG, handlers, wait_until, within};
 /// A serving connection over a socket, and its peer's end.
 fn serve(limits: Limits) -> (Connection, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
-    let connection = Connection::serving()
+    let connection = Connection::server()
         .handlers(handlers(&Gate::default()))
         .limits(limits)
         .open(Stream::unix(ours))

@@ -52,7 +52,7 @@ fn a_server_without_features_is_discovered_and_has_none() {
 // M-META-S-15
 #[test]
 fn a_server_may_keep_its_name_to_itself() {
-    let server = greeter().names_itself(false).build().unwrap();
+    let server = greeter().send_server_info(false).build().unwrap();
     let mut client = ScriptedClient::of(&server);
     for answer in [
         client.ask_modern("server/discover", json!({})),

@@ -101,8 +101,8 @@ fn pages_may_use_the_old_paths() {
     let web = Web::with(&echo(), options);
     let asks = [
         ("Origin", "https://app.example"),
-        ("Access-Control-Request-Headers", "content-type"),
-        ("Access-Control-Request-Method", "POST"),
+        ("GuardedRequest-Control-Request-Headers", "content-type"),
+        ("GuardedRequest-Control-Request-Method", "POST"),
     ];
     let got: Vec<u16> = ["/mcp", "/sse", "/messages", "/messages?sessionId=x"]
         .iter()
@@ -273,7 +273,7 @@ fn a_hidden_tool_is_hidden_from_the_check_of_its_header_fields_too() {
     let server = Server::builder("s", "1")
         .tool_with(tool("open"), |a: Value, _: &Context| a.to_string())
         .tool_with(tool("hidden"), |a: Value, _: &Context| a.to_string())
-        .guard(|access: &Access<'_>| match access.primitive() {
+        .guard(|access: &GuardedRequest<'_>| match access.primitive() {
             Some(Primitive::Tool("hidden")) => Err(HandlerError::not_found()),
             _ => Ok(()),
         })
@@ -309,9 +309,9 @@ fn a_hidden_resource_is_hidden_from_completion_too() {
         .completer(
             &CompletionReference::prompt("p"),
             "a",
-            |_: &Completing, _: &Context| vec!["a"],
+            |_: &CompletionRequest, _: &Context| vec!["a"],
         )
-        .guard(|access: &Access<'_>| match access.primitive() {
+        .guard(|access: &GuardedRequest<'_>| match access.primitive() {
             Some(Primitive::Resource(uri)) if uri.starts_with("secret:") => {
                 Err(HandlerError::not_found())
             }

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mcplink::schema::*;
-use mcplink::server::{Access, Context, List, ResourceRead, Server, ServerBuilder};
+use mcplink::server::{Context, GuardedRequest, List, ResourceRead, Server, ServerBuilder};
 use mcplink::transport::Limits;
 use serde_json::{Value, json};
 
@@ -193,7 +193,7 @@ fn what_was_not_declared_is_not_told() {
 #[test]
 fn what_is_offered_is_declared_before_it_is_there() {
     let server = Server::builder("s", "1")
-        .offers(List::Tools)
+        .declare_capability(List::Tools)
         .build()
         .unwrap();
     let mut client = Raw::open(&server, ProtocolVersion::LATEST_LEGACY);
@@ -483,7 +483,7 @@ fn guards_are_asked_about_no_more_addresses_than_there_is_room_for() {
     let count = Arc::clone(&asked);
     let server = builder()
         .limits(limits(|limits| limits.max_subscriptions = 4))
-        .guard(move |access: &Access<'_>| {
+        .guard(move |access: &GuardedRequest<'_>| {
             count.fetch_add(usize::from(access.primitive().is_some()), Ordering::SeqCst);
             Ok(())
         })

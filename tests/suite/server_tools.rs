@@ -356,7 +356,7 @@ fn the_host_is_told_of_embedded_resources_that_its_server_does_not_declare() {
     assert!(logged.try_recv().is_err());
 
     let (server, logged) = embedding();
-    let server = server.offers(List::Resources).build().unwrap();
+    let server = server.declare_capability(List::Resources).build().unwrap();
     let mut client = ScriptedClient::of(&server);
     client.call("t", json!({}));
     assert!(logged.try_recv().is_err());

@@ -106,7 +106,7 @@ fn call(client: &Client, random: &mut Random) {
             let token = cancel.clone();
             let canceller = std::thread::spawn(move || {
                 CancelToken::new().wait(short);
-                token.trigger();
+                token.cancel();
             });
             (options.cancel_with(&cancel), Some(canceller))
         }

@@ -334,7 +334,7 @@ fn a_task_that_fails_or_outlives_its_time_is_an_error() {
 fn a_token_ends_the_waiting() {
     let (client, _server) = played(Client::builder("c", "1").tasks());
     let token = CancelToken::new();
-    token.trigger();
+    token.cancel();
     let error = client
         .task("t/1")
         .wait_with(CallOptions::new().cancel_with(&token));

@@ -204,7 +204,7 @@ fn the_thread_that_reads_standard_error_is_one_of_its_connection() {
         noting.note("line");
         _ = said.send(line.to_owned());
     }));
-    let connection = Connection::asking().threads(&threads).open(child).unwrap();
+    let connection = Connection::client().threads(&threads).open(child).unwrap();
     assert_eq!(lines.recv_timeout(LONG).unwrap(), "said");
     connection.close();
     assert_eq!(log.finished(), ["host-crew", "host-stderr"]);
@@ -349,7 +349,7 @@ fn what_hooks_hold_is_let_go_of_with_the_last_handle() {
 fn a_name_that_is_too_long_for_the_system_is_shown_as_far_as_it_goes() {
     let threads = Threads::new().name_prefix("just fifteen by").unwrap();
     let (ours, theirs) = memory::pair();
-    let connection = Connection::serving().threads(&threads).open(ours).unwrap();
+    let connection = Connection::server().threads(&threads).open(ours).unwrap();
     let mut script = Script::open(theirs);
     script.request(1, "any");
     script.receive();

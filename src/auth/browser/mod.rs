@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use self::listener::Listener;
 use self::place::Place;
-use super::login::{Login, UserAgent, Visit};
+use super::login::{Login, LoginAttempt, UserAgent};
 use super::secret::Secret;
 use crate::error::Result;
 
@@ -118,7 +118,7 @@ impl fmt::Debug for Browser {
 }
 
 impl UserAgent for Browser {
-    fn prepare(&self, last: Option<&str>) -> Result<Box<dyn Visit>> {
+    fn prepare(&self, last: Option<&str>) -> Result<Box<dyn LoginAttempt>> {
         let listener = Listener::bind(&self.place, last)?;
         Ok(Box::new(Listening {
             redirect: listener.redirect_uri(),
@@ -135,7 +135,7 @@ struct Listening {
     browser: Browser,
 }
 
-impl Visit for Listening {
+impl LoginAttempt for Listening {
     fn redirect_uri(&self) -> &str {
         &self.redirect
     }

@@ -7,14 +7,14 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use super::Hidden;
-use crate::cffi::entry::{Outcome, get, keep, let_go, need, plain, value};
+use crate::cffi::entry::{Outcome, get, keep, need, plain, release, value};
 use crate::cffi::handle::Process;
 use crate::cffi::responder::mcplink_cancelled_fn;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{Text, mcplink_str_t, optional, payload, view_or_empty};
 use crate::cffi::user::{UserData, call_back, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
-use crate::protocol::{CancelToken, OnTrigger};
+use crate::protocol::{CancelToken, OnCancel};
 use crate::sync::{Condvar, Mutex};
 
 /// A pending login of a person, which a server requires.
@@ -31,8 +31,8 @@ pub struct mcplink_login_t {
     process: Process,
     /// Checks whether a URL is the answer; `None` if the library itself listens for the answer.
     is_answer: Option<Check>,
-    visit: Arc<Visit>,
-    on_over: Mutex<Option<OnTrigger>>,
+    visit: Arc<LoginAttempt>,
+    on_over: Mutex<Option<OnCancel>>,
 }
 
 /// Checks whether a URL is the answer to a login.
@@ -47,7 +47,7 @@ pub(super) struct Shown<'a> {
 }
 
 /// The state that the login and the thread that waits for its answer share.
-pub(super) struct Visit {
+pub(super) struct LoginAttempt {
     /// The first answer; later ones are refused.
     answer: Mutex<Option<Result<Hidden>>>,
     /// Notified under the lock when the answer is stored.
@@ -60,7 +60,7 @@ impl mcplink_login_t {
         shown: &Shown<'_>,
         owner: u64,
         is_answer: Option<Check>,
-        visit: &Arc<Visit>,
+        visit: &Arc<LoginAttempt>,
     ) -> Arc<Self> {
         Arc::new(Self {
             url: shown.url.into(),
@@ -83,7 +83,7 @@ impl Drop for mcplink_login_t {
     }
 }
 
-impl Visit {
+impl LoginAttempt {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
             answer: Mutex::new(None),
@@ -109,7 +109,7 @@ impl Visit {
     pub(super) fn end(&self) {
         let text = "nobody waits for the login any more";
         self.settle(Err(Error::new(ErrorKind::Cancelled, text)));
-        self.over.trigger();
+        self.over.cancel();
     }
 
     /// Waits for the answer. `deadline` is called before each wait, because it may change, and
@@ -322,6 +322,6 @@ pub unsafe extern "C" fn mcplink_login_free(login: *mut mcplink_login_t) {
             // The parent process waits for the answer.
             return;
         }
-        let_go(login);
+        release(login);
     }
 }

@@ -11,15 +11,15 @@
 //! The settings are plain data in every build. Without the feature `auth` no authorizer can be
 //! built from them.
 
-mod inside;
-mod kept;
+mod authorizer;
+mod grant_type;
 mod login;
-mod made;
 mod registered;
+mod running_callbacks;
 mod settings;
-mod ways;
+mod token_store;
 
-pub(super) use self::made::Made;
+pub(super) use self::authorizer::Made;
 #[cfg(feature = "http-server")]
 pub(super) use self::settings::mcplink_dpop;
 pub(super) use self::settings::mcplink_oauth_t;

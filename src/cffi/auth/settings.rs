@@ -4,10 +4,10 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::kept::Kept;
-use super::made::Made;
+use super::authorizer::Made;
+use super::grant_type::Way;
 use super::registered::{Registered, mcplink_oauth_client_t};
-use super::ways::Way;
+use super::token_store::Kept;
 use crate::cffi::entry::{Outcome, ffi, free, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::log::{self, mcplink_log_fn};

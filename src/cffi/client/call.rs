@@ -241,7 +241,7 @@ fn begin(
         let outcome = contained(move || {
             let _tied = options.cancel.as_ref().map(|token| {
                 let own = own.clone();
-                token.on_trigger(move || own.trigger())
+                token.on_trigger(move || own.cancel())
             });
             let on_progress = options.progress.clone().map(|hook| {
                 let (news, shared) = (News::new(hook), Arc::clone(&here));
@@ -276,7 +276,7 @@ pub unsafe extern "C" fn mcplink_call_cancel(
         let (call, reason) = unsafe { (enter(call, "call")?, optional(reason, "reason")?) };
         match reason {
             Some(reason) => call.started.token.trigger_because(reason),
-            None => call.started.token.trigger(),
+            None => call.started.token.cancel(),
         }
         Ok(mcplink_status::MCPLINK_OK)
     })

@@ -17,19 +17,19 @@ mod call_options;
 mod calling;
 mod calls;
 mod endpoint;
+mod endpoint_options;
 mod events;
 mod hooks;
 mod info;
+mod limits;
 mod lists;
-mod notices;
+mod notifications;
 mod opening;
 mod options;
 mod questions;
-mod reach;
-mod tuning;
 
+pub(super) use self::endpoint_options::mcplink_bearer_fn;
 pub(super) use self::options::mcplink_token_t;
-pub(super) use self::reach::mcplink_bearer_fn;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -37,10 +37,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use self::hooks::Hooks;
+use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::callers::Callers;
 use crate::cffi::entry::Outcome;
 use crate::cffi::handle::{Gate, Handled};
-use crate::cffi::stage::Stage;
 use crate::cffi::user::Inside;
 use crate::client::{Client, Subscription};
 use crate::error::{Error, ErrorKind, Result};
@@ -89,7 +89,7 @@ pub(super) struct Timeouts {
 /// so that freeing the handle ends it.
 pub(super) struct Shared {
     number: u64,
-    stage: Arc<Stage>,
+    stage: Arc<CallbackExecutor>,
     hooks: Hooks,
     timeouts: Timeouts,
     threads: Threads,
@@ -148,7 +148,7 @@ impl Handled for mcplink_client_t {
     }
 
     fn begin_close(&self) {
-        self.shared.closing.trigger();
+        self.shared.closing.cancel();
     }
 
     fn close(&self) {
@@ -166,7 +166,13 @@ impl Handled for mcplink_client_t {
 }
 
 impl Shared {
-    fn new(number: u64, stage: Stage, hooks: Hooks, timeouts: Timeouts, threads: Threads) -> Self {
+    fn new(
+        number: u64,
+        stage: CallbackExecutor,
+        hooks: Hooks,
+        timeouts: Timeouts,
+        threads: Threads,
+    ) -> Self {
         Self {
             number,
             stage: Arc::new(stage),
@@ -215,8 +221,8 @@ impl Shared {
     /// Ends the connection, or the attempt to connect. Idempotent, and bounded in time by the
     /// settings of the connection.
     fn close(&self) {
-        self.connecting.trigger();
-        self.closing.trigger();
+        self.connecting.cancel();
+        self.closing.cancel();
         if let Some(client) = self.client.get() {
             client.close();
         }

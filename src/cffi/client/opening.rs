@@ -8,12 +8,12 @@ use super::endpoint::Ready;
 use super::options::{mcplink_client_options_t, span};
 use super::{Shared, mcplink_client_t};
 use super::{events, questions};
+use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::callers::Callers;
 use crate::cffi::entry::{Outcome, ffi, giving};
 use crate::cffi::error::mcplink_error_t;
-use crate::cffi::handle::{Gate, Handled as _, enter, free_handle, hand_out};
+use crate::cffi::handle::{Gate, Handled as _, enter, free_handle, into_raw};
 use crate::cffi::refusal::taken;
-use crate::cffi::stage::Stage;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::client::ClientBuilder;
 use crate::error::Result;
@@ -29,7 +29,7 @@ struct Prepared {
 fn prepare(options: &mcplink_client_options_t) -> Outcome<Prepared> {
     let gate = Gate::new();
     let threads = options.threads.of(gate.number());
-    let stage = Stage::new(gate.number(), options.pump.clone(), threads.clone());
+    let stage = CallbackExecutor::new(gate.number(), options.pump.clone(), threads.clone());
     let hooks = options.hooks.clone();
     let shared = Arc::new(Shared::new(
         gate.number(),
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn mcplink_client_open(
                 client.close();
                 return Err(error.into());
             }
-            Ok(hand_out(client))
+            Ok(into_raw(client))
         })
     }
 }
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn mcplink_client_start(
             let (shared, cancel) = (Arc::clone(&client.shared), options.cancel.clone());
             let started = client.callers.start(move || {
                 let connecting = shared.connecting.clone();
-                let _tied = cancel.map(|cancel| cancel.on_trigger(move || connecting.trigger()));
+                let _tied = cancel.map(|cancel| cancel.on_trigger(move || connecting.cancel()));
                 // The error is reported by the event.
                 _ = contained(|| Ok(connect(&shared, builder, transport, true)?));
             });
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn mcplink_client_start(
                 client.close();
                 return Err(error.into());
             }
-            Ok(hand_out(client))
+            Ok(into_raw(client))
         })
     }
 }

@@ -112,7 +112,7 @@ impl Options {
             builder = builder.tasks();
         }
         match self.restart.clone() {
-            Some(restart) => builder.restart(restart.resend_harmless_calls(self.resends)),
+            Some(restart) => builder.restart(restart.retry_idempotent_calls(self.resends)),
             None => builder,
         }
     }

@@ -17,10 +17,10 @@ use super::calling::is_direct;
 use super::hooks::{Asker, HandlerFn, set_by_method};
 use super::options::mcplink_client_options_t;
 use crate::cffi::answer::mcplink_handler_fn;
+use crate::cffi::pending_request::Question;
 use crate::cffi::queue::Kind;
 use crate::cffi::refusal::set;
 use crate::cffi::responder::mcplink_responder_t;
-use crate::cffi::served::Question;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::name;
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
@@ -91,7 +91,7 @@ impl Shared {
         let (waiting, cancel) = (Arc::new(Waiting::default()), CancelToken::new());
         let ends = [withdrawn, &self.closing].map(|token| {
             let cancel = cancel.clone();
-            token.on_trigger(move || cancel.trigger())
+            token.on_trigger(move || cancel.cancel())
         });
         let (woken, given, closing) = (
             Arc::clone(&waiting),

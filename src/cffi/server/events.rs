@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::json::{Document, mcplink_json_t, shown};
 use crate::cffi::queue::Kind;
-use crate::cffi::stage::Stage;
 use crate::cffi::status::mcplink_status;
 use crate::cffi::user::{Hook, call_back};
 use crate::error::Error;
@@ -61,7 +61,7 @@ impl EventHooks {
         &self,
         mut builder: ServerBuilder,
         owner: u64,
-        stage: &Arc<Stage>,
+        stage: &Arc<CallbackExecutor>,
     ) -> ServerBuilder {
         if let Some(hook) = self.session.clone() {
             let stage = Arc::clone(stage);
@@ -82,7 +82,7 @@ impl EventHooks {
 }
 
 fn post(
-    stage: &Stage,
+    stage: &CallbackExecutor,
     owner: u64,
     kind: Kind,
     hook: &Arc<Hook<EventFn>>,

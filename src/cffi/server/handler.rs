@@ -7,12 +7,12 @@ use std::ffi::c_void;
 use std::sync::{Arc, Weak};
 
 use crate::cffi::answer::mcplink_handler_fn;
+use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::entry::Outcome;
+use crate::cffi::pending_request::Call;
 use crate::cffi::queue::Kind;
 use crate::cffi::request::mcplink_request_t;
 use crate::cffi::responder::mcplink_responder_t;
-use crate::cffi::served::Call;
-use crate::cffi::stage::Stage;
 use crate::cffi::text::missing;
 use crate::cffi::user::UserData;
 use crate::jsonrpc::Request;
@@ -34,7 +34,7 @@ pub(super) struct Handler {
     user: Mutex<Option<Arc<UserData>>>,
     /// The number of the server.
     owner: u64,
-    stage: Arc<Stage>,
+    stage: Arc<CallbackExecutor>,
 }
 
 /// All live handlers of a server.
@@ -56,7 +56,7 @@ impl Handlers {
     pub(super) fn adopt(
         &self,
         owner: u64,
-        stage: &Arc<Stage>,
+        stage: &Arc<CallbackExecutor>,
         callback: HandlerFn,
         user: Arc<UserData>,
     ) -> Arc<Handler> {

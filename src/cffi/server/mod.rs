@@ -1,24 +1,24 @@
 //! Servers for C.
 
+mod activity;
 mod definition;
 mod events;
 mod handler;
 #[cfg(feature = "http-server")]
 mod http;
-mod life;
-mod looking;
+mod limits;
 #[cfg(not(feature = "http-server"))]
 mod no_http;
 mod options;
 mod prompt;
 mod registry;
 mod resource;
+mod server_handle;
 mod serving;
 mod session;
 mod settings;
 mod template;
 mod tool;
-mod tuning;
 
-use self::life::mcplink_server_t;
 pub(super) use self::registry::mcplink_completion_of;
+use self::server_handle::mcplink_server_t;

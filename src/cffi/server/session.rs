@@ -9,7 +9,7 @@ use super::mcplink_server_t;
 use super::serving::{Line, Served, Serving};
 use crate::cffi::entry::{Outcome, ffi, giving, plain, value};
 use crate::cffi::error::mcplink_error_t;
-use crate::cffi::handle::{Gate, Handled, enter, free_handle, hand_out};
+use crate::cffi::handle::{Gate, Handled, enter, free_handle, into_raw};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{Text, filled, mcplink_str_t, view_or_empty};
 use crate::cffi::transport::mcplink_transport_t;
@@ -123,7 +123,7 @@ impl mcplink_server_t {
         let line = Line::new(connection);
         let served = Served::Session(Arc::clone(&line));
         let number = self.serving.enter(served)?;
-        Ok(hand_out(mcplink_session_t {
+        Ok(into_raw(mcplink_session_t {
             gate: Gate::new(),
             line,
             principal: principal.map(Text::from),

@@ -8,10 +8,10 @@ use std::time::Duration;
 use super::events::EventHooks;
 use super::handler::{HandlerFn, Handlers, given};
 use crate::cffi::answer::mcplink_handler_fn;
+use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::log::{self, Hook};
 use crate::cffi::queue::Queue;
 use crate::cffi::refusal::{Refusal, Settings, set};
-use crate::cffi::stage::Stage;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::name;
 use crate::cffi::threads::ThreadOptions;
@@ -40,7 +40,7 @@ pub struct mcplink_server_options_t {
     pub(super) logging: bool,
     pub(super) resource_updates: bool,
     pub(super) list_changes: bool,
-    pub(super) names_itself: bool,
+    pub(super) send_server_info: bool,
     pub(super) validation: bool,
     pub(super) claims_stdio: bool,
     pub(super) log: Option<Arc<Hook>>,
@@ -94,7 +94,7 @@ impl mcplink_server_options_t {
             logging: false,
             resource_updates: true,
             list_changes: true,
-            names_itself: true,
+            send_server_info: true,
             validation: true,
             claims_stdio: true,
             log: None,
@@ -130,7 +130,7 @@ impl mcplink_server_options_t {
     pub(super) fn build(
         &self,
         owner: u64,
-        stage: &Arc<Stage>,
+        stage: &Arc<CallbackExecutor>,
         handlers: &Handlers,
         threads: &Threads,
     ) -> Result<Server> {
@@ -146,7 +146,7 @@ impl mcplink_server_options_t {
             .logging(self.logging)
             .resource_updates(self.resource_updates)
             .list_changes(self.list_changes)
-            .names_itself(self.names_itself)
+            .send_server_info(self.send_server_info)
             .on_log(move |record| log::tell(hook.as_ref(), owner, record));
         if let Some(instructions) = &self.instructions {
             builder = builder.instructions(instructions);

@@ -3,7 +3,7 @@
 
 use super::super::outgoing::Progress;
 use super::PROGRESS;
-use crate::jsonrpc::members::Members;
+use crate::jsonrpc::raw_object::RawObject;
 use crate::jsonrpc::{RequestId, find_params, short_number};
 
 /// The params of a progress notification.
@@ -46,7 +46,7 @@ impl ProgressParams {
     }
 
     /// Reads the params of a notification that was already parsed.
-    pub(super) fn of_params(members: Members<'_>) -> Option<(RequestId, Progress)> {
+    pub(super) fn of_params(members: RawObject<'_>) -> Option<(RequestId, Progress)> {
         let mut params = Self::default();
         for (key, value) in members {
             params.read(key.as_bytes(), value.as_bytes())?;

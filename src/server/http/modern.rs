@@ -9,10 +9,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::super::Inner;
-use super::super::conversation::unsupported_version;
+use super::super::session_state::unsupported_version;
 use crate::error::{ErrorCode, Excerpt, RpcError};
 use crate::jsonrpc::Request;
-use crate::jsonrpc::members::Members;
+use crate::jsonrpc::raw_object::RawObject;
 use crate::schema::{ProtocolVersion, method};
 use crate::transport::http::HttpRequest;
 use crate::transport::http::field::{self, Mirror, Mirrored};
@@ -20,7 +20,7 @@ use crate::transport::http::field::{self, Mirror, Mirrored};
 /// The members of a request's params that are compared with header fields, as JSON text. Members of
 /// the wrong type count as missing here.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Envelope<'a> {
+pub(super) struct ParamMembers<'a> {
     meta: Option<&'a str>,
     name: Option<&'a str>,
     uri: Option<&'a str>,
@@ -36,10 +36,10 @@ pub(super) struct Meta<'a> {
     capabilities: Option<&'a RawValue>,
 }
 
-impl<'a> Envelope<'a> {
+impl<'a> ParamMembers<'a> {
     /// Reads the members. If one is duplicated, returns none of them: the later parser refuses such
     /// params.
-    pub(super) fn of(params: Members<'a>) -> Self {
+    pub(super) fn of(params: RawObject<'a>) -> Self {
         let mut envelope = Self::default();
         for (key, value) in params {
             let place = match &*key {
@@ -88,7 +88,7 @@ pub(super) fn check(
     server: &Inner,
     http: &HttpRequest<'_>,
     request: &Request,
-    envelope: &Envelope<'_>,
+    envelope: &ParamMembers<'_>,
     meta: &Meta<'_>,
 ) -> Result<Option<Box<RpcError>>, RpcError> {
     let version = meta.version();

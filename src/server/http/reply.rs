@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use super::denied::Demand;
+use crate::buffer_cache;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{Answer, ExchangeHandle, ResponseSink};
-use crate::spare;
 use crate::transport::http::event::{EVENT_STREAM, QUIET, write_event};
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
@@ -182,7 +182,7 @@ impl ResponseSink for Reply {
         if !begun {
             let head = self.demand.head(answer);
             let sent = writer.respond(&head, &text);
-            spare::give(text);
+            buffer_cache::give(text);
             return sent;
         }
         let mut event = Vec::with_capacity(text.len() + 16);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use super::super::dispatch::Link;
+use super::super::dispatch::Conversation;
 use super::super::events::{ServerEvent, ServerEventKind};
 use super::super::{Inner, Server};
 use super::clients::Verified;
@@ -17,7 +17,7 @@ use super::cors::{self, ForReader};
 use super::denied::{Challenger, Demand, Denied, Era};
 use super::expiring::bounded;
 use super::guard;
-use super::modern::{self, Envelope};
+use super::modern::{self, ParamMembers};
 use super::options::{Access, HttpOptions};
 use super::refusal::{
     DECIDING, MIRRORING, Refusal, accepts, check_media, contradicted, contradiction, is_at,
@@ -45,7 +45,7 @@ pub(super) struct Served {
     pub(super) options: HttpOptions,
     /// The connection of all modern clients.
     modern: Connection,
-    modern_link: Arc<Link>,
+    modern_link: Arc<Conversation>,
     /// The connections of legacy clients without a session, by revision.
     sessionless: Vec<(ProtocolVersion, Connection)>,
     pub(super) sessions: Arc<Sessions>,
@@ -68,7 +68,7 @@ impl Server {
 impl HttpService {
     pub(super) fn new(server: &Server, options: HttpOptions) -> Self {
         let inner = &server.0;
-        let shared = |link: &Arc<Link>, peer: &str| {
+        let shared = |link: &Arc<Conversation>, peer: &str| {
             let mut limits = inner.limits.clone();
             limits.max_requests = options.max_requests;
             limits.max_subscriptions = options.max_streams;
@@ -77,7 +77,7 @@ impl HttpService {
                 .never_asking()
                 .open_fed(Box::new(Nowhere), Arc::new(Everybody(peer.to_owned())))
         };
-        let modern_link = Link::over_http(inner);
+        let modern_link = Conversation::over_http(inner);
         let modern = shared(&modern_link, "HTTP clients");
         let legacy = inner
             .revisions
@@ -88,7 +88,7 @@ impl HttpService {
                 (
                     *revision,
                     shared(
-                        &Link::agreed(inner, *revision),
+                        &Conversation::agreed(inner, *revision),
                         "HTTP clients without a session",
                     ),
                 )
@@ -422,7 +422,7 @@ impl Served {
         request: &Request,
         header: &Version,
     ) -> Option<std::result::Result<Option<Box<RpcError>>, RpcError>> {
-        let envelope = Envelope::of(request.members());
+        let envelope = ParamMembers::of(request.members());
         let meta = envelope.meta();
         let may_be_legacy = !matches!(header, Version::Other) && meta.version().is_none();
         if may_be_legacy && self.serves_legacy() {
@@ -450,7 +450,7 @@ impl Served {
     ) -> Handled {
         if !self.options.sessions {
             // The client repeats the negotiated revision in each later request.
-            let link = Link::over_http(&self.server);
+            let link = Conversation::over_http(&self.server);
             let connection = Server::connection(&link)
                 .never_asking()
                 .open_fed(Box::new(Nowhere), Arc::new(Everybody(peer_name(http))));

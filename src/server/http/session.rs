@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::super::dispatch::Link;
-use super::super::hub::{Offered, Standing};
+use super::super::dispatch::Conversation;
+use super::super::subscriptions::{Offered, StandingStream};
 use super::super::{Inner, Server};
 use super::events::{EventStore, Recent};
 use super::history::Keeper;
@@ -72,7 +72,7 @@ pub(super) struct Session {
     pub(super) id: Arc<str>,
     /// The principal that opened the session. No other one may use it.
     principal: Option<Principal>,
-    link: Arc<Link>,
+    link: Arc<Conversation>,
     connection: OnceLock<Connection>,
     pub(super) standing: Arc<Stream>,
     /// Streams that a client can resume.
@@ -125,7 +125,7 @@ impl Session {
             name: URL_SAFE_NO_PAD.encode(name),
             log: server.log.clone(),
         });
-        let link = Link::of_session(server);
+        let link = Conversation::of_session(server);
         let session = Arc::new_cyclic(|session: &Weak<Self>| Self {
             id: URL_SAFE_NO_PAD.encode(secret).into(),
             principal,
@@ -149,7 +149,7 @@ impl Session {
             bytes: AtomicUsize::new(place.bytes),
             place: Mutex::new(Some(place)),
         });
-        let standing: Weak<dyn Standing> = Arc::downgrade(&session) as Weak<Self>;
+        let standing: Weak<dyn StandingStream> = Arc::downgrade(&session) as Weak<Self>;
         link.tell_on(standing);
         let connection = Server::connection(&link).open_fed(
             Box::new(StandingSender(Arc::downgrade(&session))),
@@ -310,7 +310,7 @@ impl Session {
     }
 }
 
-impl Standing for Session {
+impl StandingStream for Session {
     fn offer(&self, text: &[u8]) -> Offered {
         self.standing.offer(text)
     }

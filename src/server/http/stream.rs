@@ -31,15 +31,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
 
-use super::super::hub::Offered;
+use super::super::subscriptions::Offered;
 use super::denied::Demand;
 use super::history::{self, History, Missing};
 use super::reply::{end_with, stream_head};
 use super::session::Session;
+use crate::buffer_cache;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{Answer, ResponseSink};
 use crate::schema::ProtocolVersion;
-use crate::spare;
 use crate::transport::http::event::{write_event, write_mark};
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
@@ -425,7 +425,7 @@ impl Stream {
 
     /// Ends the response and tells the reader to reconnect after `retry`. Events that are sent
     /// meanwhile are stored for it.
-    pub(super) fn send_away(self: &Arc<Self>, retry: Duration) -> Result<()> {
+    pub(super) fn close_stream_and_retry(self: &Arc<Self>, retry: Duration) -> Result<()> {
         let session = self.session()?;
         if !session.marks_beginnings() {
             return Ok(());
@@ -635,7 +635,7 @@ impl ResponseSink for RequestStream {
                 Some(mut reader) => reader.writer.respond(&head, &text),
                 None => Err(gone()),
             };
-            spare::give(text);
+            buffer_cache::give(text);
             return sent;
         }
         drop(state);
@@ -656,8 +656,8 @@ impl ResponseSink for RequestStream {
         self.demand.note_guard();
     }
 
-    fn send_away(&self, retry: Duration) -> Result<()> {
-        self.stream.send_away(retry)
+    fn close_stream_and_retry(&self, retry: Duration) -> Result<()> {
+        self.stream.close_stream_and_retry(retry)
     }
 
     fn close(&self) {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::super::conversation::Terms;
-use super::super::dispatch::{Link, Row, read, send};
+use super::super::dispatch::{Conversation, Row, read, send};
+use super::super::session_state::ClientContext;
 use super::Tasks;
-use super::stage::Outcome;
 use super::start::need_tasks;
+use super::state::Outcome;
 use super::task::Task;
 use crate::error::RpcError;
 use crate::jsonrpc::Request;
@@ -42,14 +42,14 @@ pub(super) const METHODS: [Row; 5] = [
     }),
 ];
 
-impl Link {
+impl Conversation {
     /// Reads and admits a request about tasks.
     fn about_tasks<T: DeserializeOwned>(
         &self,
         request: &Request,
         responder: &Responder,
-        in_era: impl FnOnce(&Terms) -> bool,
-    ) -> Result<(T, Arc<Terms>), RpcError> {
+        in_era: impl FnOnce(&ClientContext) -> bool,
+    ) -> Result<(T, Arc<ClientContext>), RpcError> {
         // "Method not found" comes before errors in the params.
         let RequestParams { mut meta } = read(request)?;
         let terms = self.terms(responder, meta.as_mut())?;
@@ -71,7 +71,7 @@ impl Link {
     fn find_task(
         &self,
         id: &str,
-        terms: &Terms,
+        terms: &ClientContext,
         responder: &Responder,
     ) -> Result<Arc<Task>, RpcError> {
         let principal = self.principal_of(responder);
@@ -83,7 +83,7 @@ impl Link {
         &self,
         request: &Request,
         responder: &Responder,
-    ) -> Result<(Arc<Task>, Arc<Terms>), RpcError> {
+    ) -> Result<(Arc<Task>, Arc<ClientContext>), RpcError> {
         let (params, terms) = self.about_tasks::<TaskRequestParams>(request, responder, knows)?;
         Ok((self.find_task(&params.task_id, &terms, responder)?, terms))
     }
@@ -109,7 +109,7 @@ impl Link {
         request: &Request,
         responder: &Responder,
     ) -> Result<Arc<Task>, RpcError> {
-        let legacy = |terms: &Terms| terms.revision.has_core_tasks();
+        let legacy = |terms: &ClientContext| terms.revision.has_core_tasks();
         let (params, terms) = self.about_tasks::<TaskRequestParams>(request, responder, legacy)?;
         self.find_task(&params.task_id, &terms, responder)
     }
@@ -134,7 +134,7 @@ impl Link {
         request: &Request,
         responder: &Responder,
     ) -> Result<EmptyResult, RpcError> {
-        let modern = |terms: &Terms| terms.revision.is_modern();
+        let modern = |terms: &ClientContext| terms.revision.is_modern();
         let (params, terms) =
             self.about_tasks::<UpdateTaskRequestParams>(request, responder, modern)?;
         let task = self.find_task(&params.task_id, &terms, responder)?;
@@ -150,7 +150,8 @@ impl Link {
         responder: &Responder,
     ) -> Result<ListTasksResult, RpcError> {
         let principal = self.principal_of(responder);
-        let has_list = |terms: &Terms| terms.revision.has_core_tasks() && principal.is_some();
+        let has_list =
+            |terms: &ClientContext| terms.revision.has_core_tasks() && principal.is_some();
         let (params, _) =
             self.about_tasks::<PaginatedRequestParams>(request, responder, has_list)?;
         let (page, next) = self
@@ -163,7 +164,7 @@ impl Link {
         })
     }
 
-    fn done(&self, terms: &Terms) -> EmptyResult {
+    fn done(&self, terms: &ClientContext) -> EmptyResult {
         let mut result = EmptyResult::default();
         self.finish(&mut result.meta, terms);
         result.fit_to(terms.revision);
@@ -171,6 +172,6 @@ impl Link {
     }
 }
 
-fn knows(terms: &Terms) -> bool {
+fn knows(terms: &ClientContext) -> bool {
     terms.revision.is_modern() || terms.revision.has_core_tasks()
 }

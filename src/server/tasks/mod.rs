@@ -23,13 +23,13 @@
 //! share one that lives as long as the server. A legacy client has its session.
 
 mod methods;
-mod outlet;
-mod stage;
+mod notifications;
+mod response_sink;
 mod start;
+mod state;
 mod store;
 mod task;
 mod time;
-mod told;
 
 use std::num::NonZeroUsize;
 use std::time::Duration;

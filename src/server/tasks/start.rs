@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::super::asking::Again;
+use super::super::asking::Rerun;
 use super::super::context::{Context, missing_extension};
-use super::super::conversation::Terms;
-use super::stage::Outcome;
+use super::super::session_state::ClientContext;
+use super::state::Outcome;
 use super::store::NewTask;
 use crate::error::{ErrorCode, RpcError};
 use crate::schema::{CreateTaskResult, TASKS_EXTENSION, TaskMetadata, TaskSupport, Tool, method};
@@ -54,12 +54,12 @@ impl Start {
 }
 
 /// Returns whether a client supports tasks as an extension.
-fn takes_tasks(terms: &Terms) -> bool {
+fn takes_tasks(terms: &ClientContext) -> bool {
     terms.revision.is_modern() && terms.capabilities.extension(TASKS_EXTENSION).is_some()
 }
 
 /// Refuses a modern request that does not declare the tasks extension.
-pub(in crate::server) fn need_tasks(terms: &Terms) -> Result<(), RpcError> {
+pub(in crate::server) fn need_tasks(terms: &ClientContext) -> Result<(), RpcError> {
     if takes_tasks(terms) {
         return Ok(());
     }
@@ -68,11 +68,11 @@ pub(in crate::server) fn need_tasks(terms: &Terms) -> Result<(), RpcError> {
 
 /// Decides whether a call becomes a task, or must be refused.
 pub(super) type Decide =
-    fn(&Tool, &Terms, Option<&TaskMetadata>) -> Result<Option<Start>, RpcError>;
+    fn(&Tool, &ClientContext, Option<&TaskMetadata>) -> Result<Option<Start>, RpcError>;
 
 pub(super) fn decide(
     tool: &Tool,
-    terms: &Terms,
+    terms: &ClientContext,
     asked: Option<&TaskMetadata>,
 ) -> Result<Option<Start>, RpcError> {
     let support = tool
@@ -186,7 +186,7 @@ impl Context {
 
     /// Continues as a task, with the answers so far.
     pub(in crate::server) fn go_on_as_task(self) {
-        let again: Option<Arc<dyn Again>> = self.asker().map(|asker| Arc::clone(&asker.again));
+        let again: Option<Arc<dyn Rerun>> = self.asker().map(|asker| Arc::clone(&asker.again));
         if let Some(again) = again {
             Start::decided_here(true).begin(self, move |context| again.run(context));
         }

@@ -16,16 +16,16 @@ use std::time::{Duration, Instant, SystemTime};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::super::conversation::Terms;
 use super::super::dispatch::Row;
-use super::super::hub::{Followed, Hub};
 use super::super::paging::{Cursor, Paged};
+use super::super::session_state::ClientContext;
+use super::super::subscriptions::{Followed, Subscriptions};
 use super::TaskOptions;
 use super::methods::METHODS;
-use super::stage::Outcome;
+use super::notifications::{Follow, follow};
 use super::start::{Decide, Start, decide};
+use super::state::Outcome;
 use super::task::{State, Task};
-use super::told::{Follow, follow};
 use crate::error::{ErrorCode, RpcError};
 use crate::schema::json::millis;
 use crate::schema::{ProtocolVersion, TaskMetadata, Tool};
@@ -324,7 +324,7 @@ impl Tasks {
     pub(in crate::server) fn decide(
         &self,
         tool: &Tool,
-        terms: &Terms,
+        terms: &ClientContext,
         asked: Option<&TaskMetadata>,
     ) -> Result<Option<Start>, RpcError> {
         (self.decide)(tool, terms, asked)
@@ -346,7 +346,7 @@ impl Tasks {
     /// When there is no slot: all tasks that could be evicted for this client are still working.
     pub(super) fn create(
         &self,
-        hub: &Arc<Hub>,
+        hub: &Arc<Subscriptions>,
         threads: &Threads,
         new: NewTask,
     ) -> Result<Arc<Task>, RpcError> {

@@ -10,10 +10,10 @@ use std::sync::{Arc, Weak};
 use std::time::{Instant, SystemTime};
 
 use super::super::context::Context;
-use super::super::hub::Hub;
-use super::super::question_rules::{Asked, check_answer};
-use super::super::questions::{Gained, run_again};
-use super::stage::{Outcome, Stage};
+use super::super::input_requests::{Gained, run_again};
+use super::super::input_rules::{Asked, check_answer};
+use super::super::subscriptions::Subscriptions;
+use super::state::{Outcome, Stage};
 use super::store::Kept;
 use super::time::iso_8601;
 use crate::error::{Error, ErrorCode, Excerpt, RpcError};
@@ -42,7 +42,7 @@ pub(in crate::server) struct Task {
     pub(super) ttl_ms: u64,
     pub(super) poll_interval_ms: u64,
     /// Notifies subscribers. `is_followed` is set once there was a subscriber.
-    pub(super) hub: Arc<Hub>,
+    pub(super) hub: Arc<Subscriptions>,
     pub(super) is_followed: AtomicBool,
     /// Itself, for notifications that are sent later.
     pub(super) this: Weak<Self>,

@@ -13,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use crate::jsonrpc::members::Members;
+use crate::jsonrpc::raw_object::RawObject;
 use crate::schema::json::MAX_INTEGER;
 use crate::schema::tree::{self, Tree};
 
@@ -115,7 +115,7 @@ impl Mirrored {
     pub(crate) fn of(&self, arguments: &str) -> Mirror {
         // If a member is repeated, the last one counts.
         let found = self.path.iter().try_fold(arguments, |object, name| {
-            let members = Members::of(object).filter(|(key, _)| key == name);
+            let members = RawObject::of(object).filter(|(key, _)| key == name);
             members.map(|(_, value)| value).last()
         });
         let Some(text) = found else {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use mcplink::auth::{Login, OAuth, OAuthBuilder, Secret, Visitor};
+use mcplink::auth::{CallbackUserAgent, Login, OAuth, OAuthBuilder, Secret};
 use mcplink::client::Client;
 use serde_json::{Value, json};
 
@@ -192,7 +192,7 @@ impl World {
 
     /// A client of a person who logs in at once.
     pub(crate) fn login(&self) -> OAuthBuilder {
-        OAuth::login(Visitor::new(REDIRECT, |login: &Login<'_>| {
+        OAuth::login(CallbackUserAgent::new(REDIRECT, |login: &Login<'_>| {
             Ok(Secret::new(follow(login.url())))
         }))
         .client_name("asker")

@@ -249,7 +249,7 @@ pub(crate) fn handlers(gate: &Gate) -> mcplink::protocol::Handlers {
 /// A serving connection with [`handlers`], and its peer.
 pub(crate) fn serve() -> (Connection, Script, Gate) {
     let gate = Gate::default();
-    let (connection, script) = play(Connection::serving().handlers(handlers(&gate)));
+    let (connection, script) = play(Connection::server().handlers(handlers(&gate)));
     (connection, script, gate)
 }
 

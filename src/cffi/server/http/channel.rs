@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::head::mcplink_http_head_t;
+use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::queue::Kind;
-use crate::cffi::stage::Stage;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::user::{UserData, call_back};
 use crate::error::{Error, ErrorKind, Result};
@@ -196,12 +196,12 @@ impl Channel {
 pub(super) struct Writer {
     channel: Arc<Channel>,
     /// The callback executor, if the host dispatches a pump.
-    stage: Option<Arc<Stage>>,
+    stage: Option<Arc<CallbackExecutor>>,
     ended: bool,
 }
 
 impl Writer {
-    pub(super) fn new(channel: Arc<Channel>, stage: Option<Arc<Stage>>) -> Self {
+    pub(super) fn new(channel: Arc<Channel>, stage: Option<Arc<CallbackExecutor>>) -> Self {
         Self {
             channel,
             stage,
@@ -225,7 +225,7 @@ impl Writer {
         Ok(())
     }
 
-    fn post(&self, stage: &Stage, step: Step) {
+    fn post(&self, stage: &CallbackExecutor, step: Step) {
         let channel = Arc::clone(&self.channel);
         let bytes = match &step {
             Step::Write(bytes) => bytes.len(),

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use super::channel::{
     Channel, Writer, mcplink_http_begin_fn, mcplink_http_end_fn, mcplink_http_write_fn,
 };
+use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::entry::{Outcome, plain};
-use crate::cffi::handle::{Gate, Handled, enter, free_handle, hand_out};
+use crate::cffi::handle::{Gate, Handled, enter, free_handle, into_raw};
 use crate::cffi::refusal::{Refusal, Settings, constructed};
-use crate::cffi::stage::Stage;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{measured, missing, name, optional};
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
@@ -85,7 +85,7 @@ impl mcplink_exchange_t {
         Ok(self.asked.lock().take())
     }
 
-    pub(super) fn writer(&self, stage: &Arc<Stage>) -> impl ResponseWriter + use<> {
+    pub(super) fn writer(&self, stage: &Arc<CallbackExecutor>) -> impl ResponseWriter + use<> {
         let stage = stage.is_pumped().then(|| Arc::clone(stage));
         Writer::new(Arc::clone(&self.channel), stage)
     }
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn mcplink_exchange_new(
         let end = end.ok_or_else(|| missing("end"))?;
         let gate = Gate::new();
         let channel = Channel::new(gate.number(), begin, write, end, user);
-        Ok(hand_out(mcplink_exchange_t {
+        Ok(into_raw(mcplink_exchange_t {
             gate,
             asked: Mutex::new(Some(Asked {
                 method: method.to_owned(),

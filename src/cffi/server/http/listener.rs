@@ -8,7 +8,7 @@ use super::super::serving::{Served, Serving};
 use super::options::mcplink_http_options_t;
 use crate::cffi::entry::{get, giving, plain, value};
 use crate::cffi::error::mcplink_error_t;
-use crate::cffi::handle::{Gate, Handled, enter, free_handle, hand_out};
+use crate::cffi::handle::{Gate, Handled, enter, free_handle, into_raw};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{self, Text, mcplink_str_t, view_or_empty};
 use crate::cffi::user::is_inside;
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn mcplink_server_listen_http(
             let listener = Arc::new(server.server.listen_http(bind, options)?);
             let served = Served::Listener(Arc::clone(&listener));
             let number = server.serving.enter(served)?;
-            Ok(hand_out(mcplink_listener_t {
+            Ok(into_raw(mcplink_listener_t {
                 gate: Gate::new(),
                 url: listener.url().into(),
                 listener,

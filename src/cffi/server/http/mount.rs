@@ -6,11 +6,11 @@ use super::super::mcplink_server_t;
 use super::super::serving::{Served, Serving};
 use super::exchange::mcplink_exchange_t;
 use super::options::mcplink_http_options_t;
+use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::entry::{ffi, get, giving, plain};
 use crate::cffi::error::mcplink_error_t;
-use crate::cffi::handle::{Gate, Handled, enter, free_handle, hand_out};
+use crate::cffi::handle::{Gate, Handled, enter, free_handle, into_raw};
 use crate::cffi::refusal::Settings as _;
-use crate::cffi::stage::Stage;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::error::{Error, ErrorKind};
 use crate::server::http::HttpService;
@@ -20,7 +20,7 @@ use crate::transport::http::Service;
 pub struct mcplink_http_t {
     gate: Gate,
     service: HttpService,
-    stage: Arc<Stage>,
+    stage: Arc<CallbackExecutor>,
     serving: Arc<Serving>,
     /// The number among all that the server serves.
     number: u64,
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn mcplink_server_http(
             };
             let service = server.server.http_service(options);
             let number = server.serving.enter(Served::Mounted(service.clone()))?;
-            Ok(hand_out(mcplink_http_t {
+            Ok(into_raw(mcplink_http_t {
                 gate: Gate::new(),
                 service,
                 stage: Arc::clone(&server.stage),

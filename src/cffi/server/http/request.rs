@@ -5,11 +5,11 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::entry::get;
 use crate::cffi::log;
 use crate::cffi::queue::Kind;
 use crate::cffi::refusal::{Refusal, Settings, set};
-use crate::cffi::stage::Stage;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, Text, mcplink_str_t, view_or_empty};
 use crate::cffi::user::{Hook, call_back};
@@ -63,7 +63,7 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(super) struct Check {
     hook: Arc<Hook<AuthenticateFn>>,
     owner: u64,
-    stage: Arc<Stage>,
+    stage: Arc<CallbackExecutor>,
     serving: Weak<Serving>,
     log: Option<Arc<log::Hook>>,
 }

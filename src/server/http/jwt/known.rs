@@ -35,12 +35,12 @@ pub(super) struct Good {
 
 /// The cache of verified tokens.
 #[derive(Default)]
-pub(super) struct Known(Mutex<Halves>);
+pub(super) struct Known(Mutex<Generations>);
 
 /// When the newer half is full, it replaces the older one. A token that is used again moves to the
 /// newer half.
 #[derive(Default)]
-struct Halves {
+struct Generations {
     newer: HashMap<Mark, Arc<Good>>,
     older: HashMap<Mark, Arc<Good>>,
 }
@@ -69,7 +69,7 @@ impl Known {
     }
 }
 
-impl Halves {
+impl Generations {
     fn keep(&mut self, mark: Mark, good: Arc<Good>) {
         if self.newer.len() >= FEW {
             self.older = std::mem::take(&mut self.newer);

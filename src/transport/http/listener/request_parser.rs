@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use super::HttpLimits;
 use super::chunks::{self, Chunks};
 use super::head::{self, Framing, Head, Refusal};
+use crate::buffer_cache;
 use crate::fallible;
 use crate::shares::{Admission, Client, Shares};
-use crate::spare;
 use crate::sync::Mutex;
 
 /// How many bytes are read at once.
@@ -190,7 +190,7 @@ impl RequestParser {
             Some(Framing::Length(_)) => {
                 let count = self.missing().min(input.len());
                 if self.body.is_empty() {
-                    self.body = spare::take(self.missing());
+                    self.body = buffer_cache::take(self.missing());
                     let room = self.missing().min(4 * ROOM);
                     self.body
                         .try_reserve_exact(room)
@@ -320,7 +320,7 @@ impl RequestParser {
     /// Moves everything out, to be stored with the connection.
     pub(super) fn take(&mut self) -> Self {
         let mut taken = std::mem::take(self);
-        spare::shrink(&mut taken.bytes);
+        buffer_cache::shrink(&mut taken.bytes);
         taken
     }
 }

@@ -21,7 +21,7 @@ use super::reply::Reply;
 use super::request_parser::{Body, ParseStep, RequestParser};
 use super::shared::Shared;
 use super::workers::IdleSlot;
-use crate::spare;
+use crate::buffer_cache;
 use crate::transport::http::{ClientKey, HttpRequest};
 use crate::transport::sys::tcp;
 
@@ -86,7 +86,7 @@ impl Worker<'_> {
                     }
                 },
                 _ => {
-                    spare::keep();
+                    buffer_cache::keep();
                     Some(self.shared.crew.next()?)
                 }
             };

@@ -27,9 +27,9 @@ use super::shared::Shared;
 use super::table::Rank;
 use super::wire::{self, After, Length};
 use super::workers::Spawn;
+use crate::buffer_cache;
 use crate::error::{Error, ErrorKind};
 use crate::shares::Client;
-use crate::spare;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::ResponseHead;
 use crate::transport::sys::tcp::{self, Registered};
@@ -434,7 +434,7 @@ impl Connection {
             state.sent = 0;
         } else if state.sent > state.outbox.len() / 2 {
             state.outbox.drain(..state.sent);
-            spare::shrink(&mut state.outbox);
+            buffer_cache::shrink(&mut state.outbox);
             state.sent = 0;
         }
         self.count(state);

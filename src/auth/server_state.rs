@@ -1,0 +1,578 @@
+//! The state of one server, and its authorization flow in progress, which all calls that need it
+//! share.
+//!
+//! ```text
+//!  call ─▶ has tokens? ─▶ sent ─▶ 401/403 ─▶ newer tokens? ─▶ sent again
+//!                                                │ no
+//!                                                ▼
+//!                              join the flow, or start one ─▶ wait ─▶ tokens or error
+//! ```
+//!
+//! A call joins a flow that serves its need. Other calls wait for the end of the flow, since there
+//! is one at a time, and then check again.
+//!
+//! **Threads.** `mcplink-login`, one for each flow, started by the first call that needs it. It is
+//! cancelled when the last waiting call has left. A token request in flight is still completed, so
+//! that no token is lost. The thread is not joined: each of its steps has a deadline, except the
+//! host's own code.
+//!
+//! **Locks.** A site's `state` is locked before a flow's `progress`. Both are held for moments
+//! only, never during user code, file or network operations.
+//!
+//! **Invariant** (no lost wakeup): what waiters check changes only while `state` is locked. That is
+//! the flow, its outcome, its `asks_person`, and the flag of a call that is over. `changed` is
+//! notified before that lock is released. A waiter checks all of them under the lock before it
+//! waits on `changed`.
+
+use std::collections::{BTreeSet, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::fetch::nobody_waits;
+use super::secret::Secret;
+use super::token::Tokens;
+use super::url::Url;
+use crate::error::{Error, ErrorKind, Result, Span};
+use crate::sync::{Condvar, Mutex, MutexGuard};
+use crate::transport::exchange_transport::CancelHandle;
+use crate::transport::http::CredentialWait;
+use crate::transport::{Stack, Threads};
+
+/// The most consecutive logins whose tokens the server then refuses.
+const MAX_VAIN: u32 = 3;
+/// The most unsuccessful requests for more scopes for one operation.
+const MAX_STEP_UPS: u32 = 2;
+/// The time after which unsuccessful attempts no longer count.
+const FORGIVEN_AFTER: Duration = Duration::from_secs(600);
+/// The pause before tokens that are still valid are renewed again, and before refused credentials
+/// are used again.
+const REST: Duration = Duration::from_secs(10);
+/// The most operations whose step-ups are counted.
+const MAX_OPERATIONS: usize = 1024;
+
+/// The state of one server.
+pub(super) struct ServerState {
+    pub(super) url: Url,
+    /// Guards the tokens, the counters and the flow in progress. Locked before a flow's `progress`.
+    state: Mutex<State>,
+    /// Notified while `state` is locked, when the flow or what its waiters check has changed.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) tokens: Option<Arc<Tokens>>,
+    /// Incremented when the tokens change. A request carries the number of its tokens, which
+    /// distinguishes them from newer ones. 0 until the first change.
+    pub(super) number: u64,
+    /// Incremented when the tokens change otherwise than by a refresh.
+    pub(super) logins: u64,
+    /// Whether the store was read.
+    pub(super) was_loaded: bool,
+    /// The access token that was last seen in the store. A different one was stored by another
+    /// process.
+    stored: Option<Secret>,
+    /// Whether the tokens come from a login or another grant, and the server has not accepted them
+    /// yet.
+    pub(super) is_untried: bool,
+    /// Whether the tokens come from a refresh, and the server has not accepted them yet.
+    pub(super) is_refreshed: bool,
+    /// No renewal is attempted before this time, after one has failed.
+    rests_until: Option<Instant>,
+    /// The refusal of the client's credentials. They are not used again before this time.
+    refused: Option<(Instant, Error)>,
+    vain: Budget,
+    step_ups: HashMap<String, Budget>,
+    flow: Option<Arc<Flow>>,
+}
+
+impl State {
+    fn is_on(&self, flow: &Flow) -> bool {
+        let on = self.flow.as_ref();
+        on.is_some_and(|on| std::ptr::eq(&**on, flow))
+    }
+
+    fn take(&mut self, tokens: Tokens) {
+        self.tokens = Some(Arc::new(tokens));
+        self.number += 1;
+        self.was_loaded = true;
+        self.is_refreshed = false;
+        self.is_untried = false;
+        self.refused = None;
+    }
+
+    /// Records that the server accepted the identity of the tokens with this number. Returns
+    /// whether they are the current ones.
+    fn note_known(&mut self, number: u64) -> bool {
+        if self.number != number {
+            return false;
+        }
+        self.is_untried = false;
+        self.is_refreshed = false;
+        self.vain = Budget::default();
+        true
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Budget {
+    spent: u32,
+    since: Option<Instant>,
+}
+
+impl Budget {
+    /// Whether fewer than `max` attempts were made recently.
+    fn has_left(&self, max: u32) -> bool {
+        self.is_old() || self.spent < max
+    }
+
+    fn spend(&mut self) {
+        if self.is_old() {
+            *self = Self {
+                spent: 0,
+                since: Some(Instant::now()),
+            };
+        }
+        self.spent += 1;
+    }
+
+    fn is_old(&self) -> bool {
+        self.since
+            .is_none_or(|since| since.elapsed() > FORGIVEN_AFTER)
+    }
+}
+
+/// The purpose of a flow: calls with a purpose that it serves join it.
+#[derive(Clone, Debug)]
+pub(super) enum TokenNeed {
+    /// Other tokens than the current ones.
+    Others,
+    /// More scopes: these, if the server named them.
+    More(Option<BTreeSet<String>>),
+}
+
+impl TokenNeed {
+    /// Whether the result of this flow is what `other` needs.
+    fn serves(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::More(Some(own)), Self::More(Some(other))) => other.is_subset(own),
+            (Self::Others, Self::Others) | (Self::More(None), Self::More(None)) => true,
+            _ => false,
+        }
+    }
+}
+
+/// The store's login lock, owned by its flow. If the flow is abandoned, the lock is released even
+/// while the host's login code still runs. So that code does not block other logins.
+#[derive(Clone, Default)]
+pub(super) struct LoginLock(Arc<Mutex<Option<Box<dyn Send>>>>);
+
+impl LoginLock {
+    /// Holds the lock until the returned guard is dropped, or the flow is abandoned.
+    pub(super) fn hold(&self, locked: Box<dyn Send>) -> Held<'_> {
+        *self.0.lock() = Some(locked);
+        Held(self)
+    }
+
+    fn end(&self) {
+        let locked = self.0.lock().take();
+        // The guard is an object of the host, whose `drop` may block: it runs without our lock.
+        drop(locked);
+    }
+}
+
+/// The guard of the login lock.
+pub(super) struct Held<'a>(&'a LoginLock);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// An authorization flow in progress.
+struct Flow {
+    aim: TokenNeed,
+    turn: LoginLock,
+    ticket: Arc<CancelHandle>,
+    /// Written only while the site's `state` is locked too: waiters sleep on the site's `changed`
+    /// with that lock, and would miss a change that is made without it.
+    progress: Mutex<FlowState>,
+}
+
+#[derive(Default)]
+struct FlowState {
+    /// The number of calls that wait for the flow. The last one to leave cancels it.
+    waiting: usize,
+    /// Set when the last call leaves. No call joins the flow after that.
+    is_ending: bool,
+    /// Whether a person is being asked.
+    asks_person: bool,
+    /// `None` while the flow runs.
+    outcome: Option<Result<()>>,
+}
+
+impl ServerState {
+    pub(super) fn new(url: Url) -> Self {
+        Self {
+            url,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    /// Starts to use new tokens.
+    pub(super) fn adopt(&self, tokens: Tokens, is_from_store: bool) {
+        let mut state = self.state();
+        if is_from_store {
+            state.stored = Some(tokens.access.clone());
+        } else if state.is_untried && state.tokens.is_some() {
+            // The tokens of the login before were never accepted. It counts as one failure, however
+            // many calls were refused.
+            state.vain.spend();
+        }
+        state.take(tokens);
+        state.logins += 1;
+        state.is_untried = !is_from_store;
+    }
+
+    /// Records that these tokens are in the store.
+    pub(super) fn note_stored(&self, tokens: &Tokens) {
+        self.state().stored = Some(tokens.access.clone());
+    }
+
+    /// Whether tokens in the store come from another process, which stored them after the held
+    /// ones. The held tokens themselves may not be stored.
+    pub(super) fn is_news(&self, kept: &Tokens) -> bool {
+        let state = self.state();
+        let held = state.tokens.as_ref().map(|held| &held.access);
+        held != Some(&kept.access) && state.stored.as_ref() != Some(&kept.access)
+    }
+
+    /// Replaces `held` by its successor. Returns false if `held` is not current any more, for
+    /// example because it was deleted.
+    pub(super) fn replace(&self, held: &Tokens, next: Tokens, is_from_refresh: bool) -> bool {
+        let mut state = self.state();
+        let current = state.tokens.as_ref();
+        if current.is_none_or(|current| current.access != held.access) {
+            return false;
+        }
+        state.take(next);
+        state.logins += u64::from(!is_from_refresh);
+        state.is_refreshed = is_from_refresh;
+        true
+    }
+
+    /// Deletes the tokens.
+    pub(super) fn forget(&self) {
+        let mut state = self.state();
+        state.tokens = None;
+        state.refused = None;
+        state.number += 1;
+        state.logins += 1;
+        state.was_loaded = true;
+    }
+
+    /// Records that the server accepted the identity of the tokens with this number, though their
+    /// scopes may not suffice.
+    pub(super) fn recognize(&self, number: u64) {
+        self.state().note_known(number);
+    }
+
+    /// Records that the server accepted the tokens with this number for an operation.
+    pub(super) fn accept(&self, number: u64, operation: impl FnOnce() -> String) {
+        let mut state = self.state();
+        if state.note_known(number) && !state.step_ups.is_empty() {
+            state.step_ups.remove(&operation());
+        }
+    }
+
+    /// Records that valid tokens could not be renewed.
+    pub(super) fn rest(&self) {
+        self.state().rests_until = Some(Instant::now() + REST);
+    }
+
+    pub(super) fn rests(&self) -> bool {
+        let until = self.state().rests_until;
+        until.is_some_and(|until| Instant::now() < until)
+    }
+
+    /// Records that the authorization server refused the client's credentials.
+    pub(super) fn note_refused(&self, error: &Error) {
+        self.state().refused = Some((Instant::now() + REST, error.clone()));
+    }
+
+    /// Returns the last refusal of the client's credentials, while they must not be used again.
+    pub(super) fn refused(&self) -> Option<Error> {
+        let (until, error) = self.state().refused.clone()?;
+        let left = until.checked_duration_since(Instant::now())?;
+        let left = Span(left);
+        let text = format!("they are shown there again in {left}, or after OAuth::forget");
+        Some(error.remark(text))
+    }
+
+    /// Whether a flow is asking a person.
+    pub(super) fn asks_person(&self) -> bool {
+        let state = self.state();
+        let flow = state.flow.as_ref();
+        flow.is_some_and(|flow| flow.progress.lock().asks_person)
+    }
+
+    /// Whether another login may be tried, after logins whose tokens the server refused.
+    pub(super) fn may_log_in(&self) -> bool {
+        self.state().vain.has_left(MAX_VAIN)
+    }
+
+    /// Whether more scopes may be requested for this operation.
+    pub(super) fn may_step_up(&self, operation: &str) -> bool {
+        let state = self.state();
+        let budget = state.step_ups.get(operation);
+        budget.is_none_or(|budget| budget.has_left(MAX_STEP_UPS))
+    }
+
+    /// Counts a request for more scopes: once, however many calls wait for it.
+    pub(super) fn note_step_up(&self, operation: &str) {
+        let mut state = self.state();
+        if state.step_ups.len() >= MAX_OPERATIONS {
+            state.step_ups.clear();
+        }
+        let budget = state.step_ups.entry(operation.to_owned()).or_default();
+        budget.spend();
+    }
+
+    /// Joins the flow in progress if it serves `aim`, or starts one with `work`; then waits for its
+    /// end. Returns at once if the tokens are newer than `number`. The flow ends at `ends_at` at
+    /// the latest. `work` gets the wait that cancels it, the holder of its lock, and a function to
+    /// call when a person is asked.
+    ///
+    /// # Errors
+    ///
+    /// The error of the flow, and [`ErrorKind::Cancelled`] when `waiting` is over first.
+    pub(super) fn run(
+        self: &Arc<Self>,
+        number: u64,
+        aim: &TokenNeed,
+        waiting: &CredentialWait,
+        ends_at: Instant,
+        work: impl FnOnce(CredentialWait, &LoginLock, &dyn Fn(bool)) -> Result<()> + Send + 'static,
+    ) -> Result<()> {
+        let woken = Arc::new(AtomicBool::new(false));
+        let (site, flag) = (Arc::clone(self), Arc::clone(&woken));
+        // Order: `waiting` is never read while `state` is locked. Reading it may end it, and then
+        // this callback runs on the same thread and locks `state`: a deadlock.
+        let _woken = waiting.on_over(move || {
+            let _state = site.state();
+            flag.store(true, Ordering::SeqCst);
+            site.changed.notify_all();
+        });
+        let mut work = Some(work);
+        loop {
+            let deadline = waiting.deadline();
+            let mut state = self.state();
+            if state.number != number {
+                return Ok(());
+            }
+            if woken.load(Ordering::SeqCst) {
+                return Err(nobody_waits());
+            }
+            let flow = match (state.flow.clone(), work.take()) {
+                (Some(flow), again) if flow.progress.lock().is_ending => {
+                    // The flow is being cancelled. Wait for its end: two flows at once could
+                    // interfere.
+                    work = again;
+                    drop(self.changed.wait_until(state, deadline));
+                    continue;
+                }
+                (Some(flow), again) if !flow.aim.serves(aim) => {
+                    // The flow serves another need. Its outcome does not matter to this call.
+                    work = again;
+                    drop(state);
+                    self.outlast(&flow, waiting, &woken)?;
+                    continue;
+                }
+                (Some(flow), _) => flow,
+                (None, Some(work)) => {
+                    let flow = self.start(aim, ends_at, waiting.threads(), work)?;
+                    state.flow = Some(Arc::clone(&flow));
+                    flow
+                }
+                (None, None) => {
+                    unreachable!("the work is given away once, to a flow that is waited for")
+                }
+            };
+            flow.progress.lock().waiting += 1;
+            drop(state);
+            return self.wait(&flow, waiting, &woken);
+        }
+    }
+
+    fn start(
+        self: &Arc<Self>,
+        aim: &TokenNeed,
+        ends_at: Instant,
+        threads: &Threads,
+        work: impl FnOnce(CredentialWait, &LoginLock, &dyn Fn(bool)) -> Result<()> + Send + 'static,
+    ) -> Result<Arc<Flow>> {
+        let flow = Arc::new(Flow {
+            aim: aim.clone(),
+            turn: LoginLock::default(),
+            ticket: CancelHandle::until(Some(ends_at)),
+            progress: Mutex::default(),
+        });
+        let (site, own) = (Arc::clone(self), Arc::clone(&flow));
+        let further = threads.clone();
+        threads.start("login", Stack::Large, move || {
+            let waiting = CredentialWait::new(Arc::clone(&own.ticket), further);
+            let on_person = |is_asked| {
+                let _state = site.state();
+                own.progress.lock().asks_person = is_asked;
+                site.changed.notify_all();
+            };
+            let outcome = catch_unwind(AssertUnwindSafe(|| work(waiting, &own.turn, &on_person)));
+            let outcome = outcome.unwrap_or_else(|_| {
+                let text = "code of the host's that takes part in the authorization panicked";
+                Err(Error::new(ErrorKind::Auth, text))
+            });
+            let mut state = site.state();
+            own.progress.lock().outcome = Some(outcome);
+            if state.is_on(&own) {
+                state.flow = None;
+            }
+            site.changed.notify_all();
+        })?;
+        Ok(flow)
+    }
+
+    /// Waits for the outcome of a flow.
+    fn wait(&self, flow: &Flow, waiting: &CredentialWait, woken: &AtomicBool) -> Result<()> {
+        let outcome = self.watch(flow, waiting, woken, |_, progress| progress.outcome.clone());
+        outcome.unwrap_or_else(|| {
+            self.leave(flow);
+            Err(nobody_waits())
+        })
+    }
+
+    /// Waits until a flow has ended, whatever its outcome.
+    fn outlast(&self, flow: &Flow, waiting: &CredentialWait, woken: &AtomicBool) -> Result<()> {
+        let over = self.watch(flow, waiting, woken, |state, _| {
+            (!state.is_on(flow)).then_some(())
+        });
+        over.ok_or_else(nobody_waits)
+    }
+
+    /// Waits until `look` returns a value. Returns `None` if `waiting` is over first.
+    fn watch<T>(
+        &self,
+        flow: &Flow,
+        waiting: &CredentialWait,
+        woken: &AtomicBool,
+        look: impl Fn(&State, &FlowState) -> Option<T>,
+    ) -> Option<T> {
+        loop {
+            let asks_person = flow.progress.lock().asks_person;
+            waiting.while_person_is_asked(asks_person);
+            let deadline = waiting.deadline();
+            let state = self.state();
+            let progress = flow.progress.lock();
+            if let Some(found) = look(&state, &progress) {
+                drop(progress);
+                drop(state);
+                waiting.while_person_is_asked(false);
+                return Some(found);
+            }
+            if woken.load(Ordering::SeqCst) {
+                return None;
+            }
+            // `asks_person` changed after it was read above, and that notification has passed:
+            // waiting now could lose it.
+            let is_news = progress.asks_person != asks_person;
+            drop(progress);
+            if !is_news {
+                drop(self.changed.wait_until(state, deadline));
+            }
+        }
+    }
+
+    /// Ends the wait of one call for a flow. The last one cancels the flow.
+    fn leave(&self, flow: &Flow) {
+        let mut state = self.state();
+        let mut progress = flow.progress.lock();
+        progress.waiting -= 1;
+        let is_last = progress.waiting == 0;
+        progress.is_ending |= is_last;
+        // While the host asks a person, its code may take long to return. No token request is in
+        // flight then, so the flow can be abandoned at once.
+        let is_let_go = is_last && progress.asks_person;
+        drop(progress);
+        if is_let_go && state.is_on(flow) {
+            state.flow = None;
+            self.changed.notify_all();
+        }
+        drop(state);
+        if is_let_go {
+            flow.turn.end();
+        }
+        if is_last {
+            flow.ticket.end();
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::transport::exchange_transport::NextCheck;
+
+    const LONG: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn a_person_who_is_asked_before_a_call_waits_is_seen() {
+        let (go, going) = mpsc::channel();
+        let (asked, was_asked) = mpsc::channel();
+        let (held, was_held) = mpsc::channel();
+        let (looks, was_asked) = (Mutex::new(0), Mutex::new(was_asked));
+        let ticket = CancelHandle::new(move |now, is_held| {
+            let mut looks = looks.lock().expect("no panics");
+            *looks += 1;
+            match *looks {
+                1 => {}
+                // The call is about to wait, and has read `asks_person` as false.
+                2 => {
+                    go.send(()).expect("the flow listens");
+                    let was_asked = was_asked.lock().expect("no panics");
+                    was_asked.recv_timeout(LONG).expect("a person is asked");
+                }
+                _ if is_held => _ = held.send(()),
+                _ => {}
+            }
+            NextCheck::At(now + 3 * LONG)
+        });
+        let waiting = CredentialWait::new(ticket, Threads::default());
+        let url = Url::read("the server", "https://h/mcp").expect("a URL");
+        let site = Arc::new(ServerState::new(url));
+        let ends_at = Instant::now() + 3 * LONG;
+        let outcome = site.run(
+            0,
+            &TokenNeed::Others,
+            &waiting,
+            ends_at,
+            move |_, _, on_person| {
+                going.recv_timeout(LONG).expect("the call goes on");
+                on_person(true);
+                asked.send(()).expect("the call listens");
+                let seen = was_held.recv_timeout(LONG);
+                seen.map_err(|_| Error::new(ErrorKind::Timeout, "the time of the call still runs"))
+            },
+        );
+        outcome.expect("it is seen");
+    }
+}

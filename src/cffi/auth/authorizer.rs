@@ -1,0 +1,537 @@
+//! The authorizer that is built from OAuth settings.
+//!
+//! **Threads.** Callbacks of the token store also run on threads that make calls. The other
+//! callbacks run on the thread of the login. None of them keeps the settings alive.
+
+use std::sync::Arc;
+
+use super::running_callbacks::Inside;
+use super::settings::Settings;
+use crate::cffi::handle::Gate;
+use crate::error::Result;
+#[cfg(not(feature = "auth"))]
+use crate::error::{Error, ErrorKind};
+#[cfg(feature = "http-client")]
+use crate::transport::http::Http;
+
+/// OAuth settings, with the authorizer that all their clients share.
+pub(in crate::cffi) struct Made {
+    settings: Arc<Settings>,
+    inside: Arc<Inside>,
+    /// Built when a client first needs it.
+    #[cfg(feature = "auth")]
+    oauth: crate::sync::Mutex<Option<crate::auth::OAuth>>,
+}
+
+impl Made {
+    pub(super) fn of(settings: Settings) -> Arc<Self> {
+        let settings = Arc::new(settings);
+        Arc::new(Self {
+            inside: Inside::new(Gate::next_number(), &settings),
+            settings,
+            #[cfg(feature = "auth")]
+            oauth: crate::sync::Mutex::default(),
+        })
+    }
+
+    pub(super) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Adds authorization to the requests of the client with this number.
+    #[cfg(feature = "http-client")]
+    pub(in crate::cffi) fn authorize(&self, http: Http, client: u64) -> Result<Http> {
+        #[cfg(feature = "auth")]
+        return Ok(http.authorizer(with::Of {
+            oauth: self.oauth()?,
+            client,
+        }));
+        #[cfg(not(feature = "auth"))]
+        {
+            _ = (http, client);
+            Err(unsupported())
+        }
+    }
+
+    /// Removes the tokens for a server.
+    pub(super) fn forget(&self, server: &str) -> Result<()> {
+        #[cfg(feature = "auth")]
+        return self.oauth()?.forget(server);
+        #[cfg(not(feature = "auth"))]
+        {
+            _ = server;
+            Err(unsupported())
+        }
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        self.inside.end();
+    }
+}
+
+#[cfg(not(feature = "auth"))]
+fn unsupported() -> Error {
+    let text = "this library was built without OAuth (feature 'auth')";
+    Error::new(ErrorKind::Unsupported, text)
+}
+
+/// The part for builds with OAuth.
+#[cfg(feature = "auth")]
+mod with {
+    use std::ffi::c_void;
+    use std::sync::Arc;
+
+    use zeroize::Zeroizing;
+
+    use super::Made;
+    use crate::auth::{
+        Browser, CallbackUserAgent, DpopUse, FileStore, IdentityProvider, Login, LoginAttempt,
+        OAuth, OAuthBuilder, RegisteredClient, Secret, SigningKey, Store, SubjectToken, UserAgent,
+    };
+    use crate::cffi::auth::grant_type::{VisitFn, Way, mcplink_subject};
+    use crate::cffi::auth::login::{Check, LoginAttempt as Answer, Shown, mcplink_login_t};
+    use crate::cffi::auth::registered::{Proof, Registered};
+    use crate::cffi::auth::running_callbacks::{Entered, Inside};
+    use crate::cffi::auth::settings::{Settings, invalid, mcplink_dpop};
+    use crate::cffi::auth::token_store::{Functions, Kept};
+    use crate::cffi::client::mcplink_token_t;
+    use crate::cffi::log;
+    use crate::cffi::text::{Text, mcplink_str_t};
+    use crate::cffi::user::{Hook, call_back};
+    use crate::error::{Error, ErrorKind, Result};
+    use crate::protocol::{LogLevel, LogRecord};
+    use crate::transport::http::{
+        Authorizer, AuthorizerDecision, CredentialWait, Credentials, OutgoingRequest,
+        ResponseFields,
+    };
+
+    impl Made {
+        pub(super) fn oauth(&self) -> Result<OAuth> {
+            let mut made = self.oauth.lock();
+            if let Some(oauth) = &*made {
+                return Ok(oauth.clone());
+            }
+            let oauth = builder(&self.settings, &self.inside)?.build()?;
+            *made = Some(oauth.clone());
+            Ok(oauth)
+        }
+    }
+
+    /// The authorizer as one client uses it: callbacks of the host run as callbacks of that client.
+    pub(super) struct Of {
+        pub(super) oauth: OAuth,
+        pub(super) client: u64,
+    }
+
+    impl Of {
+        fn within<R>(&self, run: impl FnOnce() -> Result<R>) -> Result<R> {
+            let done = call_back(self.client, run);
+            done.unwrap_or_else(|| {
+                let text = "the authorization panicked: this library has a bug, please report it";
+                Err(Error::new(ErrorKind::Auth, text))
+            })
+        }
+    }
+
+    impl Authorizer for Of {
+        fn authorize(
+            &self,
+            request: &OutgoingRequest<'_>,
+            waiting: &CredentialWait,
+        ) -> Result<Credentials> {
+            self.within(|| self.oauth.authorize(request, waiting))
+        }
+
+        fn refused(
+            &self,
+            request: &OutgoingRequest<'_>,
+            response: &ResponseFields<'_>,
+            waiting: &CredentialWait,
+        ) -> Result<AuthorizerDecision> {
+            self.within(|| self.oauth.refused(request, response, waiting))
+        }
+
+        fn generation(&self, server: &str) -> u64 {
+            self.oauth.generation(server)
+        }
+
+        fn accepted(&self, request: &OutgoingRequest<'_>, response: &ResponseFields<'_>) {
+            self.oauth.accepted(request, response);
+        }
+    }
+
+    /// Builds the authorizer with the Rust API.
+    fn builder(settings: &Settings, inside: &Arc<Inside>) -> Result<OAuthBuilder> {
+        let Settings {
+            way,
+            redirect_host,
+            redirect_path,
+            clients,
+            client_name,
+            client_uri,
+            document,
+            scopes,
+            asks_offline,
+            dpop,
+            kept,
+            step_timeout,
+            login_timeout,
+            everywhere,
+            proxy,
+            roots,
+            // Read for each log record.
+            log: _,
+        } = settings;
+        let mut others = clients.iter().map(registered);
+        let mut first = |who: &str| {
+            others.next().unwrap_or_else(|| {
+                let text = format!(
+                    "{who} needs a client that was registered beforehand (mcplink_oauth_add_client)"
+                );
+                Err(invalid(text))
+            })
+        };
+        let browser = || {
+            let browser = browser(way);
+            let browser = match redirect_host {
+                Some(host) => browser.host(host)?,
+                None => browser,
+            };
+            match redirect_path {
+                Some(path) => browser.path(path),
+                None => Ok(browser),
+            }
+        };
+        let mut builder = match way {
+            Way::Browser { show: None, .. } => OAuth::login(browser()?),
+            Way::Browser { show: Some(_), .. } => OAuth::login(Watched {
+                browser: browser()?.show(|_| {}),
+                inside: Arc::clone(inside),
+            }),
+            Way::CallbackUserAgent { redirect, .. } => {
+                let inside = Arc::clone(inside);
+                OAuth::login(CallbackUserAgent::new(redirect, move |login| {
+                    ask(&inside, login)
+                }))
+            }
+            Way::Machine => OAuth::client_credentials(first("a machine")?),
+            Way::Workload { client_id, .. } => {
+                let inside = Arc::clone(inside);
+                OAuth::workload(client_id.as_deref(), move |audience| {
+                    statement(&inside, audience)
+                })
+            }
+            Way::Enterprise {
+                endpoint, client, ..
+            } => {
+                let inside = Arc::clone(inside);
+                let provider =
+                    IdentityProvider::new(endpoint, registered(client)?, move || subject(&inside));
+                OAuth::enterprise(provider, first("the organisation's way")?)
+            }
+        };
+        for client in others {
+            builder = builder.registered(client?);
+        }
+        if let Some(name) = client_name {
+            builder = builder.client_name(name);
+        }
+        if let Some(uri) = client_uri {
+            builder = builder.client_uri(uri);
+        }
+        if let Some(document) = document {
+            builder = builder.client_document(document);
+        }
+        if let Some(scopes) = scopes {
+            builder = builder.scopes(scopes.iter().cloned());
+        }
+        if let Some(asks) = asks_offline {
+            builder = builder.ask_offline_access(*asks);
+        }
+        if let Some(timeout) = step_timeout {
+            builder = builder.step_timeout(*timeout);
+        }
+        if let Some(timeout) = login_timeout {
+            builder = builder.login_timeout(*timeout);
+        }
+        builder = match proxy.as_deref() {
+            None => builder,
+            Some("environment") => builder.proxy_from_environment(),
+            Some(url) => builder.proxy(url),
+        };
+        if let Some(pem) = roots {
+            builder = builder.root_certificates(pem);
+        }
+        builder = match kept {
+            Kept::Memory => builder,
+            Kept::Folder(folder) => builder.store(FileStore::new(folder)?),
+            Kept::Host(_) => builder.store(HostStore(Arc::clone(inside))),
+        };
+        let dpop = match dpop {
+            mcplink_dpop::MCPLINK_DPOP_WHEN_ASKED => DpopUse::WhenAsked,
+            mcplink_dpop::MCPLINK_DPOP_NEVER => DpopUse::Never,
+            mcplink_dpop::MCPLINK_DPOP_ALWAYS => DpopUse::Always,
+        };
+        let inside = Arc::clone(inside);
+        Ok(builder
+            .dpop(dpop)
+            .allow_private_addresses(*everywhere)
+            .on_log(move |line| tell(&inside, line)))
+    }
+
+    fn registered(client: &Registered) -> Result<RegisteredClient> {
+        let Registered {
+            issuer,
+            id,
+            proof,
+            audience,
+        } = client;
+        let mut made = match issuer {
+            Some(issuer) => RegisteredClient::new(issuer, id),
+            None => RegisteredClient::of_first_issuer(id),
+        };
+        if let Some(audience) = audience {
+            made = made.audience(audience);
+        }
+        Ok(match proof {
+            Proof::None => made,
+            Proof::Secret(secret) => made.secret(secret.clone()),
+            Proof::Key { pem, id, pss } => {
+                let mut key = SigningKey::from_pem(pem)?;
+                if let Some(id) = id {
+                    key = key.id(id);
+                }
+                made.key(if *pss { key.pss() } else { key })
+            }
+        })
+    }
+
+    fn browser(way: &Way) -> Browser {
+        let Way::Browser {
+            port,
+            program,
+            page,
+            ..
+        } = way
+        else {
+            unreachable!("it was looked at before")
+        };
+        let mut browser = Browser::new().port(*port);
+        if let Some(page) = page {
+            browser = browser.page(page);
+        }
+        match program.as_deref() {
+            None => browser,
+            Some("") => browser.without_opening(),
+            Some(program) => browser.program(program),
+        }
+    }
+
+    fn tell(inside: &Inside, line: &str) {
+        // After the settings are freed, log records have no receiver.
+        if let Ok(entered) = inside.enter() {
+            let record = LogRecord {
+                level: LogLevel::Warning,
+                target: "auth",
+                text: line,
+            };
+            log::tell(entered.settings().log.as_ref(), inside.number(), &record);
+        }
+    }
+
+    /// A login in a browser, with a callback that informs the host.
+    struct Watched {
+        browser: Browser,
+        inside: Arc<Inside>,
+    }
+
+    impl UserAgent for Watched {
+        fn prepare(&self, last: Option<&str>) -> Result<Box<dyn LoginAttempt>> {
+            Ok(Box::new(WatchedVisit {
+                visit: self.browser.prepare(last)?,
+                inside: Arc::clone(&self.inside),
+            }))
+        }
+    }
+
+    struct WatchedVisit {
+        visit: Box<dyn LoginAttempt>,
+        inside: Arc<Inside>,
+    }
+
+    impl LoginAttempt for WatchedVisit {
+        fn redirect_uri(&self) -> &str {
+            self.visit.redirect_uri()
+        }
+
+        fn visit(self: Box<Self>, login: &Login<'_>) -> Result<Secret> {
+            let entered = self.inside.enter()?;
+            let Way::Browser {
+                show: Some(hook), ..
+            } = &entered.settings().way
+            else {
+                unreachable!("it was made of these settings")
+            };
+            let answer = Answer::new();
+            let ending = Ending(&answer);
+            show(&entered, self.inside.number(), hook, login, None, &answer)?;
+            let came = self.visit.visit(login);
+            drop(ending);
+            came
+        }
+    }
+
+    /// Ends the login of the host when it is dropped, whatever the outcome.
+    struct Ending<'a>(&'a Answer);
+
+    impl Drop for Ending<'_> {
+        fn drop(&mut self) {
+            self.0.end();
+        }
+    }
+
+    /// Runs the callback that shows a login to a person.
+    fn show(
+        entered: &Entered<'_>,
+        owner: u64,
+        hook: &Hook<VisitFn>,
+        login: &Login<'_>,
+        is_answer: Option<Check>,
+        answer: &Arc<Answer>,
+    ) -> Result<()> {
+        let scopes: Vec<&str> = login.scopes().collect();
+        let shown = Shown {
+            url: login.url(),
+            server: login.server(),
+            authorization_server: &login.authorization_server(),
+            scopes: &scopes.join(" "),
+        };
+        let login = mcplink_login_t::new(&shown, owner, is_answer, answer);
+        let pointer = Arc::as_ptr(&login).cast_mut();
+        // SAFETY: the header requires valid arguments: what it was registered with, and a login
+        // that lives until it returns.
+        entered.call(|| unsafe { (hook.callback)(hook.user.ptr(), pointer) })
+    }
+
+    /// Passes the login to the host, and waits for the answer.
+    fn ask(inside: &Inside, login: &Login<'_>) -> Result<Secret> {
+        let entered = inside.enter()?;
+        let Way::CallbackUserAgent { hook, .. } = &entered.settings().way else {
+            unreachable!("it was made of these settings")
+        };
+        let answer = Answer::new();
+        let _ending = Ending(&answer);
+        let over = Arc::clone(&answer);
+        let _woken = login.waiting().on_over(move || over.end());
+        let check: Check = Box::new(login.answer_check());
+        show(&entered, inside.number(), hook, login, Some(check), &answer)?;
+        answer.wait(|| login.waiting().deadline())
+    }
+
+    /// Runs a callback of the host that provides a secret.
+    fn given(
+        entered: &Entered<'_>,
+        what: &str,
+        ask: impl FnOnce(*mut mcplink_token_t) -> i32,
+    ) -> Result<Option<Secret>> {
+        let mut token = mcplink_token_t { text: None };
+        let place = &raw mut token;
+        entered.ask(what, || ask(place))?;
+        Ok(token.text.map(Secret::new))
+    }
+
+    fn there(what: &str, given: Option<Secret>) -> Result<Secret> {
+        given.ok_or_else(|| {
+            let text = format!("the function {what} gave nothing (mcplink_token_set)");
+            Error::new(ErrorKind::Auth, text)
+        })
+    }
+
+    fn statement(inside: &Inside, audience: &str) -> Result<Secret> {
+        let entered = inside.enter()?;
+        let Way::Workload { hook, .. } = &entered.settings().way else {
+            unreachable!("it was made of these settings")
+        };
+        let (what, audience) = ("for statements about the workload", Text::from(audience));
+        // SAFETY: the header requires valid arguments; text and place outlive the call.
+        let given = given(&entered, what, |token| unsafe {
+            (hook.callback)(hook.user.ptr(), audience.view(), token)
+        })?;
+        there(what, given)
+    }
+
+    fn subject(inside: &Inside) -> Result<SubjectToken> {
+        let entered = inside.enter()?;
+        let Way::Enterprise { hook, kind, .. } = &entered.settings().way else {
+            unreachable!("it was made of these settings")
+        };
+        let what = "for what the user signed on with";
+        // SAFETY: the header requires valid arguments; the place outlives the call.
+        let given = given(&entered, what, |token| unsafe {
+            (hook.callback)(hook.user.ptr(), token)
+        })?;
+        let token = there(what, given)?;
+        Ok(match kind {
+            mcplink_subject::MCPLINK_SUBJECT_ID_TOKEN => SubjectToken::IdToken(token),
+            mcplink_subject::MCPLINK_SUBJECT_REFRESH_TOKEN => SubjectToken::RefreshToken(token),
+            mcplink_subject::MCPLINK_SUBJECT_SAML2 => SubjectToken::Saml2(token),
+        })
+    }
+
+    /// The token store of the host.
+    struct HostStore(Arc<Inside>);
+
+    impl HostStore {
+        fn with<R>(
+            &self,
+            run: impl FnOnce(&Entered<'_>, Functions, *mut c_void) -> Result<R>,
+        ) -> Result<R> {
+            let entered = self.0.enter()?;
+            let Kept::Host(hook) = &entered.settings().kept else {
+                unreachable!("it was made of these settings")
+            };
+            run(&entered, hook.callback, hook.user.ptr())
+        }
+    }
+
+    impl Store for HostStore {
+        fn load(&self, name: &str) -> Result<Option<Secret>> {
+            let name = Text::from(name);
+            self.with(|entered, functions, user| {
+                // SAFETY: the header requires valid arguments; name and place outlive the call.
+                given(entered, "that loads tokens", |token| unsafe {
+                    (functions.load)(user, name.view(), token)
+                })
+            })
+        }
+
+        fn save(&self, name: &str, content: &Secret) -> Result<()> {
+            let name = Text::from(name);
+            let mut bytes = Zeroizing::new(Vec::with_capacity(content.reveal().len() + 1));
+            bytes.extend_from_slice(content.reveal().as_bytes());
+            bytes.push(0);
+            let content = mcplink_str_t {
+                ptr: bytes.as_ptr().cast(),
+                len: bytes.len() - 1,
+            };
+            self.with(|entered, functions, user| {
+                // SAFETY: the header requires valid arguments; both texts outlive the call.
+                entered.ask("that saves tokens", || unsafe {
+                    (functions.save)(user, name.view(), content)
+                })
+            })
+        }
+
+        fn remove(&self, name: &str) -> Result<()> {
+            let name = Text::from(name);
+            self.with(|entered, functions, user| {
+                // SAFETY: the header requires valid arguments; the name outlives the call.
+                entered.ask("that removes tokens", || unsafe {
+                    (functions.remove)(user, name.view())
+                })
+            })
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Grant types: how a client obtains access tokens.
+
+use std::ffi::{c_char, c_void};
+use std::sync::Arc;
+
+use super::login::mcplink_login_t;
+use super::registered::{Registered, mcplink_oauth_client_t};
+use super::settings::{invalid, mcplink_oauth_t, set};
+use crate::cffi::client::{mcplink_bearer_fn, mcplink_token_t};
+use crate::cffi::refusal::taken;
+use crate::cffi::status::mcplink_status_t;
+use crate::cffi::text::{filled, mcplink_str_t, missing, optional};
+use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
+
+/// Lets a person log in: opens mcplink_login_url, and passes the URL of the redirect to
+/// mcplink_login_answer. That may happen before the callback returns or, if it keeps the login,
+/// later. It runs on a thread of the library, also with a pump, and may block.
+pub type mcplink_visit_fn =
+    Option<unsafe extern "C-unwind" fn(user: *mut c_void, login: *mut mcplink_login_t)>;
+
+/// Provides a signed statement (JWT) about this workload for an audience, with mcplink_token_set.
+/// audience: the URL of the token endpoint, valid until the callback returns. Returns: MCPLINK_OK;
+/// any other status fails the waiting calls with MCPLINK_E_AUTH. It is called whenever a token is
+/// needed, on a thread of the library.
+pub type mcplink_statement_fn = Option<
+    unsafe extern "C-unwind" fn(
+        user: *mut c_void,
+        audience: mcplink_str_t,
+        token: *mut mcplink_token_t,
+    ) -> mcplink_status_t,
+>;
+
+pub(super) type VisitFn = unsafe extern "C-unwind" fn(*mut c_void, *mut mcplink_login_t);
+pub(super) type StatementFn = unsafe extern "C-unwind" fn(
+    *mut c_void,
+    mcplink_str_t,
+    *mut mcplink_token_t,
+) -> mcplink_status_t;
+pub(super) type SubjectFn =
+    unsafe extern "C-unwind" fn(*mut c_void, *mut mcplink_token_t) -> mcplink_status_t;
+
+/// The grant type: who acts, and how that is proved.
+#[derive(Clone)]
+pub(super) enum Way {
+    /// A person logs in, in a browser.
+    Browser {
+        port: u16,
+        program: Option<String>,
+        page: Option<String>,
+        show: Option<Arc<Hook<VisitFn>>>,
+    },
+    /// A person logs in, through a function of the host.
+    CallbackUserAgent {
+        redirect: String,
+        hook: Arc<Hook<VisitFn>>,
+    },
+    /// Client credentials: a machine acts as the first registered client.
+    Machine,
+    Workload {
+        client_id: Option<String>,
+        hook: Arc<Hook<StatementFn>>,
+    },
+    Enterprise {
+        endpoint: String,
+        client: Box<Registered>,
+        kind: mcplink_subject,
+        hook: Arc<Hook<SubjectFn>>,
+    },
+}
+
+impl Default for Way {
+    fn default() -> Self {
+        Self::Browser {
+            port: 0,
+            program: None,
+            page: None,
+            show: None,
+        }
+    }
+}
+
+/// The credential that an identity provider issued when the user signed on.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum mcplink_subject {
+    /// An OpenID Connect ID token.
+    MCPLINK_SUBJECT_ID_TOKEN = 1,
+    /// A refresh token of the identity provider.
+    MCPLINK_SUBJECT_REFRESH_TOKEN = 2,
+    /// A SAML 2.0 assertion.
+    MCPLINK_SUBJECT_SAML2 = 3,
+}
+
+/// Lets a person log in, in a browser. The library listens at 127.0.0.1 for the redirect while
+/// calls wait. This is the default, with 0 and NULL for all parameters.
+///
+/// oauth: the settings.
+/// port: the port to listen at, for clients that were registered with one; 0 for a free one.
+/// program: the program that opens URLs. It gets the URL as its only argument, without a shell.
+/// NULL for the system's (xdg-open, open), "" for none: then only callback runs.
+/// page: the page that the person sees at the end: HTML without scripts. NULL for one sentence.
+/// callback: called before the browser is opened, to tell the person about the login and its URL.
+/// With it, failing to open a browser is not an error. It does not answer the login. NULL for none.
+/// user, destroy: passed to callback; destroy runs when another grant type is set, or when all
+/// settings, options and clients that use it are freed.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also without program and callback. Blocks: no. Since
+/// 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_oauth_set_browser(
+    oauth: *mut mcplink_oauth_t,
+    port: u16,
+    program: *const c_char,
+    page: *const c_char,
+    callback: mcplink_visit_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    let user = UserData::new(user, destroy);
+    // SAFETY: the header requires settings of this library and texts that end in NUL.
+    unsafe {
+        set(oauth, "mcplink_oauth_set_browser", |settings| {
+            let program = optional(program, "program")?;
+            if program == Some("") && callback.is_none() {
+                let text = "without a program callback has to tell the person where to go";
+                return Err(invalid(text).into());
+            }
+            settings.way = Way::Browser {
+                port,
+                program: program.map(str::to_owned),
+                page: optional(page, "page")?.map(str::to_owned),
+                show: Hook::new(callback, user),
+            };
+            Ok(())
+        })
+    }
+}
+
+/// Sets the host and the path of the redirect URI of a login in the browser: where the
+/// authorization server sends the browser back to. Some authorization servers accept only one
+/// spelling. The port is a parameter of mcplink_oauth_set_browser. Only this machine can reach the
+/// redirect URI in any case.
+///
+/// oauth: the settings.
+/// host: "127.0.0.1", which is the default, or "localhost": then the library listens at 127.0.0.1
+/// and, if the system has it, at ::1. NULL for the default.
+/// path: begins with '/', or is empty; without a query. NULL for the default, "/callback". An
+/// invalid host or path is reported when a client is opened, with MCPLINK_E_INVALID.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_oauth_set_redirect(
+    oauth: *mut mcplink_oauth_t,
+    host: *const c_char,
+    path: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header requires settings of this library and texts that end in NUL.
+    unsafe {
+        set(oauth, "mcplink_oauth_set_redirect", |settings| {
+            let host = optional(host, "host")?;
+            let path = optional(path, "path")?;
+            settings.redirect_host = host.map(str::to_owned);
+            settings.redirect_path = path.map(str::to_owned);
+            Ok(())
+        })
+    }
+}
+
+/// Lets a person log in through a function of the host, for hosts that can show a web page and
+/// observe its redirects.
+///
+/// oauth: the settings.
+/// redirect_uri: the redirect URI: https, or on this machine.
+/// callback: see mcplink_visit_fn.
+/// user, destroy: passed to callback; destroy runs when another grant type is set, or when all
+/// settings, options and clients that use it are freed.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_oauth_set_visitor(
+    oauth: *mut mcplink_oauth_t,
+    redirect_uri: *const c_char,
+    callback: mcplink_visit_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    let user = UserData::new(user, destroy);
+    // SAFETY: the header requires settings of this library and text that ends in NUL.
+    unsafe {
+        set(oauth, "mcplink_oauth_set_visitor", |settings| {
+            let redirect = filled(redirect_uri, "redirect_uri")?.to_owned();
+            let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
+            settings.way = Way::CallbackUserAgent { redirect, hook };
+            Ok(())
+        })
+    }
+}
+
+/// Uses the client credentials grant: a machine acts on its own behalf, as the first client of
+/// mcplink_oauth_add_client. It authenticates with a key or a secret.
+///
+/// oauth: the settings.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. A missing client is reported when a client is opened.
+/// Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_oauth_set_client_credentials(
+    oauth: *mut mcplink_oauth_t,
+) -> mcplink_status_t {
+    // SAFETY: the header requires settings of this library.
+    unsafe {
+        set(oauth, "mcplink_oauth_set_client_credentials", |settings| {
+            settings.way = Way::Machine;
+            Ok(())
+        })
+    }
+}
+
+/// Uses workload identity: the platform on which the workload runs vouches for it.
+///
+/// oauth: the settings.
+/// client_id: the client id, if the authorization server requires one; NULL for none.
+/// callback: see mcplink_statement_fn.
+/// user, destroy: passed to callback; destroy runs when another grant type is set, or when all
+/// settings, options and clients that use it are freed.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_oauth_set_workload(
+    oauth: *mut mcplink_oauth_t,
+    client_id: *const c_char,
+    callback: mcplink_statement_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    let user = UserData::new(user, destroy);
+    // SAFETY: the header requires settings of this library and text that ends in NUL.
+    unsafe {
+        set(oauth, "mcplink_oauth_set_workload", |settings| {
+            let client_id = optional(client_id, "client_id")?.map(str::to_owned);
+            let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
+            settings.way = Way::Workload { client_id, hook };
+            Ok(())
+        })
+    }
+}
+
+/// Uses enterprise-managed authorization: the identity provider of an organisation vouches for the
+/// user. The first client of mcplink_oauth_add_client is this client's registration with the
+/// authorization server of the MCP server.
+///
+/// oauth: the settings.
+/// token_endpoint: the URL of the identity provider's token endpoint.
+/// client: the registration of this client with the identity provider, which is copied and remains
+/// the caller's.
+/// subject: the kind of credential that callback provides, one of enum mcplink_subject.
+/// callback: provides the credential of the user, in the way mcplink_bearer_fn provides tokens. It
+/// runs on a thread of the library, each time it is needed. The host is responsible for the
+/// sign-on, including its state, nonce and PKCE.
+/// user, destroy: passed to callback; destroy runs when another grant type is set, or when all
+/// settings, options and clients that use it are freed.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_oauth_set_enterprise(
+    oauth: *mut mcplink_oauth_t,
+    token_endpoint: *const c_char,
+    client: *const mcplink_oauth_client_t,
+    subject: i32,
+    callback: mcplink_bearer_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    use mcplink_subject as Subject;
+    let user = UserData::new(user, destroy);
+    // SAFETY: the header requires settings and a client of this library and text that ends in
+    // NUL.
+    unsafe {
+        set(oauth, "mcplink_oauth_set_enterprise", |settings| {
+            let endpoint = filled(token_endpoint, "token_endpoint")?.to_owned();
+            let client = Box::new(taken(client, "client")?.registered.clone());
+            let all = [
+                Subject::MCPLINK_SUBJECT_ID_TOKEN,
+                Subject::MCPLINK_SUBJECT_REFRESH_TOKEN,
+                Subject::MCPLINK_SUBJECT_SAML2,
+            ];
+            let Some(kind) = all.into_iter().find(|known| *known as i32 == subject) else {
+                let text =
+                    format!("there is no subject {subject}: use one of enum mcplink_subject");
+                return Err(invalid(text).into());
+            };
+            let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
+            settings.way = Way::Enterprise {
+                endpoint,
+                client,
+                kind,
+                hook,
+            };
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,625 @@
+//! Options of a server that most hosts leave at their defaults.
+
+use std::ffi::{c_char, c_void};
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use super::definition::typed;
+use super::settings::mcplink_server_options_t;
+use crate::cffi::limit;
+use crate::cffi::refusal::set;
+use crate::cffi::status::mcplink_status_t;
+use crate::cffi::text::{self, bytes};
+use crate::cffi::threads::mcplink_thread_fn;
+use crate::cffi::user::{UserData, mcplink_destroy_fn};
+use crate::error::{Error, ErrorKind};
+use crate::protocol::KeepAlive;
+use crate::schema::{CacheHint, CacheScope, JsonObject};
+use crate::server::{List, MemoryStateStore, StateKey, TaskOptions};
+
+/// Sets a limit of each connection.
+///
+/// options: the options.
+/// which: one of enum mcplink_limit.
+/// bound: the limit.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_set_limit(
+    options: *mut mcplink_server_options_t,
+    which: i32,
+    bound: usize,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(options, "mcplink_server_options_set_limit", |options| {
+            limit::set(&mut options.limits, which, bound)?;
+            Ok(())
+        })
+    }
+}
+
+/// Limits how many handlers may run at once on threads of the library. Default: 64. Equivalent to
+/// MCPLINK_LIMIT_WORKERS.
+///
+/// options: the options.
+/// workers: at least 1.
+/// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_set_workers(
+    options: *mut mcplink_server_options_t,
+    workers: usize,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(options, "mcplink_server_options_set_workers", |options| {
+            options.limits.max_workers = workers.max(1);
+            Ok(())
+        })
+    }
+}
+
+/// Sets the number of items on each page of a list.
+///
+/// options: the options.
+/// items: 0, the default, for all items on one page.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_set_page_size(
+    options: *mut mcplink_server_options_t,
+    items: usize,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(options, "mcplink_server_options_set_page_size", |options| {
+            options.page_size = NonZeroUsize::new(items);
+            Ok(())
+        })
+    }
+}
+
+/// Sets the drain time: how long calls in flight may continue after a client has gone. Default: 5
+/// s.
+///
+/// options: the options.
+/// drain_ms: in milliseconds.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_set_drain_ms(
+    options: *mut mcplink_server_options_t,
+    drain_ms: u32,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(options, "mcplink_server_options_set_drain_ms", |options| {
+            options.drain = Duration::from_millis(drain_ms.into());
+            Ok(())
+        })
+    }
+}
+
+/// Sets the time after which a running handler is logged as slow. Default: 30 s.
+///
+/// options: the options.
+/// slow_handler_ms: in milliseconds.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_set_slow_handler_ms(
+    options: *mut mcplink_server_options_t,
+    slow_handler_ms: u32,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_slow_handler_ms",
+            |options| {
+                options.slow_handler = Duration::from_millis(slow_handler_ms.into());
+                Ok(())
+            },
+        )
+    }
+}
+
+/// Pings clients of revisions before 2026-07-28 after a silence. A client that leaves three pings
+/// unanswered is disconnected. Default: no pings.
+///
+/// options: the options.
+/// interval_ms: the length of the silence, in milliseconds; 0 for no pings.
+/// timeout_ms: how long an answer may take, in milliseconds.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_set_keep_alive_ms(
+    options: *mut mcplink_server_options_t,
+    interval_ms: u32,
+    timeout_ms: u32,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_keep_alive_ms",
+            |options| {
+                let interval = Duration::from_millis(interval_ms.into());
+                let keep_alive =
+                    KeepAlive::every(interval).timeout(Duration::from_millis(timeout_ms.into()));
+                options.keep_alive = (interval_ms > 0).then_some(keep_alive);
+                Ok(())
+            },
+        )
+    }
+}
+
+/// Adds a key for the request state: the state of a call between its rounds, which travels through
+/// the client encrypted and authenticated. The first key encrypts, all keys decrypt. Replicas that
+/// serve common clients need common keys. Default: each server generates a key.
+///
+/// options: the options.
+/// key, len: 32 secret random bytes.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_add_state_key(
+    options: *mut mcplink_server_options_t,
+    key: *const u8,
+    len: usize,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library and bytes with their length.
+    unsafe {
+        set(options, "mcplink_server_options_add_state_key", |options| {
+            let key = bytes(key.cast(), len, "key")?;
+            let key = <[u8; 32]>::try_from(key).map_err(|_| {
+                let text = format!("a state key has 32 bytes, not {}", key.len());
+                Error::new(ErrorKind::Invalid, text)
+            })?;
+            options.state_keys.push(StateKey::new(key));
+            Ok(())
+        })
+    }
+}
+
+/// Sets how long a client may take to answer an input request, since revision 2026-07-28. Default:
+/// 10 minutes.
+///
+/// options: the options.
+/// lifetime_ms: in milliseconds, not 0.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_set_state_lifetime_ms(
+    options: *mut mcplink_server_options_t,
+    lifetime_ms: u32,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_state_lifetime_ms",
+            |options| {
+                if lifetime_ms == 0 {
+                    let text = "a client needs time to answer: lifetime_ms is 0";
+                    return Err(Error::new(ErrorKind::Invalid, text).into());
+                }
+                options.state_lifetime = Duration::from_millis(lifetime_ms.into());
+                Ok(())
+            },
+        )
+    }
+}
+
+/// Sets whether each request state is accepted only once, so that a client that repeats a round
+/// does not repeat its side effects (replay protection). Default: false.
+///
+/// options: the options.
+/// single_use: true to accept each only once. Used states are stored in the memory of this process,
+/// so it does not work across replicas.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_set_single_use_state(
+    options: *mut mcplink_server_options_t,
+    single_use: bool,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_single_use_state",
+            |options| {
+                options.unset("single_use_state");
+                if single_use {
+                    options.add("single_use_state", |builder| {
+                        builder.state_store(MemoryStateStore::default())
+                    });
+                }
+                Ok(())
+            },
+        )
+    }
+}
+
+/// Sets whether handlers may send log messages to clients, and declares the capability. Default:
+/// false.
+///
+/// options: the options.
+/// logging: true to enable it.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_set_logging(
+    options: *mut mcplink_server_options_t,
+    logging: bool,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(options, "mcplink_server_options_set_logging", |options| {
+            options.logging = logging;
+            Ok(())
+        })
+    }
+}
+
+/// Sets whether clients may subscribe to changes of single resources. Default: true.
+///
+/// options: the options.
+/// updates: true to allow it.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_set_resource_updates(
+    options: *mut mcplink_server_options_t,
+    updates: bool,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_resource_updates",
+            |options| {
+                options.resource_updates = updates;
+                Ok(())
+            },
+        )
+    }
+}
+
+/// Sets whether clients are notified when the lists of tools, prompts and resources change
+/// (listChanged). Default: true.
+///
+/// options: the options.
+/// changes: true to notify them. With false, entries that are added or removed later are still
+/// effective.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_set_list_changes(
+    options: *mut mcplink_server_options_t,
+    changes: bool,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_list_changes",
+            |options| {
+                options.list_changes = changes;
+                Ok(())
+            },
+        )
+    }
+}
+
+/// Sets whether results contain the name and version of the server, since revision 2026-07-28.
+/// Default: true.
+///
+/// options: the options.
+/// names_itself: true to include them.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_set_names_itself(
+    options: *mut mcplink_server_options_t,
+    names_itself: bool,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_names_itself",
+            |options| {
+                options.send_server_info = names_itself;
+                Ok(())
+            },
+        )
+    }
+}
+
+/// Sets whether arguments and structured results of tools are validated against their JSON Schemas.
+/// Default: true. It needs a build with mcplink_has_feature("validation").
+///
+/// options: the options.
+/// validation: true to validate them.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_set_validation(
+    options: *mut mcplink_server_options_t,
+    validation: bool,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_validation",
+            |options| {
+                options.validation = validation;
+                Ok(())
+            },
+        )
+    }
+}
+
+/// Sets whether standard output is reserved for the protocol while mcplink_server_serve_stdio runs.
+/// Default: true.
+///
+/// options: the options.
+/// claim: with false, other output of this process to standard output corrupts the protocol.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_set_claim_stdio(
+    options: *mut mcplink_server_options_t,
+    claim: bool,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_claim_stdio",
+            |options| {
+                options.claims_stdio = claim;
+                Ok(())
+            },
+        )
+    }
+}
+
+/// A list of a server.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum mcplink_list {
+    /// tools/list.
+    MCPLINK_LIST_TOOLS = 1,
+    /// prompts/list.
+    MCPLINK_LIST_PROMPTS = 2,
+    /// resources/list.
+    MCPLINK_LIST_RESOURCES = 3,
+    /// resources/templates/list.
+    MCPLINK_LIST_TEMPLATES = 4,
+}
+
+fn list_of(list: i32) -> crate::error::Result<List> {
+    use mcplink_list as Name;
+    let known = [
+        (Name::MCPLINK_LIST_TOOLS, List::Tools),
+        (Name::MCPLINK_LIST_PROMPTS, List::Prompts),
+        (Name::MCPLINK_LIST_RESOURCES, List::Resources),
+        (Name::MCPLINK_LIST_TEMPLATES, List::ResourceTemplates),
+    ];
+    let found = known.into_iter().find(|(known, _)| *known as i32 == list);
+    found.map(|(_, list)| list).ok_or_else(|| {
+        let text = format!("there is no list {list}: use one of enum mcplink_list");
+        Error::new(ErrorKind::Invalid, text)
+    })
+}
+
+/// Declares a capability although the server has no such entries yet, so that clients that connect
+/// before the first one is added know about it.
+///
+/// options: the options.
+/// list: one of enum mcplink_list.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_add_offer(
+    options: *mut mcplink_server_options_t,
+    list: i32,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(options, "mcplink_server_options_add_offer", |options| {
+            let list = list_of(list)?;
+            options.add("offer", move |builder| builder.declare_capability(list));
+            Ok(())
+        })
+    }
+}
+
+/// Sets how long the pages of a list may be cached, since revision 2026-07-28. Default: not at all.
+///
+/// options: the options.
+/// list: one of enum mcplink_list.
+/// ttl_ms: in milliseconds.
+/// is_public: true if shared caches may store the pages and return them to other clients.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_set_cache(
+    options: *mut mcplink_server_options_t,
+    list: i32,
+    ttl_ms: u64,
+    is_public: bool,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(options, "mcplink_server_options_set_cache", |options| {
+            let hint = CacheHint {
+                ttl_ms: Some(ttl_ms),
+                cache_scope: Some(if is_public {
+                    CacheScope::Public
+                } else {
+                    CacheScope::Private
+                }),
+            };
+            let list = list_of(list)?;
+            options.add("cache", move |builder| {
+                builder.cache_list(list, hint.clone())
+            });
+            Ok(())
+        })
+    }
+}
+
+/// Lets tool calls become tasks, for tools with mcplink_tool_set_task_support. The client gets the
+/// task at once, and fetches the result when it is ready.
+///
+/// options: the options.
+/// max_tasks: the number of stored tasks; 0, the default, for no tasks. Finished tasks are removed
+/// to make room for new ones, so only running tasks count against new ones. No client can exclude
+/// all others.
+/// lifetime_ms: how long a task is stored if the client does not request a time, in milliseconds.
+/// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_set_tasks(
+    options: *mut mcplink_server_options_t,
+    max_tasks: usize,
+    lifetime_ms: u64,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(options, "mcplink_server_options_set_tasks", |options| {
+            options.unset("tasks");
+            if let Some(max) = NonZeroUsize::new(max_tasks) {
+                let lifetime = Duration::from_millis(lifetime_ms);
+                let tasks = TaskOptions::default().max_tasks(max).lifetime(lifetime);
+                options.add("tasks", move |builder| builder.tasks(tasks.clone()));
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Declares an extension of the protocol. Its methods are handled with
+/// mcplink_server_options_on_method.
+///
+/// options: the options.
+/// id: its id, for example "com.example/maps".
+/// settings, len: a JSON object; MCPLINK_NUL measures it. NULL for none.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_add_extension(
+    options: *mut mcplink_server_options_t,
+    id: *const c_char,
+    settings: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library, text that ends in NUL, and text with
+    // its length.
+    unsafe {
+        set(options, "mcplink_server_options_add_extension", |options| {
+            let settings = typed::<JsonObject>(settings, len, "settings")?;
+            let (id, settings) = (text::name(id, "id")?, settings);
+            let settings = settings.unwrap_or_default();
+            let id = id.to_owned();
+            options.add("extension", move |builder| {
+                builder.extension(&*id, settings.clone())
+            });
+            Ok(())
+        })
+    }
+}
+
+/// Sets the stack size of the server's threads that may run code of the host. Default: 8 MiB. The
+/// stack is reserved, but uses no memory before it is written to.
+///
+/// options: the options.
+/// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds it up to whole pages. If the
+/// system lacks the memory, starting a thread fails.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_set_thread_stack_size(
+    options: *mut mcplink_server_options_t,
+    bytes: usize,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_thread_stack_size",
+            |options| {
+                options.threads.set_stack_size(bytes)?;
+                Ok(())
+            },
+        )
+    }
+}
+
+/// Sets the prefix of the names of the server's threads. Default: "mcplink". A dash and the role of
+/// the thread follow, such as "mcplink-crew"; Linux shows 15 bytes in total.
+///
+/// options: the options.
+/// prefix: 1 to 15 bytes, without control characters.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_set_thread_prefix(
+    options: *mut mcplink_server_options_t,
+    prefix: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library and text that ends in NUL.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_thread_prefix",
+            |options| {
+                let prefix = text::name(prefix, "prefix")?;
+                options.threads.set_prefix(prefix)?;
+                Ok(())
+            },
+        )
+    }
+}
+
+/// Sets hooks that run first and last on each thread that the library starts for the server. For
+/// example for a profiler, or a virtual machine that must attach the threads that enter it.
+///
+/// If start was called, stop is called before the thread ends. When mcplink_server_free has
+/// returned, all threads have ended, except those whose callback does not return. Called in a
+/// callback of the server, it ends them after that callback.
+///
+/// Threads with these hooks have the stack size of threads that run code of the host. The hooks do
+/// not run on threads of the host itself, such as those that dispatch a pump.
+///
+/// options: the options.
+/// start: called before any other callback on the thread; NULL for none.
+/// stop: called after all other callbacks on the thread; NULL for none.
+/// user, destroy: passed to both. destroy runs when other hooks are set. Otherwise it runs when the
+/// options, all servers made with them and their kept responders are freed, and their threads have
+/// ended.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_on_thread(
+    options: *mut mcplink_server_options_t,
+    start: mcplink_thread_fn,
+    stop: mcplink_thread_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    let user = UserData::new(user, destroy);
+    // SAFETY: the header requires options of this library.
+    unsafe {
+        set(options, "mcplink_server_options_on_thread", |options| {
+            options.threads.set_hook(start, stop, user);
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,188 @@
+//! The server handle: making, stopping and freeing a server.
+
+use std::ffi::c_char;
+use std::sync::Arc;
+
+use super::handler::Handlers;
+use super::serving::Serving;
+use super::settings::mcplink_server_options_t;
+use crate::cffi::callback_executor::CallbackExecutor;
+use crate::cffi::dump;
+use crate::cffi::entry::{Outcome, giving};
+use crate::cffi::error::mcplink_error_t;
+use crate::cffi::handle::{Gate, Handled, free_handle, into_raw};
+use crate::cffi::log::Hook;
+use crate::cffi::refusal::{Refusal, Settings, constructed, taken};
+use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::text::name;
+use crate::server::Server;
+use crate::transport::Threads;
+
+/// A server: tools, resources and prompts, served to any number of clients at once. Thread-safe.
+/// They can be changed while it serves; clients are notified.
+///
+/// Without a pump the handlers run on threads of the library, several at once. With a pump they run
+/// where the host dispatches it, one at a time.
+pub struct mcplink_server_t {
+    pub(super) gate: Gate,
+    pub(super) server: Server,
+    pub(super) stage: Arc<CallbackExecutor>,
+    pub(super) handlers: Arc<Handlers>,
+    pub(super) serving: Arc<Serving>,
+    pub(super) claims_stdio: bool,
+    /// The log hook of the server; `None` for the process-wide one.
+    pub(super) log: Option<Arc<Hook>>,
+    /// A refused restriction of the server itself: it serves no client then.
+    pub(super) refusal: Refusal,
+}
+
+impl Handled for mcplink_server_t {
+    fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    fn threads(&self) -> Threads {
+        self.serving.threads().clone()
+    }
+
+    /// No callback runs after this. Callbacks that wait in a pump are run here.
+    fn close(&self) {
+        self.serving.end();
+        self.stage.finish();
+        self.handlers.end();
+    }
+}
+
+impl Settings for mcplink_server_t {
+    const NAME: &'static str = "server";
+    const TARGET: &'static str = "server";
+
+    fn refusal(&self) -> &Refusal {
+        &self.refusal
+    }
+
+    fn log(&self) -> Option<Arc<Hook>> {
+        self.log.clone()
+    }
+}
+
+impl mcplink_server_t {
+    fn new(options: &mcplink_server_options_t) -> Outcome<*mut Self> {
+        let gate = Gate::new();
+        let threads = options.threads.of(gate.number());
+        let stage = CallbackExecutor::new(gate.number(), options.pump(), threads.clone());
+        let stage = Arc::new(stage);
+        let handlers = Arc::new(Handlers::default());
+        let server = options.build(gate.number(), &stage, &handlers, &threads)?;
+        let serving = Arc::new(Serving::new(gate.number(), threads));
+        let shown = Arc::downgrade(&serving);
+        dump::show(shown);
+        Ok(into_raw(Self {
+            gate,
+            server,
+            stage,
+            handlers,
+            serving,
+            claims_stdio: options.claims_stdio(),
+            log: options.log.clone(),
+            refusal: Refusal::default(),
+        }))
+    }
+}
+
+/// Makes a server with default options.
+///
+/// name: its name, for programs.
+/// version: its version.
+/// Returns: the server. The caller owns it and frees it with mcplink_server_free. NULL for a bad
+/// argument; functions that take a server refuse NULL. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_new(
+    name: *const c_char,
+    version: *const c_char,
+) -> *mut mcplink_server_t {
+    constructed("mcplink_server_new", "server", || {
+        // SAFETY: the header requires texts that end in NUL.
+        let options = unsafe { described(name, version) };
+        options.and_then(|options| mcplink_server_t::new(&options))
+    })
+}
+
+/// Makes the options of a server with a name and a version.
+///
+/// # Safety
+///
+/// Both are NULL or end in NUL.
+unsafe fn described(
+    server: *const c_char,
+    version: *const c_char,
+) -> Outcome<mcplink_server_options_t> {
+    // SAFETY: the safety contract of this function.
+    let (server, version) = unsafe { (name(server, "name")?, name(version, "version")?) };
+    Ok(mcplink_server_options_t::new(server, version))
+}
+
+/// Makes a server with options.
+///
+/// options: the options, which are copied.
+/// out: receives the server, NULL on failure. The caller owns it and frees it with
+/// mcplink_server_free.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for options that contradict each other. Threads: any.
+/// Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_new_with(
+    options: *const mcplink_server_options_t,
+    out: *mut *mut mcplink_server_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header requires options of this library and places that can be written to.
+    unsafe {
+        giving(out, err, || {
+            mcplink_server_t::new(taken(options, "options")?)
+        })
+    }
+}
+
+/// Stops a server, as mcplink_server_stop does, waits until it has ended, and frees it. After this
+/// no callback of the server runs. In one of its own callbacks, or in the close function of a
+/// session's transport, it returns at once. The rest happens when the callback returns.
+///
+/// In a forked process this does nothing: memory and descriptors, which are close-on-exec, remain
+/// until the process exits or executes another program. See MCPLINK_E_FORKED.
+///
+/// server: the server; may be NULL. Other threads may be inside functions of it: they return
+/// MCPLINK_E_CLOSED. No thread may use it afterwards. Threads: any. Blocks: until handlers have
+/// returned, a few seconds at most. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_free(server: *mut mcplink_server_t) {
+    // SAFETY: the header requires a server of this library, freed once.
+    unsafe { free_handle(server) }
+}
+
+/// Stops a server: blocking calls such as mcplink_server_serve_stdio return MCPLINK_OK, sessions
+/// and listeners close, and the server serves nothing any more. Its tools and other contents remain
+/// until it is freed.
+///
+/// server: the server; may be NULL.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for NULL; MCPLINK_E_FORKED in a forked process, where it
+/// does nothing. Threads: any, also in signal handlers. Blocks: no: a thread of the library does
+/// the work. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_stop(server: *mut mcplink_server_t) -> mcplink_status_t {
+    // A signal handler must not allocate or lock, so this reads the server without entering it.
+    // SAFETY: the header requires NULL or a server of this library, which is live.
+    match unsafe { server.as_ref() } {
+        // In a fork the descriptor numbers may mean other files by now.
+        Some(server) if server.gate.is_foreign() => mcplink_status::MCPLINK_E_FORKED.code(),
+        Some(server) => {
+            server.serving.ask_to_stop();
+            mcplink_status::MCPLINK_OK.code()
+        }
+        None => mcplink_status::MCPLINK_E_INVALID.code(),
+    }
+}

@@ -1,0 +1,77 @@
+//! Functions for long-running handlers: tasks, and closing the SSE stream meanwhile.
+
+use super::entry::{ffi, need, plain};
+use super::error::mcplink_error_t;
+use super::responder::{mcplink_responder_t, refused, unsupported};
+use super::status::{mcplink_status, mcplink_status_t};
+
+/// Turns a tool call into a task, if the client supports tasks. The client gets the task at once,
+/// and the handler is run again from its start, as after an answer. Call it after the questions
+/// that must be answered first.
+///
+/// Available since revision 2026-07-28, on a server with mcplink_server_options_set_tasks.
+/// Otherwise, and in a call that is a task already, it does nothing.
+///
+/// responder: the responder of a tool call.
+/// err: receives the error on failure; the caller frees it. May be NULL.
+/// Returns: MCPLINK_OK to continue; MCPLINK_PENDING when the call becomes a task: return without
+/// answering. MCPLINK_E_STATE after the answer. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_responder_become_task(
+    responder: *mut mcplink_responder_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header requires valid arguments: a responder of this library, a place that can be
+    // written to.
+    unsafe {
+        ffi(err, || {
+            let responder = need(responder, "responder")?;
+            let become_one = responder.look(|call| Some(call.context()?.become_task()))?;
+            match become_one.ok_or_else(unsupported)? {
+                Ok(()) => Ok(mcplink_status::MCPLINK_OK),
+                Err(error) if error.is_pending() => Ok(mcplink_status::MCPLINK_PENDING),
+                Err(error) => Err(refused(&error, "tools/call")),
+            }
+        })
+    }
+}
+
+/// Closes the SSE stream on which the call is answered, and has the client reconnect for the rest.
+/// So long work needs no open connection. Messages sent before the client reconnects are stored for
+/// it, up to mcplink_http_options_set_kept_events.
+///
+/// Does nothing where a client can't reconnect: on other transports, and in revisions other than
+/// 2025-11-25.
+///
+/// responder: the responder.
+/// retry_ms: the delay after which the client should reconnect, in milliseconds.
+/// Returns: MCPLINK_OK; MCPLINK_E_CLOSED or MCPLINK_E_CANCELLED when the client no longer waits for
+/// the answer; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a
+/// client. Threads: any. Blocks: only while a client does not read. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_responder_send_away(
+    responder: *mut mcplink_responder_t,
+    retry_ms: u32,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header requires a responder of this library.
+        let responder = unsafe { need(responder, "responder")? };
+        let sent =
+            responder.look(|call| Some(close_stream_and_retry(call.context()?, retry_ms)))?;
+        sent.ok_or_else(unsupported)??;
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+#[cfg(feature = "http-server")]
+fn close_stream_and_retry(context: &crate::server::Context, retry_ms: u32) -> crate::Result<()> {
+    context.close_stream_and_retry(std::time::Duration::from_millis(retry_ms.into()))
+}
+
+/// Without HTTP there is no stream to close.
+#[cfg(not(feature = "http-server"))]
+fn close_stream_and_retry(_: &crate::server::Context, _: u32) -> crate::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! Connecting with a cancel token.
+//!
+//! Most waits during connecting check the token themselves. Some cannot: opening a transport, a DNS
+//! lookup, a TCP connect. Therefore connecting has a thread of its own, which is left behind if
+//! such a wait blocks it.
+//!
+//! **Threads.** `mcplink-connect`, for one connect operation. It ends with the operation, at the
+//! latest when the uninterruptible wait ends, and closes a connection that is no longer wanted. It
+//! is joined unless it was left behind.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use super::supervisor::Supervisor;
+use super::{Client, ClientBuilder};
+use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::CancelToken;
+use crate::transport::{Stack, Transport};
+
+/// How long a cancelled connect may take to end the server before its thread is left behind.
+/// Reaping a child takes a fraction of it.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+enum News {
+    Cancelled,
+    /// The result of connecting, or its panic. If no thread receives it, the client is dropped and
+    /// closes.
+    Done(std::thread::Result<Result<Client>>),
+}
+
+/// Connects, until the token is cancelled.
+pub(super) fn connect(
+    settings: ClientBuilder,
+    transport: Box<dyn Transport>,
+    token: &CancelToken,
+) -> Result<Client> {
+    if token.is_triggered() {
+        return Err(cancelled());
+    }
+    let (sender, news) = mpsc::channel();
+    let (teller, heeded) = (sender.clone(), token.clone());
+    let threads = settings.threads.clone();
+    let thread = threads.start("connect", Stack::Large, move || {
+        // The transport may be the host's. Its panic is passed on to the caller.
+        let opened = catch_unwind(AssertUnwindSafe(|| {
+            Supervisor::open(settings, transport, Some(heeded)).map(Client::new)
+        }));
+        // This fails when this thread was left behind.
+        _ = teller.send(News::Done(opened));
+    })?;
+    let _told = token.on_trigger(move || _ = sender.send(News::Cancelled));
+    let done = match news.recv() {
+        Ok(News::Done(done)) => done,
+        Ok(News::Cancelled) => match news.recv_timeout(PATIENCE) {
+            // Connecting has just succeeded, but the client is no longer wanted.
+            Ok(News::Done(Ok(done))) => Ok(done.and_then(|unwanted| {
+                unwanted.0.link.close_at_once();
+                Err(cancelled())
+            })),
+            Ok(News::Done(panicked)) => panicked,
+            _ => return Err(cancelled()),
+        },
+        Err(mpsc::RecvError) => return Err(cancelled()),
+    };
+    // The thread has sent its result, and its panic was caught.
+    _ = thread.join();
+    done.unwrap_or_else(|panic| resume_unwind(panic))
+        .map_err(|error| {
+            if token.is_triggered() && error.kind() != ErrorKind::Cancelled {
+                let error = error.context("connecting was cancelled");
+                error.with_kind(ErrorKind::Cancelled)
+            } else {
+                error
+            }
+        })
+}
+
+fn cancelled() -> Error {
+    Error::new(ErrorKind::Cancelled, "connecting was cancelled")
+}

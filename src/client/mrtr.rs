@@ -1,0 +1,297 @@
+//! Multi round-trip requests: a call is sent again, with answers, while the server requests input.
+//!
+//! Spec: Base Protocol, Patterns, "Multi Round-Trip Requests" (2026-07-28).
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+
+use super::Client;
+use super::idempotency;
+use super::input::Questions;
+use super::request_meta::with_answers;
+use super::supervisor::ClientConnection;
+use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::jsonrpc::RawResult;
+use crate::protocol::CallOptions;
+use crate::schema::tree;
+use crate::schema::{ResultType, demanded_pages, method};
+use crate::transport::clock::about_now;
+use crate::transport::exchange_transport::ExchangeTransport;
+
+/// The number of rounds after which a server gets no more answers.
+const MAX_ROUNDS: u32 = 10;
+/// The pause before a request state is returned without answers: at first, and the maximum.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(250));
+
+/// The answer to a call.
+pub(super) struct Answer {
+    pub(super) result: RawResult,
+    /// Whether the result is a task. Always false in the legacy era.
+    pub(super) is_task: bool,
+    /// Whether the server requested input first.
+    pub(super) asked: bool,
+}
+
+/// The outcome of one round.
+enum RoundOutcome {
+    /// The result is complete, or a task.
+    Over {
+        is_task: bool,
+    },
+    Asked(Asked),
+}
+
+/// The used part of an [`InputRequiredResult`](crate::schema::InputRequiredResult).
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Asked {
+    #[serde(default, deserialize_with = "tree::optional")]
+    input_requests: Option<Questions>,
+    request_state: Option<String>,
+}
+
+/// Measures the time of a request, without the time that users took for a login.
+struct Clock<'a> {
+    carrier: Option<&'a Arc<dyn ExchangeTransport>>,
+    started: Instant,
+    people_took: Duration,
+}
+
+impl<'a> Clock<'a> {
+    fn start(generation: &'a ClientConnection) -> Self {
+        let carrier = generation.peer.core().carrier();
+        Self {
+            carrier,
+            started: about_now(),
+            people_took: carrier.map_or(Duration::ZERO, |carrier| carrier.people_took()),
+        }
+    }
+
+    /// The options with the remaining time.
+    fn rest_of<'o>(&self, options: &'o mut CallOptions<'_>) -> CallOptions<'o> {
+        let people_took = self
+            .carrier
+            .map_or(Duration::ZERO, |carrier| carrier.people_took());
+        let people = people_took.saturating_sub(self.people_took);
+        let spent = self.started.elapsed().saturating_sub(people);
+        options.after(spent, spent)
+    }
+}
+
+impl Client {
+    /// Sends a request with the usual `_meta`. Sends it once more if the server refused it
+    /// unprocessed, and the reason was resolved. Other retries follow
+    /// [`Supervisor::send`](super::supervisor::Supervisor::send).
+    pub(super) fn request_text(
+        &self,
+        method: &str,
+        params: &str,
+        options: &mut CallOptions<'_>,
+        is_harmless: impl Fn(u64) -> bool,
+    ) -> Result<RawResult> {
+        self.0
+            .link
+            .send(options, is_harmless, |generation, options| {
+                let session = generation.session();
+                let clock = Clock::start(generation);
+                let refusal = match self.request_once(generation, method, params, options) {
+                    Err(refusal) => refusal,
+                    done => return done,
+                };
+                let rest = clock.rest_of(options);
+                if !self.is_dealt_with(generation, session, method, &refusal, rest)? {
+                    return Err(refusal);
+                }
+                let mut rest = clock.rest_of(options);
+                self.request_once(generation, method, params, &mut rest)
+            })
+            .inspect_err(|error| self.note_demanded_pages(error))
+    }
+
+    /// Whether to repeat a request that was refused unprocessed, because the reason was resolved.
+    fn is_dealt_with(
+        &self,
+        generation: &ClientConnection,
+        session: Option<u64>,
+        method: &str,
+        refusal: &Error,
+        mut options: CallOptions<'_>,
+    ) -> Result<bool> {
+        let link = &self.0.link;
+        Ok(generation.has_recovered(session, refusal, &options, link)?
+            || self.has_learned(generation, method, refusal, &mut options))
+    }
+
+    fn request_once(
+        &self,
+        generation: &ClientConnection,
+        method: &str,
+        params: &str,
+        options: &mut CallOptions<'_>,
+    ) -> Result<RawResult> {
+        let meta = self.0.link.own_meta(generation.revision, options)?;
+        options.set_manner(generation.manner(method, params)?);
+        generation.peer.request_with(
+            method,
+            |id, text| generation.envelope.write(id, params, &meta, text),
+            options,
+        )
+    }
+
+    /// Records the URL elicitations that an error requires, because the server will report their
+    /// completion.
+    fn note_demanded_pages(&self, error: &Error) {
+        let demanded = error.rpc().and_then(demanded_pages);
+        for id in demanded.into_iter().flatten() {
+            self.0.link.settings().inputs.pages.add(&id);
+        }
+    }
+
+    /// Sends a request until its result is complete. Each round has its own timeout, which does not
+    /// run while a user answers.
+    pub(super) fn call_in_rounds(
+        &self,
+        method: &str,
+        params: String,
+        options: &mut CallOptions<'_>,
+    ) -> Result<Answer> {
+        let is_harmless = |number| idempotency::is_harmless(self, number, method, &params);
+        let (started, mut people_took) = (about_now(), Duration::ZERO);
+        let mut result = self.request_text(method, &params, options, is_harmless)?;
+        let generation = self.0.link.generation();
+        let mut pause = PAUSES.0;
+        for round in 0..MAX_ROUNDS {
+            let asked = match self.judge_round(&generation, method, &result)? {
+                RoundOutcome::Asked(asked) => asked,
+                RoundOutcome::Over { is_task } => {
+                    return Ok(Answer {
+                        result,
+                        is_task,
+                        asked: round > 0,
+                    });
+                }
+            };
+            let answers = asked.input_requests.as_ref().map(|asked| {
+                let asked: Vec<_> = asked.iter().collect();
+                let since = Instant::now();
+                let cancel = options.cancel_token();
+                let answers = generation.inputs.fulfil(&asked, &generation.peer, &cancel);
+                people_took += since.elapsed();
+                answers
+            });
+            let answers = answers
+                .transpose()
+                .map_err(|error| error.context(self.during(method)))?;
+            if answers.is_none() {
+                if options.pause(pause) {
+                    let text = format!("{} was cancelled between two rounds", self.during(method));
+                    return Err(Error::new(ErrorKind::Cancelled, text).sent(true));
+                }
+                pause = (pause * 2).min(PAUSES.1);
+            }
+            let state = asked.request_state.as_deref();
+            let again = with_answers(&params, answers.as_ref(), state).map_err(|error| {
+                let text = format!(
+                    "the answers for {} are not JSON: {error}",
+                    self.during(method)
+                );
+                Error::new(ErrorKind::Invalid, text).sent(true)
+            })?;
+            // An earlier round may have had an effect, whatever happened to this one. A retry on
+            // another server is not possible, because only the requesting server knows the state.
+            let spent = started.elapsed().saturating_sub(people_took);
+            result = self
+                .request_text(
+                    method,
+                    &again,
+                    &mut options.after(Duration::ZERO, spent),
+                    |_| false,
+                )
+                .map_err(|error| error.sent(true))?;
+        }
+        match self.judge_round(&generation, method, &result)? {
+            RoundOutcome::Over { is_task } => Ok(Answer {
+                result,
+                is_task,
+                asked: true,
+            }),
+            RoundOutcome::Asked(_) => {
+                let text = format!(
+                    "{}: the server asks on after {MAX_ROUNDS} rounds",
+                    self.during(method)
+                );
+                Err(Error::new(ErrorKind::Limit, text).sent(true))
+            }
+        }
+    }
+
+    /// Determines whether the server requests input first.
+    fn judge_round(
+        &self,
+        generation: &ClientConnection,
+        method: &str,
+        result: &str,
+    ) -> Result<RoundOutcome> {
+        let over = |is_task| Ok(RoundOutcome::Over { is_task });
+        if generation.revision.is_legacy() {
+            return over(false);
+        }
+        let broken = |text: String| Error::new(ErrorKind::Protocol, text).sent(true);
+        let kind = ResultType::of(result)
+            .map_err(|error| error.context(self.during(method)).sent(true))?;
+        match kind {
+            ResultType::Complete => over(false),
+            ResultType::Task
+                if method == method::TOOLS_CALL && generation.envelope.takes_tasks() =>
+            {
+                over(true)
+            }
+            ResultType::InputRequired if may_ask(method) => {
+                let read = match generation.peer.core().is_strict() {
+                    true => tree::read_strictly,
+                    false => tree::read::<Asked>,
+                };
+                let asked = read(result).map_err(|error| {
+                    broken(format!(
+                        "{}: the questions can't be read: {error}",
+                        self.during(method)
+                    ))
+                })?;
+                if asked.input_requests.is_some() || asked.request_state.is_some() {
+                    Ok(RoundOutcome::Asked(asked))
+                } else {
+                    Err(broken(format!(
+                        "{}: input is required, but none is named",
+                        self.during(method)
+                    )))
+                }
+            }
+            other => {
+                let other = Excerpt(other.as_str()).to_string();
+                let text = format!(
+                    "{} was answered with resultType '{other}', which was not agreed on",
+                    self.during(method)
+                );
+                Err(broken(text))
+            }
+        }
+    }
+
+    /// Describes the call, for errors.
+    fn during(&self, method: &str) -> String {
+        format!("{method} of '{}'", self.server_name())
+    }
+}
+
+/// Whether a server may request input during a call of this method.
+// M-MRTR-S-02
+fn may_ask(method: &str) -> bool {
+    [
+        method::TOOLS_CALL,
+        method::PROMPTS_GET,
+        method::RESOURCES_READ,
+    ]
+    .contains(&method)
+}

@@ -1,0 +1,341 @@
+//! The `_meta` of every request.
+//!
+//! It is the same for all requests of a connection except for the progress token. So it is
+//! serialized once and copied.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::jsonrpc::memchr::find;
+use crate::schema::{
+    ClientCapabilities, FitTo, Implementation, InputResponses, JsonObject, ProtocolVersion,
+    RequestMetaObject, TASKS_EXTENSION, meta_key,
+};
+
+/// The number of bytes around the members of `_meta` and the params, including the end of the line.
+const AROUND_MEMBERS: usize = r#"{"_meta":{"progressToken":}},}"#.len() + 20 + 1;
+
+/// The `_meta` members of all requests of one connection.
+#[derive(Clone, Debug)]
+pub(super) struct RequestMeta {
+    /// The members of `_meta` after the progress token, each preceded by a comma.
+    members: String,
+    /// The client's capabilities as JSON.
+    capabilities: String,
+    /// Whether the client declared that calls may become tasks.
+    takes_tasks: bool,
+}
+
+impl RequestMeta {
+    /// Creates the `_meta` of the legacy era: only the progress token.
+    pub(super) fn legacy() -> Self {
+        Self {
+            members: String::new(),
+            capabilities: String::new(),
+            takes_tasks: false,
+        }
+    }
+
+    /// Creates the `_meta` of the modern era: revision, capabilities and client info.
+    pub(super) fn modern(
+        revision: ProtocolVersion,
+        capabilities: &ClientCapabilities,
+        client_info: Option<&Implementation>,
+    ) -> Result<Self> {
+        let mut meta = RequestMetaObject::new(revision, capabilities.clone());
+        meta.client_info = client_info.cloned();
+        meta.fit_to(revision);
+        let no_json = |error| {
+            let text = format!("the client's description is not JSON: {error}");
+            Error::new(ErrorKind::Invalid, text)
+        };
+        let text = serde_json::to_string(&meta).map_err(no_json)?;
+        Ok(Self {
+            members: format!(",{}", &text[1..text.len() - 1]),
+            capabilities: serde_json::to_string(&meta.client_capabilities).map_err(no_json)?,
+            takes_tasks: capabilities.extension(TASKS_EXTENSION).is_some(),
+        })
+    }
+
+    /// Whether modern servers may answer calls with tasks.
+    pub(super) fn takes_tasks(&self) -> bool {
+        self.takes_tasks
+    }
+
+    /// The client's capabilities as all requests carry them, as JSON.
+    pub(super) fn capabilities(&self) -> &str {
+        &self.capabilities
+    }
+
+    /// Writes params with the `_meta` of a request. `own` are members for this request only.
+    ///
+    /// The params may contain a `_meta`, whose other members are kept. The members of the
+    /// connection win over both.
+    pub(super) fn write(
+        &self,
+        id: i64,
+        params: &str,
+        own: &JsonObject,
+        text: &mut Vec<u8>,
+    ) -> serde_json::Result<()> {
+        text.reserve(AROUND_MEMBERS + self.members.len() + params.len());
+        text.extend_from_slice(b"{\"_meta\":{\"progressToken\":");
+        id.serialize(&mut serde_json::Serializer::new(&mut *text))?;
+        text.extend_from_slice(self.members.as_bytes());
+        for (key, value) in own.iter().filter(|(key, _)| !is_ours(key)) {
+            write_member(key, value, text)?;
+        }
+        if has_meta(params) {
+            return merge(params, own, text);
+        }
+        text.push(b'}');
+        let rest = params
+            .trim_ascii_start()
+            .strip_prefix('{')
+            .unwrap_or("}")
+            .trim_ascii_start();
+        if !rest.starts_with('}') {
+            text.push(b',');
+        }
+        text.extend_from_slice(rest.as_bytes());
+        Ok(())
+    }
+}
+
+/// Writes the remaining members of the params' own `_meta`, and then the params.
+fn merge(params: &str, own: &JsonObject, text: &mut Vec<u8>) -> serde_json::Result<()> {
+    let mut params: Members<'_> = serde_json::from_str(params)?;
+    let meta = match params.remove("_meta") {
+        Some(meta) if meta.get().starts_with('{') => serde_json::from_str(meta.get())?,
+        _ => Members::new(),
+    };
+    for (key, value) in meta {
+        if !is_ours(&key) && !own.contains_key(&key) {
+            write_member(&key, value, text)?;
+        }
+    }
+    text.push(b'}');
+    for (key, value) in params {
+        write_member(&key, value, text)?;
+    }
+    text.push(b'}');
+    Ok(())
+}
+
+/// An object whose values keep their original text.
+type Members<'a> = BTreeMap<String, &'a RawValue>;
+
+/// Whether the library sets this key of `_meta` itself.
+fn is_ours(key: &str) -> bool {
+    [
+        meta_key::PROGRESS_TOKEN,
+        meta_key::PROTOCOL_VERSION,
+        meta_key::CLIENT_CAPABILITIES,
+        meta_key::CLIENT_INFO,
+    ]
+    .contains(&key)
+}
+
+fn write_member(
+    key: &str,
+    value: &(impl Serialize + ?Sized),
+    text: &mut Vec<u8>,
+) -> serde_json::Result<()> {
+    text.push(b',');
+    serde_json::to_writer(&mut *text, key)?;
+    text.push(b':');
+    serde_json::to_writer(&mut *text, value)
+}
+
+/// Adds the input responses and the request state of the server to params, for a retry.
+pub(super) fn with_answers(
+    params: &str,
+    responses: Option<&InputResponses>,
+    state: Option<&str>,
+) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Answers<'a> {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        input_responses: Option<&'a InputResponses>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        request_state: Option<&'a str>,
+    }
+    with_members(
+        params,
+        &Answers {
+            input_responses: responses,
+            request_state: state,
+        },
+    )
+}
+
+/// Appends the members of an object to another object.
+pub(super) fn with_members(params: &str, added: &impl Serialize) -> serde_json::Result<String> {
+    let added = serde_json::to_string(added)?;
+    let own = params.trim_ascii();
+    let (own, added) = (&own[..own.len() - 1], &added[1..]);
+    let comma = if own.trim_ascii_end().ends_with('{') || added == "}" {
+        ""
+    } else {
+        ","
+    };
+    Ok(format!("{own}{comma}{added}"))
+}
+
+/// Whether the text contains `_meta"`.
+fn names_meta(params: &str) -> bool {
+    let mut rest = params.as_bytes();
+    while let Some(at) = find(b'_', rest) {
+        rest = &rest[at + 1..];
+        if rest.starts_with(b"meta\"") {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether an object has a member `_meta`. The text search avoids parsing most requests.
+fn has_meta(params: &str) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Head<'a> {
+        #[serde(borrow, rename = "_meta", default)]
+        meta: Option<&'a RawValue>,
+    }
+    names_meta(params)
+        && serde_json::from_str::<Head<'_>>(params).is_ok_and(|head| head.meta.is_some())
+}
+
+/// Serializes params as JSON text. They must be an object.
+pub(super) fn params_text(method: &str, params: &impl Serialize) -> Result<String> {
+    let text = serde_json::to_string(params).map_err(|error| {
+        Error::new(
+            ErrorKind::Invalid,
+            format!("params of {method} can't be written as JSON: {error}"),
+        )
+    })?;
+    match text.trim_ascii_start().as_bytes().first() {
+        Some(b'{') => Ok(text),
+        _ if text == "null" => Ok("{}".to_owned()),
+        _ => Err(Error::new(
+            ErrorKind::Invalid,
+            format!("params of {method} have to be an object"),
+        )),
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use serde_json::{Map, Value, json};
+
+    use super::*;
+
+    fn written(envelope: &RequestMeta, params: &str) -> String {
+        written_with(envelope, params, &JsonObject::new())
+    }
+
+    fn written_with(envelope: &RequestMeta, params: &str, own: &JsonObject) -> String {
+        let mut text = Vec::new();
+        envelope.write(7, params, own, &mut text).expect("JSON");
+        String::from_utf8(text).expect("UTF-8")
+    }
+
+    // M-META-C-07, M-META-C-10
+    #[test]
+    fn modern_requests_carry_revision_capabilities_and_client() {
+        let info = Implementation::new("c", "1");
+        let capabilities = ClientCapabilities::default();
+        let envelope =
+            RequestMeta::modern(ProtocolVersion::LATEST, &capabilities, Some(&info)).expect("JSON");
+        let expected = json!({
+            "progressToken": 7,
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": {"name": "c", "version": "1"},
+        });
+        for (params, rest) in [("{}", json!({})), (r#"{"name":"x"}"#, json!({"name": "x"}))] {
+            let mut value: Value = serde_json::from_str(&written(&envelope, params)).expect("JSON");
+            assert_eq!(
+                value.as_object_mut().expect("object").remove("_meta"),
+                Some(expected.clone())
+            );
+            assert_eq!(value, rest);
+        }
+        let nameless =
+            RequestMeta::modern(ProtocolVersion::LATEST, &capabilities, None).expect("JSON");
+        assert!(!written(&nameless, "{}").contains("clientInfo"));
+    }
+
+    #[test]
+    fn the_params_own_meta_is_kept() {
+        let merged = written(
+            &RequestMeta::legacy(),
+            r#"{"a":1,"_meta":{"x.example/y":true,"progressToken":"mine"}}"#,
+        );
+        let value: Value = serde_json::from_str(&merged).expect("JSON");
+        assert_eq!(
+            value,
+            json!({"a": 1, "_meta": {"x.example/y": true, "progressToken": 7}})
+        );
+        // A string that only looks like the member is not one.
+        assert_eq!(
+            written(&RequestMeta::legacy(), r#"{"a":"\"_meta\""}"#),
+            r#"{"_meta":{"progressToken":7},"a":"\"_meta\""}"#
+        );
+    }
+
+    // M-META-C-07
+    #[test]
+    fn a_call_adds_members_but_does_not_replace_those_of_the_library() {
+        let own = json!({"a.example/b": 1, "progressToken": "mine", "io.modelcontextprotocol/clientInfo": 2});
+        let own = own.as_object().expect("object");
+        for params in [
+            "{}",
+            r#"{"x":1.50}"#,
+            r#"{"_meta":{"a.example/b":2,"c":3.0},"x":1.50}"#,
+        ] {
+            let text = written_with(&RequestMeta::legacy(), params, own);
+            let value: Value = serde_json::from_str(&text).expect("JSON");
+            let mut expected = json!({"progressToken": 7, "a.example/b": 1});
+            if params.contains("_meta") {
+                expected["c"] = json!(3.0);
+            }
+            assert_eq!(value["_meta"], expected, "{text}");
+            assert_eq!(text.contains("1.50"), params.contains("1.50"), "{text}");
+        }
+    }
+
+    // M-MRTR-C-18, M-MRTR-C-20, M-MRTR-C-23
+    #[test]
+    fn a_retry_repeats_the_params_and_adds_what_was_asked() {
+        let responses: InputResponses =
+            serde_json::from_str(r#"{"k":{"action":"decline"}}"#).expect("JSON");
+        let state = "\u{1f980} \"quoted\" \\";
+        for params in [r#"{"name":"x"}"#, "{}", "{ }"] {
+            let written = with_answers(params, Some(&responses), Some(state)).expect("JSON");
+            let mut value: Map<String, Value> = serde_json::from_str(&written).expect(&written);
+            assert_eq!(
+                value.remove("inputResponses"),
+                Some(json!({"k": {"action": "decline"}}))
+            );
+            assert_eq!(value.remove("requestState"), Some(json!(state)));
+            assert_eq!(
+                Value::Object(value),
+                serde_json::from_str::<Value>(params).expect("JSON")
+            );
+            assert_eq!(
+                with_answers(params, None, None).expect("JSON").trim(),
+                params
+            );
+        }
+    }
+
+    #[test]
+    fn params_are_objects() {
+        assert_eq!(params_text("m", &()).expect("nothing"), "{}");
+        assert!(params_text("m", &[1]).is_err());
+    }
+}

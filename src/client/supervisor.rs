@@ -1,0 +1,733 @@
+//! The supervisor of a client's connection: holds the current connection, and restarts a lost
+//! server.
+//!
+//! ```text
+//!            the connection ends              its time has come, and it succeeds
+//!    up ─────────────────────────▶ down ──────────────────────────────────────────▶ up
+//!     │                             │  ╲ it fails: down, for longer ──▶ …
+//!     │ close                       │ close, or no attempt is left
+//!     ╰───────────────▶ over ◀──────╯
+//! ```
+//!
+//! Without restarts, only a close leads from up to over. The connection itself then knows the
+//! reason of its end.
+//!
+//! **Generations.** Each connection has a number. A connection is closed before the next one is
+//! opened. Late events of an old connection, such as the outcome of a request, carry its number,
+//! and are ignored.
+//!
+//! **Threads.** One thread, `mcplink-restart`, runs from the loss of a server until its return or
+//! the end. It waits, opens the next connection and renews the subscriptions. A close ends its wait
+//! and joins it, unless it is in a callback of the host that does not return.
+//!
+//! **Lock order:** the state's lock before those of the attempts, the cache and the output schemas.
+//! No lock is held while a connection is opened or closed, or while user code runs.
+
+mod restarting;
+
+use std::cell::Cell;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::cache::{ClientCache, ResponseCache};
+use super::connect::{Opened, Opening};
+use super::era;
+use super::header_params::Mirrors;
+use super::idempotency::HarmlessTools;
+use super::input::InputHandlers;
+use super::misfits;
+use super::output_schemas::Outputs;
+use super::request_meta::RequestMeta;
+use super::restart::{Attempts, ConnectionEvent};
+use super::session::Reopening;
+use super::subscriptions::Subscriptions;
+use super::{ClientBuilder, Era, ServerDescription};
+use crate::error::{Error, ErrorKind, Result, Span};
+use crate::protocol::{
+    CallOptions, CancelToken, Connection, Handlers, LogLevel, OnCancel, Peer, tell,
+};
+use crate::schema::{
+    JsonObject, LoggingLevel, ProtocolVersion, Tool, TraceContext, meta_key, method,
+};
+use crate::sync::{Condvar, Mutex};
+use crate::transport::{Stack, Transport};
+
+/// The most different descriptions that a server may give during the life of a client. All are
+/// kept, because references to them stay valid.
+const MAX_DESCRIPTIONS: usize = 64;
+
+/// A hook for connection events.
+pub(super) type EventHook = Arc<dyn Fn(ConnectionEvent) + Send + Sync>;
+
+thread_local! {
+    /// The supervisor whose server this thread restarts, as its address. Such a thread must not
+    /// wait for itself.
+    static RESTARTS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// One connection, with the data that calls need.
+pub(super) struct ClientConnection {
+    pub(super) number: u64,
+    pub(super) peer: Peer,
+    pub(super) envelope: RequestMeta,
+    pub(super) inputs: InputHandlers,
+    pub(super) revision: ProtocolVersion,
+    pub(super) mirrors: Mirrors,
+    /// How to open a new session, on a server with sessions.
+    pub(super) reopening: Option<Reopening>,
+}
+
+/// The supervisor: the series of a client's connections.
+pub(super) struct Supervisor {
+    settings: ClientBuilder,
+    /// How to restart the server; `None` without restarts.
+    again: Option<RestartPlan>,
+    /// The era that the server proved last, at first the host's setting; `None` after a failed or
+    /// unproved connect.
+    verdict: Mutex<Option<Era>>,
+    address: Option<String>,
+    me: Weak<Self>,
+    descriptions: Descriptions,
+    pub(super) subscriptions: Arc<Subscriptions>,
+    pub(super) harmless_tools: HarmlessTools,
+    pub(super) outputs: Outputs,
+    pub(super) cache: Arc<ClientCache>,
+    pub(super) told_misfits: misfits::ReportedMisfits,
+    /// The log level that the host set last.
+    pub(super) log_level: Mutex<Option<LoggingLevel>>,
+    /// The number of the newest connection.
+    numbers: AtomicUsize,
+    // The phase, the current connection and the restarting thread change together under this lock.
+    // A waiter checks the phase under it, and a change that it waits for is made under it and
+    // notifies `changed` afterwards; so no wakeup is lost.
+    state: Mutex<State>,
+    /// Signals another phase, or the end of the restarting thread.
+    changed: Condvar,
+}
+
+struct RestartPlan {
+    transport: Mutex<Box<dyn Transport>>,
+    attempts: Mutex<Attempts>,
+    resends: bool,
+}
+
+struct State {
+    phase: Phase,
+    /// The current connection, or the last one.
+    generation: Option<Arc<ClientConnection>>,
+    connection: Option<Connection>,
+    since: Instant,
+    /// Whether the loss was reported to the host. Used only without restarts.
+    end_told: bool,
+    /// The connection that is being opened.
+    opening: Option<Connection>,
+    // Set when the thread is started, and cleared under the lock in which the thread sees that it
+    // has nothing to do. So each loss has exactly one thread.
+    restarting: bool,
+    restarter: Option<JoinHandle<()>>,
+}
+
+enum Phase {
+    Up,
+    /// The server was lost for this reason; another attempt will follow.
+    Down(Error),
+    /// The end, with its reason. Calls fail with it unless their connection has a more precise one.
+    Over(Error),
+}
+
+impl Supervisor {
+    /// Opens the first connection, unless `cancel` is cancelled first.
+    pub(super) fn open(
+        mut settings: ClientBuilder,
+        transport: Box<dyn Transport>,
+        cancel: Option<CancelToken>,
+    ) -> Result<Arc<Self>> {
+        settings.inputs.pages = settings.inputs.pages.for_one_client();
+        settings.inputs.declare(&mut settings.capabilities);
+        let again = match settings.restart.clone() {
+            None => None,
+            Some(restart) => {
+                let Some(spare) = transport.again() else {
+                    let text = "restart needs a transport that can be made again, such as a child process: see Transport::again";
+                    return Err(Error::new(ErrorKind::Invalid, text));
+                };
+                Some(RestartPlan {
+                    transport: Mutex::new(spare),
+                    resends: restart.resends(),
+                    attempts: Mutex::new(Attempts::new(restart)),
+                })
+            }
+        };
+        let cache = settings.cache.take();
+        let cache = cache.unwrap_or_else(|| ResponseCache::new(&settings.limits));
+        let state = State {
+            phase: Phase::Down(Error::new(ErrorKind::Closed, "not connected yet")),
+            generation: None,
+            connection: None,
+            since: Instant::now(),
+            end_told: false,
+            opening: None,
+            restarting: false,
+            restarter: None,
+        };
+        let link = Arc::new_cyclic(|me| Self {
+            me: me.clone(),
+            verdict: Mutex::new(settings.era),
+            address: transport.address(),
+            subscriptions: Arc::new(Subscriptions::new(again.is_some())),
+            outputs: Outputs::new(settings.validator.clone(), settings.strict),
+            cache: Arc::new(ClientCache::new(cache)),
+            settings,
+            again,
+            descriptions: Descriptions::new(),
+            harmless_tools: HarmlessTools::default(),
+            told_misfits: misfits::ReportedMisfits::default(),
+            log_level: Mutex::default(),
+            numbers: AtomicUsize::new(0),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        });
+        link.connect(transport, cancel)?;
+        Ok(link)
+    }
+
+    pub(super) fn settings(&self) -> &ClientBuilder {
+        &self.settings
+    }
+
+    pub(super) fn description(&self) -> &ServerDescription {
+        self.descriptions.current()
+    }
+
+    /// The current connection, or the last one.
+    pub(super) fn generation(&self) -> Arc<ClientConnection> {
+        let state = self.state.lock();
+        Arc::clone(state.last())
+    }
+
+    /// The connection with this number, if it is the current one.
+    fn current(self: Arc<Self>, number: u64) -> Option<(Arc<Self>, Arc<ClientConnection>)> {
+        let generation = self.state.lock().generation.clone();
+        let generation = generation.filter(|generation| generation.number == number)?;
+        Some((self, generation))
+    }
+
+    /// Whether all further calls fail.
+    pub(super) fn is_over(&self) -> bool {
+        self.ends_calls(&self.state.lock())
+    }
+
+    fn ends_calls(&self, state: &State) -> bool {
+        match state.phase {
+            Phase::Up => self.again.is_none() && state.last().peer.is_closed(),
+            Phase::Down(_) => false,
+            Phase::Over(_) => true,
+        }
+    }
+
+    /// Whether idempotent calls that a lost server may have started are retried.
+    pub(super) fn resends(&self) -> bool {
+        self.again.as_ref().is_some_and(|again| again.resends)
+    }
+
+    /// The `_meta` members of a call that the revision supports.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` when the trace context is malformed.
+    pub(super) fn own_meta(
+        &self,
+        revision: ProtocolVersion,
+        options: &CallOptions<'_>,
+    ) -> Result<JsonObject> {
+        let mut meta = options.own_meta().clone();
+        if revision.is_legacy() {
+            meta.remove(meta_key::LOG_LEVEL);
+        }
+        TraceContext::check(&meta)?;
+        if let Some(hook) = &self.settings.trace_context {
+            for (key, value) in hook().members() {
+                meta.entry(key).or_insert_with(|| value.into());
+            }
+        }
+        Ok(meta)
+    }
+
+    /// Records the output schemas of tools and, if calls are retried, which tools are idempotent.
+    /// `age` is that of the [outputs](Outputs::age) before the tools were listed.
+    pub(super) fn note_tools(&self, tools: &[Tool], age: u64) {
+        if !self.outputs.learn(tools, age) {
+            let peer = &self.generation().peer;
+            peer.core().log_as("client", LogLevel::Warning, || {
+                format!(
+                    "the output schemas of '{}' are too many to remember: not all results are checked",
+                    peer.name()
+                )
+            });
+        }
+        if self.resends() {
+            let max = self.settings.list_bounds.max_list_items;
+            self.harmless_tools
+                .note(tools, max, self.generation().number);
+        }
+    }
+
+    /// Returns the connection for a request. Blocks while the server is being restarted.
+    pub(super) fn ready(&self, options: &CallOptions<'_>) -> Result<Arc<ClientConnection>> {
+        let (_, cancel) = options.patience();
+        self.await_newer(None, options.shorter_bound(), cancel)
+    }
+
+    /// Sends a request, and retries it on the next connection if it was not sent on this one. If it
+    /// may have been sent, it is retried only if it is idempotent and the host allows it.
+    ///
+    /// The time spent waiting for a server counts against the call's limits.
+    pub(super) fn send<T>(
+        &self,
+        options: &mut CallOptions<'_>,
+        is_harmless: impl Fn(u64) -> bool,
+        send: impl Fn(&ClientConnection, &mut CallOptions<'_>) -> Result<T>,
+    ) -> Result<T> {
+        if self.again.is_none() {
+            return send(&*self.ready(options)?, options);
+        }
+        let started = Instant::now();
+        let mut generation = self.ready(options)?;
+        let mut waited = started.elapsed();
+        loop {
+            let outcome = send(&generation, &mut options.after(waited, started.elapsed()));
+            let error = match outcome {
+                Err(error) if self.is_loss(&error, &generation) => error,
+                outcome => return outcome,
+            };
+            if error.was_sent() && !(self.resends() && is_harmless(generation.number)) {
+                return Err(error);
+            }
+            let lost = Instant::now();
+            let (_, cancel) = options.patience();
+            let bound = options
+                .after(Duration::ZERO, started.elapsed())
+                .shorter_bound();
+            let next = match self.await_newer(Some(generation.number), bound, cancel) {
+                Ok(next) => next,
+                Err(late) if late.kind() == ErrorKind::Closed => return Err(error),
+                Err(late) => return Err(late.sent(error.was_sent())),
+            };
+            if next.revision != generation.revision {
+                let text = format!(
+                    "the server came back with revision {} instead of {}: call again",
+                    next.revision, generation.revision
+                );
+                return Err(error.remark(text));
+            }
+            waited = lost.elapsed();
+            generation = next;
+        }
+    }
+
+    /// Whether a call failed because its server was lost, and a new connection may follow.
+    fn is_loss(&self, error: &Error, generation: &ClientConnection) -> bool {
+        self.again.is_some()
+            && matches!(error.kind(), ErrorKind::Closed | ErrorKind::Io)
+            && generation.peer.is_closed()
+    }
+
+    /// Blocks until there is a connection that is newer than `than`.
+    fn await_newer(
+        &self,
+        than: Option<u64>,
+        timeout: Option<Duration>,
+        cancel: Option<CancelToken>,
+    ) -> Result<Arc<ClientConnection>> {
+        let is_new =
+            |generation: &Arc<ClientConnection>| than.is_none_or(|than| generation.number > than);
+        let mut state = self.state.lock();
+        if let (Phase::Up, Some(generation)) = (&state.phase, &state.generation)
+            && is_new(generation)
+        {
+            return Ok(Arc::clone(generation));
+        }
+        drop(state);
+        let started = Instant::now();
+        let deadline = timeout.and_then(|timeout| started.checked_add(timeout));
+        let _nudge = cancel.as_ref().map(|token| self.nudge_on(token));
+        state = self.state.lock();
+        loop {
+            let why = match &state.phase {
+                Phase::Up if is_new(state.last()) => return Ok(Arc::clone(state.last())),
+                Phase::Over(error) => return Err(error.clone().sent(false)),
+                Phase::Up => None,
+                Phase::Down(error) => Some(error),
+            };
+            // The restarting thread would wait for itself.
+            if RESTARTS.get() == self.place() {
+                let error = why.cloned().unwrap_or_else(|| gone(state.last()));
+                return Err(error.sent(false));
+            }
+            if cancel.as_ref().is_some_and(CancelToken::is_triggered) {
+                let text = "cancelled while the server was being restarted";
+                return Err(Error::new(ErrorKind::Cancelled, text));
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                let text = format!(
+                    "'{}' was not back after {} (timeout is {})",
+                    state.last().peer.name(),
+                    Span(started.elapsed()),
+                    Span(timeout.unwrap_or_default())
+                );
+                let error = Error::new(ErrorKind::Timeout, text);
+                return Err(match why {
+                    Some(why) => error.remark(format_args!("it was lost: {why}")),
+                    None => error,
+                });
+            }
+            state = self.changed.wait_until(state, deadline);
+        }
+    }
+
+    /// Waits for `span`, or until the token is cancelled or all further calls fail.
+    pub(super) fn pause(&self, span: Duration, cancel: &CancelToken) {
+        let deadline = Instant::now().checked_add(span);
+        let _nudge = self.nudge_on(cancel);
+        let mut state = self.state.lock();
+        while !cancel.is_triggered()
+            && !self.ends_calls(&state)
+            && deadline.is_none_or(|deadline| Instant::now() < deadline)
+        {
+            state = self.changed.wait_until(state, deadline);
+        }
+    }
+
+    /// Wakes the waiters when a token is cancelled.
+    fn nudge_on(&self, token: &CancelToken) -> OnCancel {
+        let me = self.me.clone();
+        token.on_trigger(move || {
+            if let Some(link) = me.upgrade() {
+                // The lock is taken so that the wakeup cannot fall between a waiter's check and its
+                // wait.
+                let _state = link.state.lock();
+                link.changed.notify_all();
+            }
+        })
+    }
+
+    fn place(&self) -> usize {
+        std::ptr::from_ref(self) as usize
+    }
+
+    /// Returns the number of the next connection.
+    pub(super) fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed) as u64 + 1
+    }
+
+    /// Registers a connection that is being opened, so that a close ends it.
+    pub(super) fn adopt(&self, connection: &Connection) -> Result<()> {
+        let mut state = self.state.lock();
+        if let Phase::Over(error) = &state.phase {
+            let error = error.clone();
+            drop(state);
+            connection.close_at_once();
+            return Err(error);
+        }
+        let former = state.opening.replace(connection.clone());
+        drop(state);
+        drop(former);
+        Ok(())
+    }
+
+    /// Opens a connection and makes it the current one.
+    fn connect(
+        self: &Arc<Self>,
+        transport: Box<dyn Transport>,
+        cancel: Option<CancelToken>,
+    ) -> Result<()> {
+        let of_era = self.address.as_deref().map(era::holder);
+        let memory = self.settings.memory.as_ref().zip(of_era);
+        let remembered = memory.and_then(|(memory, address)| memory.recall(address));
+        let known = self.verdict.lock().or(remembered);
+        let opened = Opening::new(self, &*transport, known, cancel).run(transport);
+        let proved = opened.as_ref().ok().filter(|opened| opened.is_proved);
+        let era = proved.map(|opened| Era::of(opened.server.revision));
+        *self.verdict.lock() = era;
+        match (memory, era) {
+            (Some((memory, address)), Some(era)) => memory.remember(address, era),
+            // The remembered era may be the cause of the failure, so the next connect detects it
+            // again.
+            (Some((memory, address)), None) if opened.is_err() => memory.forget(address),
+            _ => {}
+        }
+        let outcome = opened.and_then(|opened| self.publish(opened));
+        let left = self.state.lock().opening.take();
+        drop(left);
+        outcome
+    }
+
+    fn publish(self: &Arc<Self>, opened: Opened) -> Result<()> {
+        let Opened {
+            connection,
+            number,
+            envelope,
+            inputs,
+            server,
+            reopening,
+            is_proved: _,
+        } = opened;
+        let peer = connection.peer();
+        let (revision, pinging) = (server.revision, envelope.clone());
+        if let Err(error) = self.descriptions.set(server) {
+            connection.close();
+            return Err(error);
+        }
+        let mut state = self.state.lock();
+        if let Phase::Over(error) = &state.phase {
+            let error = error.clone();
+            drop(state);
+            connection.close();
+            return Err(error);
+        }
+        let (address, carrier) = (self.address.as_deref(), peer.core().carrier());
+        self.cache
+            .settle(address, self.description(), &envelope, carrier.cloned());
+        state.phase = Phase::Up;
+        state.since = Instant::now();
+        state.generation = Some(Arc::new(ClientConnection {
+            number,
+            peer: peer.clone(),
+            envelope,
+            inputs,
+            revision,
+            mirrors: Mirrors::default(),
+            reopening,
+        }));
+        let former = state.connection.replace(connection);
+        drop(state);
+        drop(former);
+        self.changed.notify_all();
+        peer.core().start_pinging(
+            ping_method(revision),
+            Arc::new(move |id, text| pinging.write(id, "{}", &JsonObject::new(), text)),
+        );
+        // Order: publish, then check. The connection may have ended before it was the current one,
+        // and then its `lost` was ignored.
+        if peer.is_closed() {
+            self.lost(number);
+        }
+        Ok(())
+    }
+
+    /// Handles the end of a connection. Runs on the thread that detected it, and does not block.
+    pub(super) fn lost(self: &Arc<Self>, number: u64) {
+        let mut state = self.state.lock();
+        let is_current = state
+            .generation
+            .as_ref()
+            .is_some_and(|generation| generation.number == number);
+        if !is_current || !matches!(state.phase, Phase::Up) {
+            return;
+        }
+        // The lost server's data does not apply to the next one. Only the idempotency of its tools
+        // is kept, for the calls that it left open.
+        self.cache.lose();
+        self.outputs.forget();
+        let Some(again) = &self.again else {
+            self.changed.notify_all();
+            if self.settings.on_connection_event.is_some() && !state.end_told {
+                state.end_told = true;
+                let error = gone(state.last());
+                let (peer, link) = (state.last().peer.clone(), Arc::clone(self));
+                drop(state);
+                peer.run_in_order(move || link.tell(ConnectionEvent::GivenUp { error }));
+            }
+            return;
+        };
+        let uptime = state.since.elapsed();
+        state.phase = Phase::Down(gone(state.last()));
+        again.attempts.lock().was_up(uptime);
+        if state.restarting {
+            drop(state);
+            return self.changed.notify_all();
+        }
+        state.restarting = true;
+        let link = Arc::clone(self);
+        let threads = &self.settings.threads;
+        match threads.start("restart", Stack::Large, move || link.restart()) {
+            Ok(thread) => state.restarter = Some(thread),
+            Err(error) => {
+                state.restarting = false;
+                state.phase = Phase::Over(error);
+                let peer = state.last().peer.clone();
+                drop(state);
+                self.changed.notify_all();
+                let subscriptions = Arc::clone(&self.subscriptions);
+                subscriptions.stop_lasting();
+                return peer.run_in_order(move || subscriptions.end_waiting());
+            }
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Adds handlers that follow the connection's changes and its end.
+    pub(super) fn follow(self: &Arc<Self>, handlers: Handlers, number: u64) -> Handlers {
+        let me = self.me.clone();
+        // This runs on the reading thread, before the host's handler, which may list the tools at
+        // once.
+        let handlers = self.cache.listen_in(handlers, move || {
+            if let Some(link) = me.upgrade() {
+                link.harmless_tools.forget();
+                link.outputs.forget();
+            }
+        });
+        let handlers = self.subscriptions.listen_in(handlers, number);
+        let me = self.me.clone();
+        let handlers = handlers.unheard(move |error| {
+            let link = me.upgrade();
+            if let Some((link, generation)) = link.and_then(|link| link.current(number)) {
+                generation.look_after_session(error, &link);
+            }
+        });
+        let me = self.me.clone();
+        let handlers = handlers.heard_again(move |peer| {
+            if let Some(link) = me.upgrade() {
+                link.missed_changes(peer, number);
+            }
+        });
+        let (me, subscriptions) = (self.me.clone(), Arc::clone(&self.subscriptions));
+        handlers.farewell(move |peer| {
+            subscriptions.connection_ended(peer, number);
+            if let Some(link) = me.upgrade() {
+                link.lost(number);
+            }
+        })
+    }
+
+    /// Handles notifications that may have been missed: clears the data kept about the server, and
+    /// informs subscriptions.
+    pub(super) fn missed_changes(&self, peer: &Peer, number: u64) {
+        self.cache.empty();
+        self.harmless_tools.forget();
+        self.outputs.forget();
+        self.subscriptions.everything_changed(peer, number);
+    }
+
+    /// Reports an event to the host. Called only by the restarting thread or, without restarts, by
+    /// the connection's notification thread.
+    fn tell(&self, event: ConnectionEvent) {
+        let settings = &self.settings;
+        let level = match &event {
+            ConnectionEvent::Restored { .. } => LogLevel::Info,
+            ConnectionEvent::GivenUp { .. } => LogLevel::Error,
+            _ => LogLevel::Warning,
+        };
+        tell(settings.log.as_ref(), level, "client", || event.to_string());
+        if let Some(hook) = &settings.on_connection_event {
+            // A panic of the host's hook must not end the restarting thread.
+            _ = catch_unwind(AssertUnwindSafe(|| hook(event)));
+        }
+    }
+
+    /// Closes for good; idempotent and bounded in time.
+    pub(super) fn close(&self) {
+        self.close_with(Connection::close);
+    }
+
+    /// Closes fast, for a connection that no client uses yet.
+    pub(super) fn close_at_once(&self) {
+        self.close_with(Connection::close_at_once);
+    }
+
+    fn close_with(&self, close: fn(&Connection)) {
+        self.subscriptions.stop_lasting();
+        let mut state = self.state.lock();
+        if !matches!(state.phase, Phase::Over(_)) {
+            state.phase = Phase::Over(match &state.generation {
+                Some(generation) => gone(generation),
+                None => Error::new(ErrorKind::Closed, "the client was closed"),
+            });
+        }
+        let connections = [state.opening.clone(), state.connection.clone()];
+        drop(state);
+        self.changed.notify_all();
+        let [opening, current] = connections;
+        if let Some(opening) = opening {
+            opening.close_at_once();
+        }
+        if let Some(current) = current {
+            close(&current);
+        }
+        self.join_restarter();
+    }
+}
+
+impl State {
+    fn last(&self) -> &Arc<ClientConnection> {
+        self.generation
+            .as_ref()
+            .expect("a client is made when its first connection is open")
+    }
+}
+
+impl fmt::Debug for Supervisor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link")
+            .field("peer", &self.generation().peer)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The method that checks whether the server responds.
+pub(super) fn ping_method(revision: ProtocolVersion) -> &'static str {
+    if revision.is_modern() {
+        method::SERVER_DISCOVER
+    } else {
+        method::PING
+    }
+}
+
+/// The reason why a connection is unusable.
+fn gone(generation: &ClientConnection) -> Error {
+    let ended = generation.peer.core().ended();
+    ended.unwrap_or_else(|| {
+        let text = format!("the connection to '{}' was closed", generation.peer.name());
+        Error::new(ErrorKind::Closed, text)
+    })
+}
+
+/// The different descriptions that the server has given.
+// `current` is stored with `Release` after its entry was set, and loaded with `Acquire`. Entries
+// never change, so references to them stay valid.
+struct Descriptions {
+    all: Box<[OnceLock<ServerDescription>]>,
+    current: AtomicUsize,
+}
+
+impl Descriptions {
+    fn new() -> Self {
+        Self {
+            all: (0..MAX_DESCRIPTIONS).map(|_| OnceLock::new()).collect(),
+            current: AtomicUsize::new(0),
+        }
+    }
+
+    fn current(&self) -> &ServerDescription {
+        self.all[self.current.load(Ordering::Acquire)]
+            .get()
+            .expect("a client is made when its server has described itself")
+    }
+
+    /// Sets the current description. Called by one thread at a time.
+    fn set(&self, description: ServerDescription) -> Result<()> {
+        for (index, place) in self.all.iter().enumerate() {
+            if *place.get_or_init(|| description.clone()) == description {
+                self.current.store(index, Ordering::Release);
+                return Ok(());
+            }
+        }
+        let text = format!("the server described itself in more than {MAX_DESCRIPTIONS} ways");
+        Err(Error::new(ErrorKind::Limit, text).sent(true))
+    }
+}

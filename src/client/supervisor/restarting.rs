@@ -1,0 +1,177 @@
+//! The restarting thread, which brings a client from one connection to the next.
+
+use std::hash::{BuildHasher, RandomState};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::{ClientConnection, Phase, RESTARTS, Supervisor};
+use crate::client::restart::ConnectionEvent;
+use crate::error::{Error, ErrorKind};
+use crate::protocol::{LogLevel, tell};
+use crate::schema::{SetLevelRequestParams, method};
+use crate::transport::message::RequestKind;
+
+/// How long a close waits for the restarting thread, in addition to closing the connection.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Supervisor {
+    /// Runs the restarting thread: restarts the server until it is connected or the client is over.
+    pub(super) fn restart(self: Arc<Self>) {
+        RESTARTS.set(self.place());
+        while let Some(error) = self.next_loss() {
+            // The transport may be the host's and may panic.
+            let tried = catch_unwind(AssertUnwindSafe(|| self.try_again(error)));
+            if tried.is_err() {
+                self.give_up(Error::new(ErrorKind::Io, "the transport panicked"));
+            }
+        }
+        if self.is_over() {
+            self.subscriptions.end_waiting();
+        }
+        self.state.lock().restarting = false;
+        self.changed.notify_all();
+    }
+
+    /// Returns why there is no connection. After `None`, the next loss starts another thread.
+    // `restarting` is cleared under the lock in which `Up` is seen, so that no loss falls in
+    // between.
+    fn next_loss(&self) -> Option<Error> {
+        let mut state = self.state.lock();
+        match &state.phase {
+            Phase::Down(error) => Some(error.clone()),
+            Phase::Up => {
+                state.restarting = false;
+                None
+            }
+            Phase::Over(_) => None,
+        }
+    }
+
+    /// Makes one attempt, after its delay.
+    fn try_again(self: &Arc<Self>, error: Error) {
+        let Some(again) = &self.again else { return };
+        let old = self.state.lock().connection.take();
+        if let Some(old) = old {
+            old.close();
+        }
+        let chance = RandomState::new().hash_one(self.place());
+        let next = again.attempts.lock().next(chance);
+        let Some((attempt, delay)) = next else {
+            return self.give_up(error);
+        };
+        self.tell(ConnectionEvent::Lost {
+            error,
+            attempt,
+            delay,
+        });
+        if self.is_over_after(delay) {
+            return;
+        }
+        let transport = again.transport.lock().again();
+        let outcome = match transport {
+            Some(transport) => self.connect(transport, None),
+            None => {
+                let text = "the transport can't be made again: see Transport::again";
+                return self.give_up(Error::new(ErrorKind::State, text));
+            }
+        };
+        match outcome {
+            Ok(()) => {
+                let patience = self.settings.connect_timeout;
+                let capabilities = &self.description().capabilities;
+                let generation = self.generation();
+                self.restore_log_level(&generation);
+                self.subscriptions
+                    .restore(&generation, capabilities, patience);
+                if !self.is_over() {
+                    self.tell(ConnectionEvent::Restored { attempt });
+                }
+            }
+            Err(error) => {
+                let mut state = self.state.lock();
+                if matches!(state.phase, Phase::Down(_)) {
+                    state.phase = Phase::Down(error);
+                }
+            }
+        }
+    }
+
+    /// Sets the log level of the last connection on this one.
+    fn restore_log_level(&self, generation: &ClientConnection) {
+        let Some(level) = self.log_level.lock().clone() else {
+            return;
+        };
+        if generation.revision.is_modern() || self.description().capabilities.logging.is_none() {
+            return;
+        }
+        let params = SetLevelRequestParams::new(level);
+        let sent = generation.peer.start_quick_request(
+            method::LOGGING_SET_LEVEL,
+            RequestKind::default(),
+            |_, text| serde_json::to_writer(text, &params),
+            drop,
+        );
+        // If it cannot be sent, the server has gone again.
+        drop(sent);
+    }
+
+    /// Waits for `delay`, or until the client is over. Returns whether it is over.
+    fn is_over_after(&self, delay: Duration) -> bool {
+        let deadline = Instant::now().checked_add(delay);
+        let mut state = self.state.lock();
+        while !matches!(state.phase, Phase::Over(_))
+            && deadline.is_none_or(|deadline| Instant::now() < deadline)
+        {
+            state = self.changed.wait_until(state, deadline);
+        }
+        matches!(state.phase, Phase::Over(_))
+    }
+
+    pub(super) fn give_up(&self, error: Error) {
+        let attempts = self
+            .again
+            .as_ref()
+            .map_or(0, |again| again.attempts.lock().made());
+        let text = format!("the server is given up after {attempts} restarts (max_attempts)");
+        let error = error.context(text);
+        let mut state = self.state.lock();
+        if matches!(state.phase, Phase::Over(_)) {
+            return;
+        }
+        state.phase = Phase::Over(error.clone());
+        drop(state);
+        self.subscriptions.stop_lasting();
+        self.changed.notify_all();
+        self.tell(ConnectionEvent::GivenUp { error });
+    }
+
+    pub(super) fn join_restarter(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        let mut state = self.state.lock();
+        if RESTARTS.get() == self.place() {
+            return;
+        }
+        while state.restarting && Instant::now() < deadline {
+            state = self.changed.wait_until(state, Some(deadline));
+        }
+        let thread = state.restarter.take();
+        let has_ended = !state.restarting;
+        drop(state);
+        match thread {
+            // Its panics were caught, so the result has no information.
+            Some(thread) if has_ended => _ = thread.join(),
+            Some(_) => {
+                tell(
+                    self.settings.log.as_ref(),
+                    LogLevel::Warning,
+                    "client",
+                    || {
+                        "a callback for on_connection_event still runs although the client is closed".to_owned()
+                    },
+                );
+            }
+            None => {}
+        }
+    }
+}

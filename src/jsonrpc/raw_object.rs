@@ -1,0 +1,287 @@
+//! An iterator over the members of an object that is known to be valid JSON.
+//!
+//! Every message was validated when it was parsed, so a later search for a member need not validate
+//! it again. It only has to find where each member ends. Most of a large text is skipped many bytes
+//! at a time.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeSeed, Error as _, IntoDeserializer, MapAccess};
+
+use super::memchr::find;
+
+/// The members of an object, in their order. If the text is not JSON the iterator yields some of
+/// them or none; it does not panic.
+pub(crate) struct RawObject<'a> {
+    /// The text that the ranges in `known` refer to.
+    text: &'a str,
+    /// The ranges of the first members, if they are known.
+    known: &'a [Place],
+    /// The text after the known members.
+    rest: &'a str,
+}
+
+/// The ranges of the first members of an object, recorded when the message was parsed. A later
+/// search need not find their ends again. Further members may follow.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct MemberPlaces {
+    count: usize,
+    first: [Place; 4],
+}
+
+/// The ranges of a member: its key without the quotes, which has no escapes, and its value.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Place {
+    key: Range<u32>,
+    value: Range<u32>,
+}
+
+impl MemberPlaces {
+    /// Records the next member, if there is a free slot. `key` is the range of its key without the
+    /// quotes, which has no escapes.
+    pub(super) fn add(&mut self, key: Range<usize>, value: Range<usize>) {
+        // A range that ends within `u32` also begins within it.
+        if let Some(room) = self.first.get_mut(self.count)
+            && let Ok(end) = u32::try_from(value.end)
+        {
+            *room = Place {
+                key: key.start as u32..key.end as u32,
+                value: value.start as u32..end,
+            };
+            self.count += 1;
+        }
+    }
+
+    /// The members of the object in this range of the text.
+    pub(super) fn members<'a>(&'a self, text: &'a str, object: &Range<usize>) -> RawObject<'a> {
+        let known = &self.first[..self.count];
+        let start = known
+            .last()
+            .map_or(object.start, |last| last.value.end as usize);
+        RawObject {
+            text,
+            known,
+            rest: &text[start..object.end],
+        }
+    }
+}
+
+impl<'a> RawObject<'a> {
+    /// The members of this text, which is an object.
+    pub(crate) fn of(object: &'a str) -> Self {
+        Self {
+            text: object,
+            known: &[],
+            rest: object,
+        }
+    }
+
+    /// The next member that is not in `known`.
+    #[inline(never)]
+    fn next_unknown(&mut self) -> Option<<Self as Iterator>::Item> {
+        let rest = self.rest.trim_ascii_start().strip_prefix(['{', ','])?;
+        let rest = rest.trim_ascii_start();
+        let (key, rest) = rest.split_at_checked(end_of_string(rest.as_bytes())?)?;
+        let rest = rest.trim_ascii_start().strip_prefix(':')?;
+        let rest = rest.trim_ascii_start();
+        let (value, rest) = rest.split_at_checked(end_of_value(rest.as_bytes())?)?;
+        self.rest = rest;
+        Some((name_of(key)?, value))
+    }
+}
+
+impl<'a> Iterator for RawObject<'a> {
+    /// The key and the value, which is JSON text.
+    type Item = (Cow<'a, str>, &'a str);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let Some((Place { key, value }, others)) = self.known.split_first() else {
+            return self.next_unknown();
+        };
+        self.known = others;
+        let written = |place: &Range<u32>| self.text.get(place.start as usize..place.end as usize);
+        Some((Cow::Borrowed(written(key)?), written(value)?))
+    }
+}
+
+/// Decodes a key, which is given with its quotes.
+fn name_of(key: &str) -> Option<Cow<'_, str>> {
+    if key.contains('\\') {
+        return serde_json::from_str(key).ok().map(Cow::Owned);
+    }
+    Some(Cow::Borrowed(&key[1..key.len() - 1]))
+}
+
+/// Returns the end of the string that these bytes begin with.
+fn end_of_string(bytes: &[u8]) -> Option<usize> {
+    if bytes.first() != Some(&b'"') {
+        return None;
+    }
+    let mut at = 1;
+    loop {
+        at += find(b'"', bytes.get(at..)?)?;
+        let before = bytes[..at].iter().rev();
+        let backslashes = before.take_while(|byte| **byte == b'\\').count();
+        at += 1;
+        if backslashes % 2 == 0 {
+            return Some(at);
+        }
+    }
+}
+
+/// Returns the end of the value that these bytes begin with.
+fn end_of_value(bytes: &[u8]) -> Option<usize> {
+    match bytes.first()? {
+        b'"' => end_of_string(bytes),
+        b'{' | b'[' => end_of_nested(bytes),
+        _ => bytes
+            .iter()
+            .position(|byte| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace()),
+    }
+}
+
+fn end_of_nested(bytes: &[u8]) -> Option<usize> {
+    let (mut at, mut depth) = (0, 0usize);
+    loop {
+        match bytes.get(at)? {
+            b'"' => {
+                at += end_of_string(&bytes[at..])?;
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.checked_sub(1)?,
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+}
+
+/// Deserializes an object, which is known to be valid JSON, without the members named in `aside`.
+/// Returns the JSON texts of those. A repeated one is an error.
+pub(crate) fn read_beside<'a, T: Deserialize<'a>, const N: usize>(
+    members: RawObject<'a>,
+    aside: [&'static str; N],
+) -> serde_json::Result<(T, [Option<&'a str>; N])> {
+    let mut beside = Beside {
+        members,
+        aside,
+        found: [None; N],
+        value: "null",
+    };
+    let read = T::deserialize(MapAccessDeserializer::new(&mut beside))?;
+    Ok((read, beside.found))
+}
+
+struct Beside<'a, const N: usize> {
+    members: RawObject<'a>,
+    aside: [&'static str; N],
+    found: [Option<&'a str>; N],
+    /// The value of the key that was read last.
+    value: &'a str,
+}
+
+impl<'de, const N: usize> MapAccess<'de> for &mut Beside<'de, N> {
+    type Error = serde_json::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> serde_json::Result<Option<K::Value>> {
+        for (name, value) in self.members.by_ref() {
+            let Some(place) = self.aside.iter().position(|aside| *aside == name) else {
+                self.value = value;
+                return seed.deserialize(name.into_deserializer()).map(Some);
+            };
+            if self.found[place].replace(value).is_some() {
+                return Err(serde_json::Error::duplicate_field(self.aside[place]));
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+    ) -> serde_json::Result<V::Value> {
+        seed.deserialize(&mut serde_json::Deserializer::from_str(self.value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(object: &str, expected: &[(&str, &str)]) {
+        let found: Vec<_> = RawObject::of(object).collect();
+        let found: Vec<_> = found.iter().map(|(key, value)| (&**key, *value)).collect();
+        assert_eq!(found, expected, "{object}");
+    }
+
+    #[test]
+    fn members_are_found_as_they_were_written() {
+        check("{}", &[]);
+        check(" { } ", &[]);
+        check(r#"{"a":1}"#, &[("a", "1")]);
+        check(
+            " {\t\"a\" : -1.5e3 ,\n\"b\" :\"\" , \"\": null\r\n} ",
+            &[("a", "-1.5e3"), ("b", "\"\""), ("", "null")],
+        );
+        check(
+            r#"{"a":"\\","b":"\"}","c\u0041":{"d":["}",{"e":"]"}]},"f":[]}"#,
+            &[
+                ("a", r#""\\""#),
+                ("b", r#""\"}""#),
+                ("cA", r#"{"d":["}",{"e":"]"}]}"#),
+                ("f", "[]"),
+            ],
+        );
+    }
+
+    #[test]
+    fn what_is_not_json_ends_the_walk() {
+        for text in [
+            "", "{", "[1]", "null", "{\"a", "{\"a\"", "{\"a\":", "{\"a\":1", "{\"é\\", "{a:1}",
+        ] {
+            check(text, &[]);
+        }
+        check(r#"{"a":1,b}"#, &[("a", "1")]);
+    }
+
+    #[derive(Debug, Default, PartialEq, Deserialize)]
+    #[serde(default)]
+    struct Call {
+        name: String,
+        big: Option<u32>,
+        #[serde(rename = "_meta")]
+        meta: Option<Vec<u32>>,
+    }
+
+    #[test]
+    fn members_aside_are_not_looked_into() {
+        let read = |text| read_beside::<Call, 1>(RawObject::of(text), ["big"]).expect("fits");
+        let (call, big) = read(r#"{"name":"a\tb","big":{"x":[1]},"other":{},"_meta":[1,2]}"#);
+        assert_eq!(big, [Some(r#"{"x":[1]}"#)]);
+        assert_eq!((&*call.name, call.meta), ("a\tb", Some(vec![1, 2])));
+        let (call, big) = read(r#"{"b\u0069g":7}"#);
+        assert_eq!((call.big, big), (None, [Some("7")]));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let wrong = |text| {
+            let read = read_beside::<Call, 1>(RawObject::of(text), ["big"]);
+            read.expect_err(text).to_string()
+        };
+        assert!(wrong(r#"{"name":1}"#).contains("expected a string"));
+        assert!(wrong(r#"{"big":1,"big":2}"#).contains("duplicate field `big`"));
+        assert!(wrong(r#"{"big":1,"b\u0069g":2}"#).contains("duplicate field `big`"));
+        assert!(wrong(r#"{"name":"","name":""}"#).contains("duplicate field `name`"));
+    }
+}

@@ -1,0 +1,74 @@
+//! Errors of handlers, and their mapping to protocol errors.
+
+use std::any::Any;
+use std::collections::BTreeSet;
+use std::error::Error as StdError;
+
+use serde_json::json;
+
+use crate::error::{ErrorCode, RpcError};
+use crate::protocol::principal::scope_set;
+use crate::schema::ProtocolVersion;
+
+/// The error of a handler that reads a resource, gets a prompt or completes an argument, or of a
+/// [guard](super::Guard) that refuses a request.
+///
+/// Unlike tools, these can fail only with an error of the protocol. An [`RpcError`] converted with
+/// `?` is sent to the client unchanged. Any other error becomes an internal error. Its text is for
+/// the host: see [`ServerBuilder::on_log`](super::ServerBuilder::on_log).
+#[derive(Debug)]
+pub struct HandlerError(pub(super) Failure);
+
+#[derive(Debug)]
+pub(super) enum Failure {
+    NotFound,
+    /// The request needs all these scopes, and at least one was not granted.
+    Scopes(BTreeSet<String>),
+    Protocol(RpcError),
+    Inner(String),
+}
+
+impl HandlerError {
+    /// The requested item does not exist. For a resource, the client gets the error code of its
+    /// revision.
+    pub fn not_found() -> Self {
+        Self(Failure::NotFound)
+    }
+
+    /// The request needs all these scopes; list also those that were granted.
+    ///
+    /// Over HTTP the client gets status 403 with the scopes, and can have its user grant them. See
+    /// [`Access::require_scopes`](super::Access::require_scopes).
+    pub fn insufficient_scope<S: AsRef<str>>(scopes: impl IntoIterator<Item = S>) -> Self {
+        Self(Failure::Scopes(scope_set(scopes)))
+    }
+}
+
+impl<E: StdError + 'static> From<E> for HandlerError {
+    fn from(error: E) -> Self {
+        let any: &dyn Any = &error;
+        match any.downcast_ref::<RpcError>() {
+            Some(error) => Self(Failure::Protocol(error.clone())),
+            None => Self(Failure::Inner(error.to_string())),
+        }
+    }
+}
+
+/// Returns the error of a missing resource, with the code of the legacy revisions. See
+/// `for_revision`.
+pub(super) fn resource_not_found(uri: &str) -> RpcError {
+    let error = RpcError::new(ErrorCode::RESOURCE_NOT_FOUND, "resource not found");
+    error
+        .clone()
+        .with_data(&json!({ "uri": uri }))
+        .unwrap_or(error)
+}
+
+/// Maps an error to the client's revision: the modern era has no special code for missing
+/// resources.
+pub(super) fn for_revision(mut error: RpcError, revision: ProtocolVersion) -> RpcError {
+    if revision.is_modern() && error.code == ErrorCode::RESOURCE_NOT_FOUND {
+        error.code = ErrorCode::INVALID_PARAMS;
+    }
+    error
+}

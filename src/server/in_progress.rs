@@ -1,0 +1,47 @@
+//! The effects that run at the moment, each of them on one thread only.
+
+use std::collections::HashMap;
+use std::thread::{self, ThreadId};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::sync::{Condvar, Mutex};
+
+/// The effects that are running, by key. A thread that needs one of them waits for it.
+#[derive(Debug, Default)]
+pub(super) struct InProgress {
+    running: Mutex<HashMap<String, ThreadId>>,
+    ended: Condvar,
+}
+
+impl InProgress {
+    /// Waits until no other thread runs the effect of `key`, and claims it.
+    pub(super) fn take(&self, key: &str) -> Result<InProgressGuard<'_>> {
+        let me = thread::current().id();
+        let mut running = self.running.lock();
+        while let Some(other) = running.get(key) {
+            if *other == me {
+                let text = format!("the effect '{key}' asks for its own outcome");
+                return Err(Error::new(ErrorKind::State, text));
+            }
+            running = self.ended.wait(running);
+        }
+        running.insert(key.to_owned(), me);
+        Ok(InProgressGuard {
+            turns: self,
+            key: key.to_owned(),
+        })
+    }
+}
+
+/// The right to run an effect. Dropping it releases the key, also when the effect panics.
+pub(super) struct InProgressGuard<'a> {
+    turns: &'a InProgress,
+    key: String,
+}
+
+impl Drop for InProgressGuard<'_> {
+    fn drop(&mut self) {
+        self.turns.running.lock().remove(&self.key);
+        self.turns.ended.notify_all();
+    }
+}

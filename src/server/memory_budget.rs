@@ -1,0 +1,167 @@
+//! The memory budget of a server: memory that clients occupy while no thread works on it, for all
+//! connections together.
+//!
+//! The number of calls, tasks and subscriptions of one client is limited. But each may be as long
+//! as a message, and there may be many clients. So their bytes are limited too.
+
+use std::sync::Arc;
+
+use crate::jsonrpc::Request;
+use crate::shares::{Admission, Client, Shares};
+use crate::sync::Mutex;
+use crate::transport::Limits;
+
+/// The minimum budget in bytes, whatever the limits are.
+pub(super) const LEAST: usize = 16 << 20;
+
+/// The memory of a pending call besides its request, in bytes.
+pub(super) const EACH_CALL: usize = 4 << 10;
+
+/// A request with a longer text, or with a longer `_meta`, counts from its arrival. Others count
+/// while they wait.
+pub(super) const LARGE: usize = 64 << 10;
+const LARGE_META: usize = 4 << 10;
+
+/// The estimated memory of a parsed `_meta`: this factor times its text, up to a maximum that
+/// depends on the text of the message.
+const META_TIMES: usize = 100;
+const MOST_OF_META: usize = 64 << 20;
+const META_TIMES_TEXT: usize = 4;
+
+/// The memory budget, with the share of each client.
+///
+/// Reservations are never taken away from a client. A reserve ([`Limits::reserve_percent`]) is for
+/// clients that hold little, so one client alone can't use up the budget.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MemoryBudget(Arc<Mutex<Option<Shares<()>>>>);
+
+/// A reservation in the memory budget. It is released when it is dropped.
+#[derive(Debug)]
+pub(super) struct Reservation {
+    room: MemoryBudget,
+    client: Client,
+    bytes: usize,
+}
+
+impl MemoryBudget {
+    /// Reserves bytes for a client, or returns `None` when its share of `max` is used up. The first
+    /// reservation is always granted.
+    pub(super) fn take(
+        &self,
+        client: Client,
+        bytes: usize,
+        max: usize,
+        limits: &Limits,
+    ) -> Option<Reservation> {
+        let mut hold = Reservation {
+            room: self.clone(),
+            client,
+            bytes: 0,
+        };
+        hold.grow(bytes, max, limits).then_some(hold)
+    }
+}
+
+impl Reservation {
+    /// Adds bytes to the reservation. `max` and `limits` must be equal for all reservations of a
+    /// budget.
+    pub(super) fn grow(&mut self, bytes: usize, max: usize, limits: &Limits) -> bool {
+        let mut room = self.room.0.lock();
+        let shares = room
+            .get_or_insert_with(|| Shares::new(max, limits.part_of(max), limits.reserve_of(max)));
+        let taken = shares.total() == 0 || shares.admit(&self.client, bytes) == Admission::Granted;
+        if taken {
+            shares.take(&self.client, bytes);
+            self.bytes += bytes;
+        }
+        taken
+    }
+
+    /// Releases a part of the reservation, in bytes.
+    pub(super) fn shrink(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        if let Some(shares) = &mut *self.room.0.lock() {
+            shares.give_back(&self.client, bytes);
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.shrink(self.bytes);
+    }
+}
+
+/// Returns whether a request counts from its arrival.
+pub(super) fn is_large(request: &Request) -> bool {
+    let len = request.text_len();
+    len > LARGE || (len > LARGE_META && meta_len(request) > LARGE_META)
+}
+
+/// Returns the estimated memory of a pending request, in bytes.
+pub(super) fn weight_of(request: &Request) -> usize {
+    let len = request.text_len();
+    let most_of_meta = MOST_OF_META.saturating_add(len.saturating_mul(META_TIMES_TEXT));
+    let meta = meta_len(request).saturating_mul(META_TIMES);
+    len + meta.min(most_of_meta)
+}
+
+fn meta_len(request: &Request) -> usize {
+    let mut members = request.members();
+    let meta = members.find(|(key, _)| key == "_meta");
+    meta.map_or(0, |(_, text)| text.len())
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn client(number: u64) -> Client {
+        Client::Connection(number)
+    }
+
+    #[test]
+    fn what_is_dropped_is_given_back() {
+        let (room, limits) = (MemoryBudget::default(), Limits::default());
+        let mut first = room.take(client(1), 50, 100, &limits).expect("room");
+        assert!(
+            room.take(client(1), 39, 100, &limits).is_none(),
+            "the reserve"
+        );
+        assert!(room.take(client(2), 51, 100, &limits).is_none());
+        let second = room.take(client(2), 50, 100, &limits).expect("room");
+        assert!(!first.grow(1, 100, &limits));
+        drop(second);
+        assert!(first.grow(37, 100, &limits));
+        first.shrink(86);
+        assert!(room.take(client(2), usize::MAX, 100, &limits).is_none());
+        drop(first);
+        assert!(
+            room.take(client(2), 1000, 100, &limits).is_some(),
+            "the first one"
+        );
+    }
+
+    #[test]
+    fn one_client_leaves_room_for_others() {
+        let (room, limits) = (MemoryBudget::default(), Limits::default());
+        let mut holds = Vec::new();
+        while let Some(hold) = room.take(client(1), 1, 100, &limits) {
+            holds.push(hold);
+        }
+        assert_eq!(holds.len(), 88);
+        assert!(room.take(client(2), 10, 100, &limits).is_some());
+    }
+
+    #[test]
+    fn the_part_and_the_reserve_are_settings() {
+        let mut limits = Limits::default();
+        (limits.part_percent, limits.reserve_percent) = (10, 40);
+        let room = MemoryBudget::default();
+        let mut first = room.take(client(1), 60, 100, &limits).expect("room");
+        assert!(!first.grow(1, 100, &limits), "the reserve");
+        assert!(room.take(client(2), 11, 100, &limits).is_none(), "its part");
+        assert!(room.take(client(2), 10, 100, &limits).is_some());
+    }
+}

@@ -1,0 +1,501 @@
+//! The state of a multi round-trip request: input requests, answers and remembered values. It is
+//! the same in both eras, and does no I/O.
+//!
+//! A handler asks by key, and returns early when an answer is missing. Each input request is
+//! recorded here too, not only in the handler's error. So it is sent even if the handler swallows
+//! the error. When the answers have come, the handler is run again from the start, and finds them
+//! here. No thread waits in between.
+//!
+//! ```text
+//!  run ──▶ asked nothing ──▶ answered
+//!   ▲   ╲▶ asked ──▶ [modern: input_required, state sealed │ legacy: requests] ──▶ answers ──╮
+//!   ╰──────────────────────────────────────────────────────────────────────────────────────╯
+//! ```
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use orion::hazardous::hash::sha2::sha256::Sha256;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::context::Context;
+use super::input_rules::{Asked, check_answer};
+use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
+use crate::schema::json::from_bytes;
+use crate::schema::{
+    ElicitRequestParams, InputRequest, InputRequests, InputResponse, InputResponses,
+};
+
+/// The maximum number of rounds of input requests in one call. A call that needs more fails.
+pub(super) const MAX_ROUNDS: u32 = 10;
+
+/// The input requests, answers and remembered values of one call.
+#[derive(Debug, Default)]
+pub(super) struct MrtrState {
+    /// Allocated at the first use, since most calls make no input request.
+    notes: Option<Box<Notes>>,
+    /// This run of the handler wants to continue as a task.
+    wants_task: bool,
+    inquire: Option<Inquire>,
+}
+
+/// Sends the input requests of a run. It is set by the first one, so that a program whose handlers
+/// never ask is linked without this code.
+pub(super) type Inquire = fn(Context) -> Result<()>;
+
+#[derive(Clone, Debug, Default)]
+struct Notes {
+    /// The number of rounds so far.
+    round: u32,
+    answers: BTreeMap<String, Answer>,
+    memory: BTreeMap<String, Box<RawValue>>,
+    /// The input requests of this run that have no answer yet.
+    asked: InputRequests,
+}
+
+/// An answer, with the digest of the input request that was shown. It does not answer any other
+/// input request.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Answer {
+    #[serde(rename = "q")]
+    question: String,
+    #[serde(rename = "a", skip_serializing_if = "Option::is_none")]
+    response: Option<InputResponse>,
+    /// The client's refusal to answer. Only the legacy era has it.
+    #[serde(rename = "e", skip_serializing_if = "Option::is_none")]
+    refusal: Option<RpcError>,
+    /// Another reason for the missing answer. Only in the legacy era, which sends no state.
+    #[serde(skip)]
+    failure: Option<Error>,
+}
+
+/// The plaintext of a sealed state, which travels between the rounds of the modern era.
+#[derive(Serialize, Deserialize)]
+struct Content {
+    #[serde(rename = "r")]
+    round: u32,
+    #[serde(rename = "a")]
+    answers: BTreeMap<String, Answer>,
+    #[serde(rename = "m")]
+    memory: BTreeMap<String, Box<RawValue>>,
+    /// The digests of the input requests that are sent with this state.
+    #[serde(rename = "q")]
+    asked: BTreeMap<String, String>,
+}
+
+impl Answer {
+    /// Returns whether the answer has the fields that the form requires. If not, the form is sent
+    /// again.
+    fn fits(&self, question: &InputRequest) -> bool {
+        let (InputRequest::Elicit(request), Some(response)) = (question, &self.response) else {
+            return true;
+        };
+        let ElicitRequestParams::Form(form) = &request.params else {
+            return true;
+        };
+        let answer = response.elicit_result();
+        answer.is_ok_and(|answer| !answer.is_accepted() || form.check_answer(&answer).is_ok())
+    }
+}
+
+impl MrtrState {
+    /// Sets the function that sends the input requests.
+    pub(super) fn with(&mut self, inquire: Inquire) -> &mut Self {
+        self.inquire = Some(inquire);
+        self
+    }
+
+    fn notes(&mut self) -> &mut Notes {
+        self.notes.get_or_insert_default()
+    }
+
+    /// Returns whether this run of the handler made an input request without an answer.
+    fn has_asked(&self) -> bool {
+        let notes = self.notes.as_ref();
+        notes.is_some_and(|notes| !notes.asked.is_empty())
+    }
+
+    /// Returns the answer to an input request. If there is none, records the request and returns
+    /// `None`.
+    pub(super) fn ask(
+        &mut self,
+        key: &str,
+        question: &InputRequest,
+    ) -> Result<Option<Result<InputResponse, RpcError>>> {
+        let digest = digest(question)?;
+        let notes = self.notes();
+        let answer = notes
+            .answers
+            .get(key)
+            .filter(|answer| answer.question == digest && answer.fits(question));
+        if let Some(Answer {
+            response,
+            refusal,
+            failure,
+            ..
+        }) = answer
+        {
+            if let Some(failure) = failure {
+                return Err(failure.clone());
+            }
+            return Ok(match (response, refusal) {
+                (Some(response), _) => Some(Ok(response.clone())),
+                (None, refusal) => refusal.clone().map(Err),
+            });
+        }
+        if let Some(other) = notes.asked.get(key)
+            && self::digest(other)? != digest
+        {
+            let text = format!(
+                "two different questions were asked under the key '{key}': give each its own"
+            );
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
+        notes.asked.insert(key.to_owned(), question.clone());
+        Ok(None)
+    }
+
+    /// Returns the value that is remembered under a key.
+    pub(super) fn recall<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>> {
+        let memory = self.notes.as_ref().map(|notes| &notes.memory);
+        let Some(value) = memory.and_then(|memory| memory.get(key)) else {
+            return Ok(None);
+        };
+        serde_json::from_str(value.get())
+            .map(Some)
+            .map_err(|error| {
+                Error::new(
+                    ErrorKind::Invalid,
+                    format!("what is remembered under '{key}' is of another type: {error}"),
+                )
+            })
+    }
+
+    /// Remembers a value for later rounds.
+    pub(super) fn remember(&mut self, key: &str, value: &impl Serialize) -> Result<()> {
+        let value = serde_json::value::to_raw_value(value).map_err(|error| {
+            Error::new(
+                ErrorKind::Invalid,
+                format!("'{key}' can't be remembered as JSON: {error}"),
+            )
+        })?;
+        self.notes().memory.insert(key.to_owned(), value);
+        Ok(())
+    }
+
+    /// Returns whether the handler has to be run again.
+    pub(super) fn needs_input(&self) -> bool {
+        self.wants_task || self.has_asked()
+    }
+
+    /// Returns the function that sends the input requests, if the handler has to be run again.
+    pub(super) fn inquiry(&self) -> Option<Inquire> {
+        self.inquire.filter(|_| self.needs_input())
+    }
+
+    /// Records that the handler wants to continue as a task.
+    pub(super) fn want_task(&mut self) {
+        self.wants_task = true;
+    }
+
+    /// Returns whether the handler wants to continue as a task, and clears the wish. Input requests
+    /// of this run come first.
+    pub(super) fn take_wish_for_task(&mut self) -> bool {
+        std::mem::take(&mut self.wants_task) && !self.has_asked()
+    }
+
+    /// Begins the next round. Returns its input requests, or `None` after too many rounds.
+    pub(super) fn next(&mut self) -> Option<InputRequests> {
+        let notes = self.notes();
+        notes.round += 1;
+        let asked = std::mem::take(&mut notes.asked);
+        (notes.round <= MAX_ROUNDS).then_some(asked)
+    }
+
+    /// Returns the state to keep until the answers to `asked` come, as JSON.
+    pub(super) fn to_content(&self, asked: &InputRequests) -> Result<Vec<u8>> {
+        let digests = asked
+            .iter()
+            .map(|(key, question)| Ok((key.clone(), digest(question)?)));
+        let notes = self.notes.as_deref().cloned().unwrap_or_default();
+        let content = Content {
+            round: notes.round,
+            answers: notes.answers,
+            memory: notes.memory,
+            asked: digests.collect::<Result<_>>()?,
+        };
+        serde_json::to_vec(&content).map_err(|error| not_json(&error))
+    }
+
+    /// Restores a call from its state, with the new answers. Answers to other input requests are
+    /// ignored.
+    pub(super) fn resume(content: &[u8], responses: InputResponses) -> Result<Self, Unusable> {
+        let Content {
+            round,
+            mut answers,
+            memory,
+            asked,
+        } = from_bytes(content).map_err(|_| Unusable::Content)?;
+        for (key, response) in responses {
+            if let Some(question) = asked.get(&key) {
+                let kind = kind_of(question).ok_or(Unusable::Content)?;
+                check_answer(kind, &response).map_err(|error| {
+                    let (key, what) = (Excerpt(&key), error.to_string());
+                    let text = format!("inputResponses: '{key}' is no answer to {kind}: {what}");
+                    Unusable::Answer(text)
+                })?;
+                let answer = Answer {
+                    question: question.clone(),
+                    response: Some(response),
+                    refusal: None,
+                    failure: None,
+                };
+                answers.insert(key, answer);
+            }
+        }
+        let notes = Notes {
+            round,
+            answers,
+            memory,
+            asked: InputRequests::new(),
+        };
+        Ok(Self {
+            notes: Some(Box::new(notes)),
+            ..Self::default()
+        })
+    }
+
+    /// Records the response to an input request of the legacy era.
+    pub(super) fn answer(
+        &mut self,
+        key: String,
+        question: &InputRequest,
+        answer: Result<InputResponse>,
+    ) -> Result<()> {
+        let question = digest(question)?;
+        let (response, refusal, failure) = match answer {
+            Ok(response) => (Some(response), None, None),
+            Err(error) => match error.rpc() {
+                Some(refusal) => (None, Some(refusal.clone()), None),
+                None => (None, None, Some(error)),
+            },
+        };
+        self.notes().answers.insert(
+            key,
+            Answer {
+                question,
+                response,
+                refusal,
+                failure,
+            },
+        );
+        Ok(())
+    }
+}
+
+/// Why a call can't continue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Unusable {
+    /// The state can't be read.
+    Content,
+    /// The client's answer does not fit the input request. The text is for the client.
+    Answer(String),
+}
+
+/// Returns the digest of an input request: a letter for its kind, and the beginning of a hash.
+fn digest(question: &InputRequest) -> Result<String> {
+    let kind = Asked::of(question).ok_or_else(|| {
+        Error::new(
+            ErrorKind::Invalid,
+            "this is nothing that a client can be asked",
+        )
+    })?;
+    let text = serde_json::to_vec(question).map_err(|error| not_json(&error))?;
+    let digest = Sha256::digest(&text)
+        .map_err(|_| Error::new(ErrorKind::Limit, "the question is too long"))?;
+    let hash = STANDARD_NO_PAD.encode(&digest.as_ref()[..16]);
+    Ok(format!("{}{hash}", kind.letter()))
+}
+
+fn kind_of(digest: &str) -> Option<Asked> {
+    digest.chars().next().and_then(Asked::of_letter)
+}
+
+fn not_json(error: &serde_json::Error) -> Error {
+    Error::new(
+        ErrorKind::Invalid,
+        format!("the question can't be written as JSON: {error}"),
+    )
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::schema::{ElicitRequestParams, ElicitResult, JsonSchema};
+
+    fn question(text: &str) -> InputRequest {
+        ElicitRequestParams::form(text, JsonSchema::any_object()).into()
+    }
+
+    fn response() -> InputResponse {
+        InputResponse::new(&ElicitResult::decline()).expect("JSON")
+    }
+
+    fn is_answered(rounds: &mut MrtrState, key: &str, text: &str) -> bool {
+        rounds
+            .ask(key, &question(text))
+            .expect("a question")
+            .is_some()
+    }
+
+    /// Returns the next round of the modern era, with answers under these keys.
+    fn again(rounds: &mut MrtrState, keys: &[&str]) -> MrtrState {
+        let asked = rounds.next().expect("not too many");
+        let content = rounds.to_content(&asked).expect("JSON");
+        let responses = keys
+            .iter()
+            .map(|key| ((*key).to_owned(), response()))
+            .collect();
+        MrtrState::resume(&content, responses).expect("our own content")
+    }
+
+    // Must not happen: answers of earlier rounds are lost; independent questions take a round each.
+    // M-MRTR-S-27, M-MRTR-S-28
+    #[test]
+    fn answers_of_all_rounds_are_kept_and_missing_ones_asked_again() {
+        let mut rounds = MrtrState::default();
+        assert!(!is_answered(&mut rounds, "a", "A?"));
+        assert!(!is_answered(&mut rounds, "b", "B?"));
+        let mut rounds = again(&mut rounds, &["a", "unasked"]);
+        assert!(is_answered(&mut rounds, "a", "A?"));
+        assert!(!is_answered(&mut rounds, "b", "B?"));
+        assert!(!is_answered(&mut rounds, "unasked", "C?"));
+        let mut rounds = again(&mut rounds, &["b", "unasked"]);
+        for (key, text) in [("a", "A?"), ("b", "B?"), ("unasked", "C?")] {
+            assert!(is_answered(&mut rounds, key, text), "{key}");
+        }
+        assert!(!rounds.needs_input());
+    }
+
+    // M-MRTR-S-25
+    #[test]
+    fn an_answer_that_is_none_to_its_question_is_not_taken() {
+        let mut rounds = MrtrState::default();
+        is_answered(&mut rounds, "form", "A?");
+        let roots = rounds.ask("roots", &InputRequest::list_roots());
+        assert!(roots.expect("a question").is_none());
+        let asked = rounds.next().expect("not too many");
+        let content = rounds.to_content(&asked).expect("JSON");
+        let resume = |key: &str, answer: &str| {
+            let answer = serde_json::from_str(answer).expect("JSON");
+            MrtrState::resume(&content, [(key.to_owned(), answer)].into()).map(drop)
+        };
+        for (key, answer) in [
+            ("form", "7"),
+            ("form", r#"{"action":"shrug"}"#),
+            ("form", r#"{"action":"accept","content":{"a":{"b":1}}}"#),
+            ("form", r#"{"action":"accept","content":{"a":[1]}}"#),
+            ("form", r#"{"action":"accept","content":[1]}"#),
+            ("form", r#"{"roots":[]}"#),
+            ("roots", r#"{"action":"decline"}"#),
+        ] {
+            match resume(key, answer) {
+                Err(Unusable::Answer(text)) => assert!(text.contains(key), "{text}"),
+                other => panic!("{answer}: {other:?}"),
+            }
+        }
+        for (key, answer) in [
+            ("unasked", "7"),
+            ("roots", r#"{"roots":[]}"#),
+            (
+                "form",
+                r#"{"action":"accept","content":{"a":["x"],"b":1.5,"c":true,"d":""}}"#,
+            ),
+        ] {
+            assert_eq!(resume(key, answer), Ok(()), "{answer}");
+        }
+        assert_eq!(
+            MrtrState::resume(b"{}", InputResponses::new()).map(drop),
+            Err(Unusable::Content)
+        );
+    }
+
+    // Must not happen: an answer is used for a question that has changed.
+    #[test]
+    fn an_answer_to_another_question_is_none() {
+        let mut rounds = MrtrState::default();
+        is_answered(&mut rounds, "a", "Delete the file?");
+        let mut rounds = again(&mut rounds, &["a"]);
+        assert!(!is_answered(&mut rounds, "a", "Delete the disk?"));
+        assert!(rounds.needs_input());
+    }
+
+    // M-MRTR-S-03
+    #[test]
+    fn two_questions_under_one_key_are_refused() {
+        let mut rounds = MrtrState::default();
+        assert!(!is_answered(&mut rounds, "a", "one"));
+        assert!(!is_answered(&mut rounds, "a", "one"));
+        assert_eq!(
+            rounds
+                .ask("a", &question("other"))
+                .expect_err("refused")
+                .kind(),
+            ErrorKind::Invalid
+        );
+    }
+
+    // Seen in other SDKs: rounds of questions never end, or follow without a pause.
+    #[test]
+    fn the_rounds_are_bounded() {
+        let mut rounds = MrtrState::default();
+        for round in 0..MAX_ROUNDS {
+            is_answered(&mut rounds, &round.to_string(), "more?");
+            rounds = again(&mut rounds, &[&round.to_string()]);
+        }
+        is_answered(&mut rounds, "last", "more?");
+        assert!(rounds.next().is_none());
+    }
+
+    // Seen in other SDKs: code before a question runs twice, a payment too.
+    #[test]
+    fn what_is_remembered_travels_along() {
+        let mut rounds = MrtrState::default();
+        rounds.remember("paid", &7).expect("JSON");
+        is_answered(&mut rounds, "a", "A?");
+        let rounds = again(&mut rounds, &[]);
+        assert_eq!(rounds.recall::<u32>("paid").expect("a number"), Some(7));
+        assert_eq!(rounds.recall::<u32>("other").expect("nothing"), None);
+        assert!(rounds.recall::<String>("paid").is_err());
+    }
+
+    #[test]
+    fn a_refusal_is_an_answer_too() {
+        let mut rounds = MrtrState::default();
+        is_answered(&mut rounds, "a", "A?");
+        let asked = rounds.next().expect("one");
+        for (key, question) in &asked {
+            rounds
+                .answer(
+                    key.clone(),
+                    question,
+                    Err(Error::peer(
+                        "the client",
+                        "elicitation/create",
+                        RpcError::invalid_params("no"),
+                    )),
+                )
+                .expect("JSON");
+        }
+        assert!(
+            rounds
+                .ask("a", &question("A?"))
+                .expect("a question")
+                .expect("answered")
+                .is_err()
+        );
+    }
+}

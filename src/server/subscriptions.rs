@@ -1,0 +1,739 @@
+//! Subscriptions: they carry changes from publishers to the clients that want notifications.
+//!
+//! One publish reaches both eras. A legacy client gets notifications on its connection, from
+//! `notifications/initialized` on. A modern client gets them on each `subscriptions/listen` stream
+//! with a matching filter.
+//!
+//! ```text
+//!  publish ──▶ topic ──▶ inbox ──▶ fan-out thread ──▶ each member's set ──▶ its HTTP stream
+//!                                                                      ╰──▶ its connection's threads
+//! ```
+//!
+//! **Merging:** the inbox and each subscriber hold a *set* of changed topics. A set is no larger
+//! than the subscription, so a slow subscriber neither misses a change nor must be ended. A client
+//! that reads nothing at all is ended by the write timeout. Log messages can't be merged: those
+//! above [`max_backlog`](crate::transport::Limits::max_backlog) are dropped.
+//!
+//! **Cost:** a publisher looks up a topic and queues it. An open stream is a table entry: it
+//! occupies no thread and is not an active request. Opening and closing a stream touches only its
+//! own topics.
+//!
+//! **Invariant:** a stream joins its topics before its acknowledgement is sent, and gets no
+//! notification before the acknowledgement. So no notification precedes the acknowledgement, and no
+//! later change is lost.
+//!
+//! **Locks:** the lock of a connection's subscribers is taken before those of topics and
+//! subscribers. Nothing is written, ended or dropped under it.
+//!
+//! Spec: Base Protocol, Patterns, "Subscriptions" (2026-07-28); Server Features, "Resources",
+//! "Subscriptions" (up to 2025-11-25).
+
+mod connection_subscribers;
+mod fanout;
+mod subscriber;
+mod topics;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use serde::Serialize;
+
+pub(super) use self::connection_subscribers::ConnectionSubscribers;
+use self::connection_subscribers::{Lists, Reserved, State};
+use self::fanout::Fanout;
+#[cfg(feature = "http-server")]
+pub(super) use self::subscriber::Offered;
+pub(super) use self::subscriber::StandingStream;
+use self::subscriber::{Subscriber, Way};
+use self::topics::Topic;
+use super::Inner;
+use super::dispatch::{Conversation, link_for, read, send};
+use super::error_map::{Failure, HandlerError};
+use super::guard::Primitive;
+use super::memory_budget::LEAST;
+use super::paging::List;
+use super::resources::check_uri;
+use super::session_state::ClientContext;
+use super::tasks::need_tasks;
+use crate::error::{ErrorCode, RpcError};
+use crate::jsonrpc::{self, Request, RequestId};
+use crate::protocol::{LogHook, Peer, Responder, Watcher};
+use crate::schema::url::normalized;
+use crate::schema::{
+    CancelledNotificationParams, EmptyResult, LoggingMessageNotificationParams,
+    NotificationMetaObject, NotificationParams, ProtocolVersion, ResourceUpdatedNotificationParams,
+    SubscribeRequestParams, SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
+    SubscriptionsListenRequestParams, SubscriptionsListenResult, method,
+};
+use crate::shares::Client;
+use crate::sync::Mutex;
+use crate::transport::{Limits, Threads};
+
+/// A change to publish.
+pub(super) enum Event<'a> {
+    ToolsChanged,
+    PromptsChanged,
+    ResourcesChanged,
+    Updated(&'a str),
+    /// A task has changed.
+    TaskChanged(Arc<dyn Followed>),
+    /// A log message for clients of the legacy era.
+    Log(&'a LoggingMessageNotificationParams),
+}
+
+/// A task that clients can subscribe to.
+pub(super) trait Followed: Send + Sync {
+    fn id(&self) -> &str;
+
+    /// Writes the notification of its current state, for the stream of a subscription.
+    fn text(&self, subscription: Option<&RequestId>) -> Vec<u8>;
+}
+
+/// The subject of a topic.
+enum Subject {
+    Tools,
+    Prompts,
+    Resources,
+    Resource(Arc<str>),
+    Task(Arc<str>),
+    Logs,
+}
+
+/// A pending notification of a subscriber.
+struct PendingChange {
+    topic: Arc<Topic>,
+    /// The task that it is about.
+    task: Option<Arc<dyn Followed>>,
+}
+
+impl PendingChange {
+    /// Writes the notification with the current state. `subscription` is the stream's id, if there
+    /// is a stream.
+    fn text(&self, subscription: Option<&RequestId>) -> Vec<u8> {
+        let meta = subscription.map(|id| NotificationMetaObject::of_subscription(id.clone()));
+        let list = |method| notification(method, &NotificationParams { meta: meta.clone() });
+        match (&self.topic.subject, &self.task) {
+            (Subject::Tools, _) => list(method::NOTIFICATIONS_TOOLS_LIST_CHANGED),
+            (Subject::Prompts, _) => list(method::NOTIFICATIONS_PROMPTS_LIST_CHANGED),
+            (Subject::Resources, _) => list(method::NOTIFICATIONS_RESOURCES_LIST_CHANGED),
+            (Subject::Resource(uri), _) => {
+                let mut params = ResourceUpdatedNotificationParams::new(&**uri);
+                params.meta = meta;
+                notification(method::NOTIFICATIONS_RESOURCES_UPDATED, &params)
+            }
+            (_, Some(task)) => task.text(subscription),
+            (Subject::Task(_) | Subject::Logs, None) => unreachable!("it comes with its text"),
+        }
+    }
+}
+
+pub(super) fn notification(method: &str, params: &impl Serialize) -> Vec<u8> {
+    jsonrpc::write_notification(method, params).expect("texts and ids are JSON")
+}
+
+/// Ends a stream with its result.
+fn end_of_stream(responder: Responder, revision: ProtocolVersion) {
+    let id = responder.id().clone();
+    let mut params =
+        CancelledNotificationParams::new(id.clone()).reason("the server ends the subscription");
+    params.meta = Some(NotificationMetaObject::of_subscription(id));
+    let farewell = notification(method::NOTIFICATIONS_CANCELLED, &params);
+    let mut result = SubscriptionsListenResult::new(responder.id().clone());
+    let server = &link_for(&responder).server;
+    if let Some(meta) = server.result_meta(revision) {
+        result.meta.get_or_insert_default().server_info = meta.server_info;
+    }
+    let peer = responder.peer();
+    // This fails when the client has cancelled or gone meanwhile.
+    _ = responder.conclude(farewell, &result);
+    peer.core().write_soon();
+}
+
+/// Returns the weight of a resource or task in the subscription limit. Its name is stored, and may
+/// be as long as a message.
+fn weight_of(name: &str) -> usize {
+    1 + name.len() / 1024
+}
+
+/// The parsed filter of a stream.
+struct Filter {
+    lists: Lists,
+    uris: BTreeSet<String>,
+    tasks: BTreeSet<String>,
+}
+
+impl Filter {
+    fn of(filter: &SubscriptionFilter) -> Self {
+        Self {
+            lists: Lists {
+                tools: filter.tools_list_changed == Some(true),
+                prompts: filter.prompts_list_changed == Some(true),
+                resources: filter.resources_list_changed == Some(true),
+            },
+            uris: filter
+                .resource_subscriptions
+                .iter()
+                .flatten()
+                .cloned()
+                .collect(),
+            tasks: filter.task_ids.iter().flatten().cloned().collect(),
+        }
+    }
+
+    /// Returns the number of topics.
+    fn topics(&self) -> usize {
+        self.lists.count() + self.uris.len() + self.tasks.len()
+    }
+
+    /// Returns the weight of the stream in the subscription limit.
+    fn weight(&self) -> usize {
+        let names = self.uris.iter().chain(&self.tasks);
+        1 + names.map(|name| weight_of(name)).sum::<usize>()
+    }
+}
+
+/// The memory of a subscribed resource besides its URI, in bytes.
+const EACH_RESOURCE: usize = 128;
+
+/// The factor of the memory budget for the URIs of all legacy clients. So many clients can use up
+/// `max_subscriptions` with URIs of 1 KiB.
+const FULL_CLIENTS: usize = 256;
+
+/// All subscriptions of a server.
+#[derive(Default)]
+pub(super) struct Subscriptions {
+    fanout: Arc<Fanout>,
+    /// The connections with subscribers, by number. While there is one, the fan-out thread may run.
+    audiences: Mutex<BTreeMap<u64, Arc<ConnectionSubscribers>>>,
+    next: AtomicU64,
+}
+
+impl Subscriptions {
+    pub(super) fn new(limits: &Limits, threads: &Threads, log: Option<LogHook>) -> Self {
+        Self {
+            fanout: Arc::new(Fanout::new(limits, threads, log)),
+            ..Self::default()
+        }
+    }
+
+    /// Queues the notifications of a change.
+    pub(super) fn publish(&self, event: Event<'_>) {
+        let topics = &self.fanout.topics;
+        match event {
+            Event::ToolsChanged => self.fanout.change(&topics.tools, None),
+            Event::PromptsChanged => self.fanout.change(&topics.prompts, None),
+            Event::ResourcesChanged => self.fanout.change(&topics.resources, None),
+            Event::Updated(uri) => {
+                if let Some(topic) = topics.uri(uri) {
+                    self.fanout.change(&topic, None);
+                }
+            }
+            Event::TaskChanged(task) => {
+                if let Some(topic) = topics.task(task.id()) {
+                    self.fanout.change(&topic, Some(task));
+                }
+            }
+            Event::Log(params) => {
+                if topics.logs.has_members() {
+                    let text = notification(method::NOTIFICATIONS_MESSAGE, params);
+                    self.fanout.log(params.level.clone(), text.into());
+                }
+            }
+        }
+    }
+
+    /// Ends every stream with its result.
+    pub(super) fn end_streams(&self) {
+        let all: Vec<_> = self.audiences.lock().values().cloned().collect();
+        for audience in all {
+            audience.end_streams(self);
+        }
+    }
+
+    fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn join(&self, number: u64, audience: &Arc<ConnectionSubscribers>) {
+        let mut audiences = self.audiences.lock();
+        audiences.insert(number, Arc::clone(audience));
+        self.fanout.go_on();
+    }
+
+    fn leave(&self, number: u64) {
+        let mut audiences = self.audiences.lock();
+        let left = audiences.remove(&number);
+        let is_last = audiences.is_empty();
+        if is_last {
+            self.fanout.stop();
+        }
+        drop(audiences);
+        drop(left);
+        if is_last {
+            self.fanout.join();
+        }
+    }
+
+    /// Takes a subscriber out of its topics. Returns its weight, and the client if many share the
+    /// connection.
+    fn take_out(&self, subscriber: &Subscriber) -> (Option<Client>, usize) {
+        let (topics, client, weight) = subscriber.take_topics();
+        for topic in topics {
+            self.fanout.topics.leave(&topic, subscriber);
+        }
+        (client, weight)
+    }
+}
+
+/// Whether the guards have admitted a request already.
+#[derive(Clone, Copy, PartialEq)]
+enum Asked {
+    Now,
+    Before,
+}
+
+/// The checked parts of a `subscriptions/listen` request.
+struct Opening {
+    granted: SubscriptionFilter,
+    wanted: Filter,
+    reserved: Reserved,
+    /// The tasks of the filter. The client first gets the current state of each.
+    tasks: Vec<Arc<dyn Followed>>,
+    revision: ProtocolVersion,
+}
+
+fn too_many(client: Option<&Client>, limits: &Limits) -> RpcError {
+    let max = limits.max_subscriptions;
+    let text = match client {
+        None => format!("there are {max} subscriptions already (max_subscriptions)"),
+        Some(_) => format!(
+            "busy: this client has as many subscriptions as it may have beside those of others (all \
+             clients together: {max}, max_streams); end some, or try again later"
+        ),
+    };
+    RpcError::new(ErrorCode::INTERNAL_ERROR, text)
+}
+
+impl Conversation {
+    /// Handles `notifications/initialized` of a legacy client.
+    pub(super) fn initialized(&self, peer: &Peer) {
+        if !self.conversation.is_agreed() {
+            return;
+        }
+        let mut state = self.audience.state.lock();
+        if state.gone {
+            return;
+        }
+        peer.core().start_pinging(
+            method::PING,
+            Arc::new(|_, text| {
+                text.extend_from_slice(b"{}");
+                Ok(())
+            }),
+        );
+        // Clients without a session get no change notifications.
+        if std::mem::replace(&mut state.is_initialized, true) || !peer.can_be_asked() {
+            return;
+        }
+        let client = self.legacy_subscriber(&mut state, peer);
+        self.join_lists(&client, state.declared);
+        if self.server.logging {
+            let topics = &self.server.hub.fanout.topics;
+            topics.join(&topics.logs, &client);
+        }
+        drop(state);
+        self.tell_if_due(&client, client.open());
+    }
+
+    /// Returns the subscriber of the legacy client, which is created at its first use.
+    fn legacy_subscriber(&self, state: &mut State, peer: &Peer) -> Arc<Subscriber> {
+        if let Some(client) = &state.legacy {
+            return Arc::clone(client);
+        }
+        let topics = state.declared.count() + usize::from(self.server.logging);
+        let client = Subscriber::new(self.server.hub.number(), 0, topics);
+        client.begin(Way::Client {
+            peer: peer.clone(),
+            standing: self.standing(),
+        });
+        self.join_hub(state);
+        state.legacy = Some(Arc::clone(&client));
+        client
+    }
+
+    /// Registers the connection.
+    fn join_hub(&self, state: &mut State) {
+        if state.number.is_none() {
+            let hub = &self.server.hub;
+            let number = hub.number();
+            state.number = Some(number);
+            hub.join(number, &self.audience);
+        }
+    }
+
+    /// Adds a subscriber to the topics of lists.
+    fn join_lists(&self, subscriber: &Arc<Subscriber>, lists: Lists) {
+        let topics = &self.server.hub.fanout.topics;
+        for (topic, is_told) in [
+            (&topics.tools, lists.tools),
+            (&topics.prompts, lists.prompts),
+            (&topics.resources, lists.resources),
+        ] {
+            if is_told {
+                topics.join(topic, subscriber);
+            }
+        }
+    }
+
+    fn tell_if_due(&self, subscriber: &Arc<Subscriber>, is_due: bool) {
+        if is_due {
+            subscriber.dispatch(&self.server.hub.fanout);
+        }
+    }
+
+    /// Continues to write to a client that has a reader again.
+    #[cfg(feature = "http-server")]
+    pub(super) fn reader_came(&self) {
+        let client = self.audience.state.lock().legacy.clone();
+        if let Some(client) = client
+            && client.reader_came()
+        {
+            self.server.hub.fanout.write_to(vec![client]);
+        }
+    }
+
+    /// Ends the streams of the connection with their result.
+    #[cfg(feature = "http-server")]
+    pub(super) fn end_streams(&self) {
+        self.audience.end_streams(&self.server.hub);
+    }
+
+    /// Ends all subscriptions of a connection that has ended or is about to end.
+    pub(super) fn leave(&self) {
+        let hub = &self.server.hub;
+        let mut state = self.audience.state.lock();
+        let Some(number) = state.number.filter(|_| !state.gone) else {
+            state.gone = true;
+            return;
+        };
+        state.gone = true;
+        drop(state);
+        hub.fanout.catch_up();
+        let mut state = self.audience.state.lock();
+        let streams = std::mem::take(&mut state.streams);
+        let (client, hold) = (state.legacy.take(), state.legacy_hold.take());
+        drop(state);
+        drop(hold);
+        let all = streams.into_values().chain(client);
+        self.audience.end_all(all, hub);
+        self.audience.forget_due();
+        hub.leave(number);
+    }
+
+    /// Ends a stream that can't get notifications any more.
+    fn end_stream(&self, number: u64) {
+        let stream = self.audience.state.lock().streams.remove(&number);
+        let hub = &self.server.hub;
+        self.audience.end_all(stream.into_iter(), hub);
+    }
+
+    /// Removes a stream that the client has cancelled.
+    fn forget_stream(&self, number: u64) {
+        let stream = self.audience.state.lock().streams.remove(&number);
+        if let Some(stream) = stream {
+            self.audience.take_out(&stream, &self.server.hub);
+            stream.drop_way();
+        }
+    }
+
+    pub(super) fn listen(self: Arc<Self>, request: Request, responder: Responder) {
+        match self.open_stream(&request, &responder, Asked::Now) {
+            Ok(Some(opening)) => self.start_stream(responder, opening),
+            Err(error) => send::<()>(Err(error), responder),
+            // Streams that the client has cancelled are removed in the order of notifications.
+            // After that there may be room.
+            Ok(None) => responder
+                .peer()
+                .run_in_order(move || self.listen_at_last(&request, responder)),
+        }
+    }
+
+    fn listen_at_last(&self, request: &Request, responder: Responder) {
+        let opened = self.open_stream(request, &responder, Asked::Before);
+        let refusal = || too_many(responder.client(), responder.core().limits());
+        match opened.and_then(|opening| opening.ok_or_else(refusal)) {
+            Ok(opening) => self.start_stream(responder, opening),
+            Err(error) => send::<()>(Err(error), responder),
+        }
+    }
+
+    /// Checks a `subscriptions/listen` request. Returns `None` when there is no room for the
+    /// stream.
+    fn open_stream(
+        &self,
+        request: &Request,
+        responder: &Responder,
+        asked: Asked,
+    ) -> Result<Option<Opening>, RpcError> {
+        if responder.is_batched() {
+            return Err(RpcError::invalid_request(
+                "subscriptions/listen must not be part of a batch",
+            ));
+        }
+        let mut params: SubscriptionsListenRequestParams = read(request)?;
+        let terms = self.terms(responder, params.meta.as_mut())?;
+        self.need(request, terms.revision.is_modern())?;
+        let tasks = self.server.tasks.as_ref();
+        let followed = tasks.zip(params.notifications.task_ids.take());
+        if followed.is_some() {
+            need_tasks(&terms)?;
+        }
+        let meta = params.meta.as_ref();
+        let access = self.access(request, responder, None, &terms, meta);
+        if asked == Asked::Now {
+            self.admit(&access)?;
+        }
+        let mut granted = self.server.grant(params.notifications);
+        let mut tasks = Vec::new();
+        if let Some((all, mut ids)) = followed {
+            tasks = all.follow(&mut ids, self.principal_of(responder));
+            granted.task_ids = Some(ids).filter(|ids| !ids.is_empty());
+        }
+        let mut wanted = Filter::of(&granted);
+        // The room is reserved first, so that guards are called only for resources that fit.
+        let (client, limits) = (responder.client(), responder.core().limits());
+        let reserved = Reserved::take(&self.audience, client, wanted.weight(), limits);
+        let Some(mut reserved) = reserved else {
+            return Ok(None);
+        };
+        if let Some(uris) = &mut granted.resource_subscriptions
+            && !(self.server.guards.is_empty() && self.server.requirements.is_empty())
+        {
+            uris.retain(|uri| {
+                let found = self.server.find_resource(uri);
+                let known = found.as_ref().map_or(&**uri, |entry| &entry.item.uri);
+                let resource = access.about(Primitive::Resource(known));
+                let Err(error) = self.ask_guards(&resource) else {
+                    return true;
+                };
+                wanted.uris.remove(uri);
+                matches!(error.0, Failure::NotFound)
+            });
+        }
+        reserved.shrink_to(wanted.weight());
+        Ok(Some(Opening {
+            granted,
+            wanted,
+            reserved,
+            tasks,
+            revision: terms.revision,
+        }))
+    }
+
+    fn start_stream(&self, mut responder: Responder, opening: Opening) {
+        let Opening {
+            granted,
+            wanted,
+            reserved,
+            tasks,
+            revision,
+        } = opening;
+        let (peer, hub) = (responder.peer(), &self.server.hub);
+        let (weight, topics) = (reserved.keep(), wanted.topics());
+        let stream = Subscriber::new(hub.number(), weight, topics);
+        responder.stand_aside();
+        let id = responder.id().clone();
+        let asking = responder.asking();
+        stream.begin(Way::Stream {
+            responder,
+            revision,
+        });
+        let mut state = self.audience.state.lock();
+        if !state.gone {
+            self.join_hub(&mut state);
+            state.streams.insert(stream.number, Arc::clone(&stream));
+        }
+        let is_gone = state.gone;
+        drop(state);
+        if is_gone {
+            return self.audience.end_all(std::iter::once(stream), hub);
+        }
+        self.join_topics(&stream, &wanted);
+        let number = stream.number;
+        let watcher: Weak<dyn Watcher> = Arc::downgrade(&stream) as Weak<Subscriber>;
+        if !asking.watch(watcher) {
+            self.forget_stream(number);
+        }
+        if stream.is_over() {
+            // The stream was ended or cancelled before it had joined all its topics.
+            hub.take_out(&stream);
+            return;
+        }
+        // Over HTTP the acknowledgement is written at once. Changes since the stream joined its
+        // topics follow it.
+        let ack = SubscriptionsAcknowledgedNotificationParams::new(id, granted);
+        let ack = notification(method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED, &ack);
+        if !matches!(asking.post(ack), Ok(true)) {
+            // There was no room for the acknowledgement, so the stream ends at once.
+            return self.end_stream(number);
+        }
+        for task in &tasks {
+            if let Some(topic) = hub.fanout.topics.task(task.id()) {
+                // The stream is not open yet, so `mark` never makes this thread write.
+                _ = stream.mark(&topic, Some(task));
+            }
+        }
+        self.tell_if_due(&stream, stream.open());
+        peer.core().write_soon();
+    }
+
+    /// Adds a stream to the topics of its filter.
+    fn join_topics(&self, stream: &Arc<Subscriber>, wanted: &Filter) {
+        let topics = &self.server.hub.fanout.topics;
+        self.join_lists(stream, wanted.lists);
+        for uri in &wanted.uris {
+            // A filter may contain two spellings of one URI.
+            if topics.uri(uri).is_none_or(|topic| !topic.has(stream)) {
+                topics.join_uri(uri, stream);
+            }
+        }
+        for id in &wanted.tasks {
+            topics.join_task(id, stream);
+        }
+    }
+
+    pub(super) fn subscribe(
+        &self,
+        request: &Request,
+        responder: &Responder,
+    ) -> Result<EmptyResult, RpcError> {
+        let (params, terms) = self.subscription(request, responder)?;
+        let found = self.server.find_resource(&params.uri);
+        let known = found.as_ref().map_or(&params.uri, |entry| &entry.item.uri);
+        let resource = Primitive::Resource(known);
+        let meta = params.meta.as_ref();
+        let access = self.access(request, responder, Some(resource), &terms, meta);
+        match self.ask_guards(&access) {
+            Ok(()) => {}
+            // Like an unknown URI: the subscription is accepted, but there are no notifications.
+            Err(HandlerError(Failure::NotFound)) => return Ok(EmptyResult::default()),
+            Err(error) => {
+                let (peer, method) = (responder.peer(), request.method());
+                return Err(self.reveal(&peer, method, error.0, "guard of", method));
+            }
+        }
+        // The weight does not depend on the spelling.
+        let uri = &*normalized(&params.uri);
+        // Legacy clients with subscriptions have a connection of their own, so no client is named
+        // here.
+        let limits = responder.core().limits();
+        let mut state = self.audience.state.lock();
+        if state.gone {
+            return Err(too_many(None, limits));
+        }
+        let subscriber = self.legacy_subscriber(&mut state, &responder.peer());
+        if self.subscribed(&subscriber, uri).is_some() {
+            return Ok(EmptyResult::default());
+        }
+        if !state.reserve(None, weight_of(uri), limits) {
+            return Err(too_many(None, limits));
+        }
+        let client = self.client_of(responder);
+        if let Err(error) = self.hold_subscription(&mut state, client, uri) {
+            state.give_back(None, weight_of(uri));
+            return Err(error);
+        }
+        let topics = &self.server.hub.fanout.topics;
+        topics.join_uri(&params.uri, &subscriber);
+        Ok(EmptyResult::default())
+    }
+
+    /// Returns the topic of a resource, if the client has subscribed to it.
+    fn subscribed(&self, client: &Subscriber, uri: &str) -> Option<Arc<Topic>> {
+        let topic = self.server.hub.fanout.topics.uri(uri);
+        topic.filter(|topic| topic.has(client))
+    }
+
+    pub(super) fn unsubscribe(
+        &self,
+        request: &Request,
+        responder: &Responder,
+    ) -> Result<EmptyResult, RpcError> {
+        let (params, _) = self.subscription(request, responder)?;
+        let mut state = self.audience.state.lock();
+        if let Some(client) = state.legacy.clone()
+            && let Some(topic) = self.subscribed(&client, &params.uri)
+        {
+            client.remove_topic(&topic);
+            self.server.hub.fanout.topics.leave(&topic, &client);
+            let uri = normalized(&params.uri);
+            state.give_back(None, weight_of(&uri));
+            if let Some(hold) = &mut state.legacy_hold {
+                hold.shrink(EACH_RESOURCE + uri.len());
+            }
+        }
+        Ok(EmptyResult::default())
+    }
+
+    /// Reserves memory for a URI in the budget of all legacy clients.
+    fn hold_subscription(
+        &self,
+        state: &mut State,
+        client: Client,
+        uri: &str,
+    ) -> Result<(), RpcError> {
+        let server = &self.server;
+        let full = FULL_CLIENTS.saturating_mul(server.limits.max_subscriptions);
+        let max = full.saturating_mul(1024).max(LEAST);
+        let bytes = EACH_RESOURCE + uri.len();
+        let has_room = match &mut state.legacy_hold {
+            Some(hold) => hold.grow(bytes, max, &server.limits),
+            none => {
+                *none = server.subscribed.take(client, bytes, max, &server.limits);
+                none.is_some()
+            }
+        };
+        if has_room {
+            return Ok(());
+        }
+        let text = format!(
+            "busy: all clients together have subscribed to as many resources as they may ({max} bytes: {FULL_CLIENTS} KiB times \
+             max_subscriptions, or 16 MiB); unsubscribe from some, or try again later"
+        );
+        Err(RpcError::new(ErrorCode::INTERNAL_ERROR, text))
+    }
+
+    /// Reads the params of `resources/subscribe` and `resources/unsubscribe`.
+    fn subscription(
+        &self,
+        request: &Request,
+        responder: &Responder,
+    ) -> Result<(SubscribeRequestParams, Arc<ClientContext>), RpcError> {
+        self.refuse_modern(request)?;
+        // Clients without a session share this connection, and get no change notifications.
+        let tells = self.server.resource_updates && responder.peer().can_be_asked();
+        self.need(request, tells)?;
+        let mut params: SubscribeRequestParams = read(request)?;
+        let terms = self.terms(responder, params.meta.as_mut())?;
+        check_uri(&params.uri)?;
+        Ok((params, terms))
+    }
+}
+
+impl Inner {
+    /// Returns the part of a filter that the server supports.
+    fn grant(&self, asked: SubscriptionFilter) -> SubscriptionFilter {
+        let mut granted = SubscriptionFilter::default();
+        let both = |asked: Option<bool>, list| {
+            (asked == Some(true) && self.list_changes && self.has(list)).then_some(true)
+        };
+        granted.tools_list_changed = both(asked.tools_list_changed, List::Tools);
+        granted.prompts_list_changed = both(asked.prompts_list_changed, List::Prompts);
+        granted.resources_list_changed = both(asked.resources_list_changed, List::Resources);
+        if self.has(List::Resources) && self.resource_updates {
+            granted.resource_subscriptions = asked.resource_subscriptions;
+        }
+        granted
+    }
+}

@@ -1,0 +1,240 @@
+//! The subscribers of one connection, and their weight in its subscription limit.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Weak};
+
+use super::Subscriptions;
+use super::fanout::Fanout;
+use super::subscriber::Subscriber;
+use crate::protocol::{Peer, Source};
+use crate::schema::ServerCapabilities;
+use crate::server::memory_budget::Reservation;
+use crate::shares::{Admission, Client, Shares};
+use crate::sync::Mutex;
+use crate::transport::Limits;
+
+/// The subscribers of one connection.
+#[derive(Default)]
+pub(in crate::server) struct ConnectionSubscribers {
+    pub(super) state: Mutex<State>,
+    /// Subscribers with pending notifications that the connection's own threads write.
+    due: Mutex<Queue>,
+}
+
+type Queue = Option<Box<VecDeque<Arc<Subscriber>>>>;
+
+#[derive(Default)]
+pub(super) struct State {
+    /// The number under which the connection is registered, from its first subscriber to its end.
+    pub(super) number: Option<u64>,
+    /// The lists whose changes `initialize` declared.
+    pub(super) declared: Lists,
+    /// The legacy client has sent `notifications/initialized`.
+    pub(super) is_initialized: bool,
+    pub(super) legacy: Option<Arc<Subscriber>>,
+    /// Its reservation in the memory budget of all legacy clients.
+    pub(super) legacy_hold: Option<Reservation>,
+    /// The open streams of `subscriptions/listen`.
+    pub(super) streams: BTreeMap<u64, Arc<Subscriber>>,
+    /// The weight of all subscriptions in the limit, on a connection with a single client.
+    weight: usize,
+    /// The weight of each client's subscriptions, on a connection that many clients share.
+    shares: Option<Box<Shares<()>>>,
+    /// The connection has ended.
+    pub(super) gone: bool,
+}
+
+/// The lists with change notifications.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Lists {
+    pub(super) tools: bool,
+    pub(super) prompts: bool,
+    pub(super) resources: bool,
+}
+
+impl Lists {
+    pub(super) fn count(self) -> usize {
+        let lists = [self.tools, self.prompts, self.resources];
+        lists.into_iter().filter(|is_told| *is_told).count()
+    }
+}
+
+impl State {
+    /// Adds the weight of subscriptions, unless that would exceed the limit. Returns whether it was
+    /// added. `client` is set on a connection that many clients share.
+    pub(super) fn reserve(
+        &mut self,
+        client: Option<&Client>,
+        weight: usize,
+        limits: &Limits,
+    ) -> bool {
+        let max = limits.max_subscriptions;
+        if self.gone {
+            return false;
+        }
+        let Some(client) = client else {
+            let sum = self.weight.saturating_add(weight);
+            let has_room = sum <= max;
+            if has_room {
+                self.weight = sum;
+            }
+            return has_room;
+        };
+        let shares = self.shares.get_or_insert_with(|| {
+            let shares = Shares::new(max, limits.part_of(max), limits.reserve_of(max));
+            Box::new(shares)
+        });
+        let has_room = shares.admit(client, weight) == Admission::Granted;
+        if has_room {
+            shares.take(client, weight);
+        }
+        has_room
+    }
+
+    /// Releases the weight of subscriptions.
+    pub(super) fn give_back(&mut self, client: Option<&Client>, weight: usize) {
+        match (client, &mut self.shares) {
+            (Some(client), Some(shares)) => shares.give_back(client, weight),
+            _ => self.weight -= weight,
+        }
+    }
+}
+
+/// The reserved weight of a stream that is being opened. It is released unless it is kept.
+pub(super) struct Reserved {
+    audience: Arc<ConnectionSubscribers>,
+    /// The client, on a connection that many clients share.
+    client: Option<Client>,
+    weight: usize,
+}
+
+impl Reserved {
+    pub(super) fn take(
+        audience: &Arc<ConnectionSubscribers>,
+        client: Option<&Client>,
+        weight: usize,
+        limits: &Limits,
+    ) -> Option<Self> {
+        let has_room = audience.state.lock().reserve(client, weight, limits);
+        has_room.then(|| Self {
+            audience: Arc::clone(audience),
+            client: client.cloned(),
+            weight,
+        })
+    }
+
+    pub(super) fn shrink_to(&mut self, weight: usize) {
+        let more = std::mem::replace(&mut self.weight, weight) - weight;
+        self.give_back(more);
+    }
+
+    /// Passes the weight on to the stream, which releases it when it ends.
+    pub(super) fn keep(mut self) -> usize {
+        std::mem::take(&mut self.weight)
+    }
+
+    fn give_back(&self, weight: usize) {
+        let mut state = self.audience.state.lock();
+        state.give_back(self.client.as_ref(), weight);
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        if self.weight > 0 {
+            self.give_back(self.weight);
+        }
+    }
+}
+
+impl ConnectionSubscribers {
+    /// Records the lists whose changes the answer to `initialize` declared.
+    pub(in crate::server) fn declare(&self, capabilities: &ServerCapabilities) {
+        let tools = capabilities.tools.as_ref().map(|it| it.list_changed);
+        let prompts = capabilities.prompts.as_ref().map(|it| it.list_changed);
+        let resources = capabilities.resources.as_ref().map(|it| it.list_changed);
+        let is_told = |changed: Option<Option<bool>>| changed.flatten() == Some(true);
+        self.state.lock().declared = Lists {
+            tools: is_told(tools),
+            prompts: is_told(prompts),
+            resources: is_told(resources),
+        };
+    }
+
+    /// Ends every stream with its result, after the changes that were published before.
+    pub(super) fn end_streams(&self, hub: &Subscriptions) {
+        hub.fanout.catch_up();
+        let streams = std::mem::take(&mut self.state.lock().streams);
+        self.end_all(streams.into_values(), hub);
+    }
+
+    pub(super) fn end_all(
+        &self,
+        subscribers: impl Iterator<Item = Arc<Subscriber>>,
+        hub: &Subscriptions,
+    ) {
+        for subscriber in subscribers {
+            // Released first, so that a client that has read the end can open another stream.
+            self.take_out(&subscriber, hub);
+            subscriber.end(&hub.fanout);
+        }
+    }
+
+    /// Takes a subscriber out of its topics, and releases its weight in the limit.
+    pub(super) fn take_out(&self, subscriber: &Subscriber, hub: &Subscriptions) {
+        let (client, weight) = hub.take_out(subscriber);
+        self.state.lock().give_back(client.as_ref(), weight);
+    }
+
+    /// Drops the pending notifications, since nothing is written any more.
+    pub(super) fn forget_due(&self) {
+        let due = self.due.lock().take();
+        drop(due);
+    }
+
+    /// Schedules a subscriber's notifications on the threads of the connection.
+    pub(super) fn have_pulled(
+        self: &Arc<Self>,
+        subscriber: Arc<Subscriber>,
+        peer: &Peer,
+        fanout: &Arc<Fanout>,
+    ) {
+        let mut due = self.due.lock();
+        due.get_or_insert_default().push_back(subscriber);
+        drop(due);
+        peer.core().pull_soon(|| {
+            Box::new(Pulled {
+                audience: Arc::downgrade(self),
+                fanout: Arc::clone(fanout),
+            })
+        });
+    }
+}
+
+/// Queues the pending notifications of a connection's subscribers.
+struct Pulled {
+    audience: Weak<ConnectionSubscribers>,
+    fanout: Arc<Fanout>,
+}
+
+impl Source for Pulled {
+    fn pull(&self, enough: usize) -> bool {
+        let Some(audience) = self.audience.upgrade() else {
+            return false;
+        };
+        let mut bytes = 0;
+        loop {
+            let mut due = audience.due.lock();
+            let first = due.as_mut().and_then(|due| due.pop_front());
+            drop(due);
+            let Some(subscriber) = first else {
+                return false;
+            };
+            if !subscriber.queue(&self.fanout, &mut bytes, enough) {
+                let mut due = audience.due.lock();
+                due.get_or_insert_default().push_front(subscriber);
+                return true;
+            }
+        }
+    }
+}

@@ -1,0 +1,474 @@
+//! The fan-out thread: it carries changes from publishers to subscribers.
+//!
+//! ```text
+//!  publisher ──▶ inbox ──▶ a round: members of changed topics are marked ──▶ each is written once
+//! ```
+//!
+//! A publisher puts a topic into the inbox, unless it is there already. A round takes all topics
+//! out. Rounds with changes are at least [`TOGETHER`] apart. So a single change is sent at once,
+//! and many quick changes are merged into few notifications.
+//!
+//! **Threads.** There is at most one thread, `fanout`. The first change with a subscriber starts
+//! it. It ends with the last connection that has a subscriber; the thread that closes this
+//! connection joins it. If the system can't start a thread, the publisher does the round.
+//!
+//! **Locks:** the round's lock is held while members are marked. A thread that ends a stream takes
+//! it first, and so finds all earlier changes marked. The locks of a topic, then of a subscriber,
+//! and that of the inbox are taken inside it. Nothing is written under any of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::subscriber::{Subscriber, writes_here};
+use super::topics::{Topic, Topics};
+use super::{Followed, PendingChange};
+use crate::protocol::{LogHook, LogLevel, tell};
+use crate::schema::LoggingLevel;
+use crate::sync::{Condvar, Mutex};
+use crate::transport::{Limits, Stack, Started, Threads};
+
+/// Changes within this time after a round are merged into the next one.
+const TOGETHER: Duration = Duration::from_millis(10);
+
+/// How long a closing thread waits for a thread that writes.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+pub(super) struct Fanout {
+    pub(super) topics: Topics,
+    inbox: Inbox<Work>,
+    /// Held while members are marked.
+    round: Mutex<()>,
+    /// Closes the gap between a check and a wait: see `wait_until_written`. It guards nothing else.
+    awaited: Mutex<()>,
+    written: Condvar,
+    settings: Settings,
+    threads: Started,
+}
+
+/// The settings of the server.
+#[derive(Default)]
+struct Settings {
+    threads: Threads,
+    log: Option<LogHook>,
+    max_logs: usize,
+}
+
+/// The entries of the inbox.
+#[derive(Default)]
+struct Work {
+    changes: Vec<PendingChange>,
+    logs: Vec<(LoggingLevel, Arc<[u8]>)>,
+    /// Marked subscribers that must be written to.
+    ready: Vec<Arc<Subscriber>>,
+    /// Subscribers without room, by the time of their next try.
+    later: BTreeMap<(Instant, u64), Arc<Subscriber>>,
+}
+
+impl Fanout {
+    pub(super) fn new(limits: &Limits, threads: &Threads, log: Option<LogHook>) -> Self {
+        let settings = Settings {
+            threads: threads.clone(),
+            log,
+            max_logs: limits.max_backlog,
+        };
+        Self {
+            topics: Topics::default(),
+            inbox: Inbox::default(),
+            round: Mutex::default(),
+            awaited: Mutex::default(),
+            written: Condvar::new(),
+            settings,
+            threads: Started::default(),
+        }
+    }
+
+    /// Queues the change of a topic for its members. The task comes with the topic, since it may be
+    /// removed before the round.
+    pub(super) fn change(self: &Arc<Self>, topic: &Arc<Topic>, task: Option<Arc<dyn Followed>>) {
+        if topic.has_members() && topic.change() {
+            let call = self.inbox.put(Urgency::Together, |work| {
+                let topic = Arc::clone(topic);
+                work.changes.push(PendingChange { topic, task });
+            });
+            if call == Call::Closed {
+                topic.take_out();
+            }
+            self.answer(call);
+        }
+    }
+
+    /// Queues a log message for its subscribers. It is dropped when too many are queued.
+    pub(super) fn log(self: &Arc<Self>, level: LoggingLevel, text: Arc<[u8]>) {
+        let max = self.settings.max_logs;
+        let call = self.inbox.put(Urgency::AtOnce, |work| {
+            if work.logs.len() < max {
+                work.logs.push((level, text));
+            }
+        });
+        self.answer(call);
+    }
+
+    /// Queues subscribers to be written to.
+    pub(super) fn write_to(self: &Arc<Self>, subscribers: Vec<Arc<Subscriber>>) {
+        if !subscribers.is_empty() {
+            let call = self
+                .inbox
+                .put(Urgency::AtOnce, |work| work.ready.extend(subscribers));
+            self.answer(call);
+        }
+    }
+
+    /// Queues a subscriber to be written to at a later time.
+    pub(super) fn try_again(self: &Arc<Self>, subscriber: Arc<Subscriber>, at: Instant) {
+        let call = self.inbox.put(Urgency::Schedule, |work| {
+            work.later.insert((at, subscriber.number), subscriber);
+        });
+        self.answer(call);
+    }
+
+    /// Starts the thread if it is missing.
+    fn answer(self: &Arc<Self>, call: Call) {
+        if call != Call::StartOne {
+            return;
+        }
+        let this = Arc::clone(self);
+        let serve = move || this.serve();
+        let kind = &self.settings.threads;
+        if let Err(error) = self.threads.start(kind, "fanout", Stack::Large, serve) {
+            tell(
+                self.settings.log.as_ref(),
+                LogLevel::Error,
+                "server",
+                || format!("subscribers are told by who changes something: {error}"),
+            );
+            self.inbox.thread_ended();
+            // A host's transport may publish while it is called. Then the round must not write to
+            // it again.
+            if !writes_here() {
+                self.do_round(true);
+            }
+        }
+    }
+
+    fn serve(self: &Arc<Self>) {
+        let mut next = Instant::now();
+        while self.inbox.wait(next) {
+            let now = Instant::now();
+            let with_changes = now >= next || !self.inbox.is_open();
+            if self.do_round(with_changes) {
+                next = now + TOGETHER;
+            }
+        }
+    }
+
+    /// Does a round. Returns whether there was a change.
+    fn do_round(self: &Arc<Self>, with_changes: bool) -> bool {
+        let (marked, has_changes) = self.mark_all(with_changes);
+        for subscriber in marked {
+            subscriber.dispatch(self);
+        }
+        has_changes
+    }
+
+    /// Marks the members of changed topics. Returns the subscribers that must be written to.
+    fn mark_all(&self, with_changes: bool) -> (Vec<Arc<Subscriber>>, bool) {
+        let round = self.round.lock();
+        let work = self.inbox.take(|work| {
+            let now = Instant::now();
+            let later = work.later.split_off(&(now, u64::MAX));
+            let due = std::mem::replace(&mut work.later, later);
+            Work {
+                changes: match with_changes {
+                    true => std::mem::take(&mut work.changes),
+                    false => Vec::new(),
+                },
+                logs: std::mem::take(&mut work.logs),
+                ready: std::mem::take(&mut work.ready),
+                later: due,
+            }
+        });
+        let Work {
+            changes,
+            logs,
+            ready: mut marked,
+            later,
+        } = work;
+        marked.extend(later.into_values());
+        for (level, text) in &logs {
+            self.topics.logs.for_each_member(|member| {
+                if member.mark_log(level, text, self.settings.max_logs) {
+                    marked.push(Arc::clone(member));
+                }
+            });
+        }
+        for PendingChange { topic, task } in &changes {
+            topic.take_out();
+            topic.for_each_member(|member| {
+                if member.mark(topic, task.as_ref()) {
+                    marked.push(Arc::clone(member));
+                }
+            });
+        }
+        drop(round);
+        (marked, !changes.is_empty())
+    }
+
+    /// Marks the members of all topics that have changed so far. A thread calls it before it ends a
+    /// stream.
+    pub(super) fn catch_up(self: &Arc<Self>) {
+        let (marked, _) = self.mark_all(true);
+        self.write_to(marked);
+    }
+
+    /// Wakes the threads that wait for the end of a write. It takes the lock first, so that it
+    /// can't run between a waiter's check and its wait.
+    pub(super) fn writing_ended(&self) {
+        drop(self.awaited.lock());
+        self.written.notify_all();
+    }
+
+    /// Blocks until no thread writes to a subscriber, for at most [`PATIENCE`].
+    ///
+    /// **Invariant:** the lock is held from the check to the wait. `is_written` notes that a thread
+    /// waits. The writer sees the note when it ends, and takes the lock before it wakes. So no
+    /// wakeup is lost.
+    pub(super) fn wait_until_written(&self, subscriber: &Subscriber) {
+        let until = Instant::now() + PATIENCE;
+        let mut awaited = self.awaited.lock();
+        while subscriber.is_written() && Instant::now() < until {
+            awaited = self.written.wait_until(awaited, Some(until));
+        }
+    }
+
+    /// Allows the thread to run, since there is a subscriber.
+    pub(super) fn go_on(&self) {
+        self.inbox.open();
+    }
+
+    /// Tells the thread to end, since there is no subscriber any more.
+    pub(super) fn stop(&self) {
+        self.inbox.close();
+    }
+
+    /// Waits for the end of the thread after `stop`, for a bounded time. The thread may be in a
+    /// host's transport that does not return.
+    pub(super) fn join(&self) {
+        // The host may close from inside its transport, so this may be the fan-out thread itself.
+        if !writes_here() && self.inbox.wait_for_end(Instant::now() + PATIENCE) {
+            self.threads.join();
+        }
+    }
+}
+
+impl Default for Fanout {
+    fn default() -> Self {
+        Self::new(&Limits::default(), &Threads::default(), None)
+    }
+}
+
+/// An inbox that publishers fill and one thread empties.
+///
+/// **Invariant:** while the inbox has entries, a thread runs or is being started. `runs` is set
+/// under the lock by the `put` that finds it unset. That caller gets `Call::StartOne` and must
+/// start the thread. So no entry is left without a thread.
+#[derive(Default)]
+struct Inbox<W> {
+    state: Mutex<Inner<W>>,
+    /// There are entries for the thread, or it is to end.
+    filled: Condvar,
+    /// The thread has ended.
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct Inner<W> {
+    work: W,
+    /// A thread runs or is being started.
+    runs: bool,
+    /// There may be subscribers. If not, nothing more is put in, and the thread ends when the inbox
+    /// is empty.
+    is_open: bool,
+    /// The thread waits for the first change.
+    waits: bool,
+    has_urgent: bool,
+}
+
+/// When an entry is to be taken out.
+#[derive(Clone, Copy, PartialEq)]
+enum Urgency {
+    /// Together with other changes.
+    Together,
+    AtOnce,
+    /// At a time that the entry has.
+    Schedule,
+}
+
+/// The result of putting an entry in.
+#[must_use = "a thread that is counted has to be started"]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    Heard,
+    /// The caller must start the thread, which counts as running already.
+    StartOne,
+    /// The inbox is closed, and nothing was put in.
+    Closed,
+}
+
+impl<W: Schedule> Inbox<W> {
+    fn put(&self, urgency: Urgency, add: impl FnOnce(&mut W)) -> Call {
+        let mut state = self.state.lock();
+        if !state.runs && !state.is_open {
+            return Call::Closed;
+        }
+        add(&mut state.work);
+        let wakes = match urgency {
+            Urgency::AtOnce => !std::mem::replace(&mut state.has_urgent, true),
+            Urgency::Together => std::mem::take(&mut state.waits),
+            Urgency::Schedule => true,
+        };
+        if !std::mem::replace(&mut state.runs, true) {
+            return Call::StartOne;
+        }
+        drop(state);
+        if wakes {
+            self.filled.notify_all();
+        }
+        Call::Heard
+    }
+
+    /// Waits until there are entries to take out; changes not before `not_before`. Returns `false`
+    /// when the thread must end.
+    fn wait(&self, not_before: Instant) -> bool {
+        let mut state = self.state.lock();
+        loop {
+            let now = Instant::now();
+            let is_time = now >= not_before || !state.is_open;
+            let (has_changes, later) = (state.work.has_changes(), state.work.first_later());
+            let is_late = later.is_some_and(|at| at <= now);
+            if state.has_urgent || (has_changes && is_time) || is_late {
+                return true;
+            }
+            if !state.is_open {
+                state.runs = false;
+                let left = std::mem::take(&mut state.work);
+                drop(state);
+                drop(left);
+                self.ended.notify_all();
+                return false;
+            }
+            let until = has_changes.then_some(not_before);
+            state.waits = !has_changes;
+            let until = [until, later].into_iter().flatten().min();
+            state = self.filled.wait_until(state, until);
+            state.waits = false;
+        }
+    }
+
+    /// Takes out all urgent entries, and those of the others that `take` chooses.
+    fn take(&self, take: impl FnOnce(&mut W) -> W) -> W {
+        let mut state = self.state.lock();
+        let taken = take(&mut state.work);
+        state.has_urgent = false;
+        taken
+    }
+
+    fn is_open(&self) -> bool {
+        self.state.lock().is_open
+    }
+
+    /// Records that no thread runs.
+    fn thread_ended(&self) {
+        self.state.lock().runs = false;
+        self.ended.notify_all();
+    }
+
+    fn open(&self) {
+        self.state.lock().is_open = true;
+    }
+
+    /// Makes the thread end when the inbox is empty.
+    fn close(&self) {
+        self.state.lock().is_open = false;
+        self.filled.notify_all();
+    }
+
+    /// Waits for the end of the thread after `close`. Returns whether it has ended.
+    fn wait_for_end(&self, until: Instant) -> bool {
+        let mut state = self.state.lock();
+        while state.runs && !state.is_open && Instant::now() < until {
+            state = self.ended.wait_until(state, Some(until));
+        }
+        !state.runs
+    }
+}
+
+/// A set of entries of which some are for a later time.
+trait Schedule: Default {
+    fn first_later(&self) -> Option<Instant>;
+    fn has_changes(&self) -> bool;
+}
+
+impl Schedule for Work {
+    fn first_later(&self) -> Option<Instant> {
+        self.later.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    fn has_changes(&self) -> bool {
+        !self.changes.is_empty()
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use crate::sync::AtomicUsize;
+    use std::sync::atomic::Ordering;
+
+    #[derive(Default)]
+    struct Count(usize);
+
+    impl Schedule for Count {
+        fn first_later(&self) -> Option<Instant> {
+            None
+        }
+
+        fn has_changes(&self) -> bool {
+            self.0 > 0
+        }
+    }
+
+    /// A publisher and the last connection, which closes: the thread takes out every entry, and the
+    /// closing thread waits for it.
+    #[test]
+    fn loom_nothing_is_left_in_the_inbox() {
+        loom::model(|| {
+            let inbox = Arc::new(Inbox::<Count>::default());
+            let taken = Arc::new(AtomicUsize::new(0));
+            let past = Instant::now();
+            inbox.open();
+            let serve = |inbox: &Arc<Inbox<Count>>| {
+                let (inbox, taken) = (Arc::clone(inbox), Arc::clone(&taken));
+                loom::thread::spawn(move || {
+                    while inbox.wait(past) {
+                        let count = inbox.take(std::mem::take).0;
+                        taken.fetch_add(count, Ordering::SeqCst);
+                    }
+                })
+            };
+            let first = inbox.put(Urgency::Together, |count| count.0 += 1);
+            assert_eq!(first, Call::StartOne);
+            let thread = serve(&inbox);
+            let publisher = {
+                let inbox = Arc::clone(&inbox);
+                loom::thread::spawn(move || inbox.put(Urgency::Together, |count| count.0 += 1))
+            };
+            inbox.close();
+            let second = publisher.join().expect("no panic");
+            thread.join().expect("no panic");
+            assert_ne!(second, Call::StartOne, "it is closed");
+            let put = 1 + usize::from(second == Call::Heard);
+            assert_eq!(taken.load(Ordering::SeqCst), put);
+        });
+    }
+}

@@ -1,0 +1,637 @@
+//! A subscriber and its pending notifications.
+//!
+//! They are a set, in the order of arrival: one notification for each topic, however often the
+//! topic changed. A notification is written as text only when it is sent, so it has the newest
+//! state. The set is no larger than the subscription.
+//!
+//! ```text
+//!            acknowledged              marked                nothing is pending any more
+//!  NotYet ─────────────────▶ Idle ─────────────▶ PendingChange ────────────────────────────────▶ Idle
+//!                                                ╰── no reader ──▶ Parked ── reader comes ──▶ PendingChange
+//! ```
+//!
+//! **Invariant:** a subscriber that is *due* has exactly one owner. The owner is the fan-out, with
+//! the subscriber in its inbox or round, or the connection's list. Only the owner writes, so the
+//! notifications of a topic stay in order.
+//!
+//! **Locks:** the state's lock is held for moments, and may be taken inside a topic's lock. Nothing
+//! is written, sent or dropped under it.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use super::fanout::Fanout;
+use super::topics::{Memberships, Topic};
+use super::{Followed, PendingChange, end_of_stream};
+use crate::error::{ErrorKind, Result};
+use crate::protocol::{Asking, Peer, Responder, Watcher};
+use crate::schema::{LoggingLevel, ProtocolVersion};
+use crate::server::dispatch::link_of;
+use crate::shares::Client;
+use crate::sync::Mutex;
+
+/// The first and the longest pause before a subscriber without room is tried again, in
+/// milliseconds.
+const FIRST_PAUSE: u16 = 10;
+const LAST_PAUSE: u16 = 1000;
+
+thread_local! {
+    /// Whether this thread writes to a subscriber at the moment. The write may call code of the
+    /// host.
+    static WRITES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns whether a caller of this function writes to a subscriber.
+pub(super) fn writes_here() -> bool {
+    WRITES.get()
+}
+
+/// A stream of `subscriptions/listen`, or a legacy client.
+pub(super) struct Subscriber {
+    pub(super) number: u64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    turn: Turn,
+    /// `Some` until the subscriber has ended.
+    way: Option<Way>,
+    /// The topics that it is a member of.
+    topics: Memberships,
+    /// Its weight in the subscription limit.
+    weight: usize,
+    /// `Some` while notifications are pending.
+    #[expect(
+        clippy::box_collection,
+        reason = "one pointer for the many that wait for nothing"
+    )]
+    waiting: Option<Box<VecDeque<Item>>>,
+    /// The number of pending log messages.
+    logs: u32,
+    /// The pause before the latest retry, in milliseconds.
+    pause: u16,
+    /// The number of writing threads. It may be two for a moment: one has passed the subscriber on
+    /// and is about to finish.
+    writers: u8,
+    /// A thread waits for the end of the write.
+    is_awaited: bool,
+    /// Nothing more is sent.
+    is_ending: bool,
+    /// A reader came while a thread was writing.
+    has_reader_come: bool,
+}
+
+/// Which thread handles the pending notifications.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Turn {
+    /// No thread, before the acknowledgement.
+    #[default]
+    NotYet,
+    /// No thread, because nothing is pending.
+    Idle,
+    /// The owner of the subscriber.
+    PendingChange,
+    /// No thread, until the client has a reader again.
+    Parked,
+}
+
+/// How a subscriber is reached.
+pub(super) enum Way {
+    /// By the stream of its request.
+    Stream {
+        responder: Responder,
+        revision: ProtocolVersion,
+    },
+    /// By the connection, or by a standing stream in its place.
+    Client {
+        peer: Peer,
+        standing: Option<Weak<dyn StandingStream>>,
+    },
+}
+
+/// The stream on which a legacy HTTP client gets messages that belong to no request.
+pub(in crate::server) trait StandingStream: Send + Sync {
+    /// Writes a notification if there is a reader with room. Does not block.
+    fn offer(&self, text: &[u8]) -> Offered;
+
+    /// Writes a notification, or stores it for a client that reconnects.
+    fn announce(&self, text: &[u8]);
+
+    /// Returns whether both functions run no code of the host.
+    fn is_quick(&self) -> bool;
+}
+
+/// The result of offering a notification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::server) enum Offered {
+    Taken,
+    /// There is no room at the moment.
+    Full,
+    /// There is no reader.
+    #[cfg_attr(
+        not(feature = "http-server"),
+        expect(dead_code, reason = "only sessions over HTTP are read or not")
+    )]
+    Unread,
+    /// Nothing is sent any more.
+    Over,
+}
+
+/// A pending notification.
+enum Item {
+    Log(Arc<[u8]>),
+    Change(PendingChange),
+}
+
+/// A handle for sending one notification, without the subscriber's lock.
+enum Voice {
+    Stream(Asking),
+    Client(Peer),
+    StandingStream(Arc<dyn StandingStream>),
+}
+
+impl Subscriber {
+    /// Creates a subscriber with a weight, for a number of topics.
+    pub(super) fn new(number: u64, weight: usize, topics: usize) -> Arc<Self> {
+        Arc::new(Self {
+            number,
+            state: Mutex::new(State {
+                weight,
+                topics: Memberships::of(topics),
+                ..State::default()
+            }),
+        })
+    }
+
+    /// Sets how the subscriber is reached. Notifications are sent after [`open`](Self::open).
+    pub(super) fn begin(&self, way: Way) {
+        self.state.lock().way = Some(way);
+    }
+
+    /// Returns whether the subscriber was ended or cancelled.
+    pub(super) fn is_over(&self) -> bool {
+        let state = self.state.lock();
+        state.way.is_none() || state.is_ending
+    }
+
+    /// Records that the subscriber is about to join a topic.
+    pub(super) fn add_topic(&self, topic: &Arc<Topic>) {
+        self.state.lock().topics.add(topic);
+    }
+
+    /// Records that the subscriber leaves a topic.
+    pub(super) fn remove_topic(&self, topic: &Topic) {
+        let mut state = self.state.lock();
+        let removed = state.topics.remove(topic);
+        let is_of =
+            |item: &Item| matches!(item, Item::Change(due) if due.topic.number == topic.number);
+        let forgotten = state.waiting.as_mut().and_then(|waiting| {
+            let at = waiting.iter().position(is_of)?;
+            waiting.remove(at)
+        });
+        state.waiting.take_if(|waiting| waiting.is_empty());
+        drop(state);
+        drop((removed, forgotten));
+    }
+
+    /// Takes out its topics and its weight in the subscription limit, with the client if many share
+    /// the connection.
+    ///
+    /// Call this before [`drop_way`](Self::drop_way), because the way of a stream holds the client.
+    pub(super) fn take_topics(&self) -> (Vec<Arc<Topic>>, Option<Client>, usize) {
+        let mut state = self.state.lock();
+        let topics = std::mem::take(&mut state.topics);
+        let weight = std::mem::take(&mut state.weight);
+        let client = match &state.way {
+            Some(Way::Stream { responder, .. }) => responder.client().cloned(),
+            _ => None,
+        };
+        drop(state);
+        (topics.into_topics(), client, weight)
+    }
+
+    /// Adds the notification of a topic. Returns whether the caller becomes the owner and must
+    /// dispatch it.
+    #[must_use]
+    pub(super) fn mark(&self, topic: &Arc<Topic>, task: Option<&Arc<dyn Followed>>) -> bool {
+        let mut state = self.state.lock();
+        let is_told = state.way.is_some() && !state.is_ending;
+        let Some(membership) = state.topics.find(topic).filter(|_| is_told) else {
+            return false;
+        };
+        if std::mem::replace(&mut membership.waits, true) {
+            return false;
+        }
+        let due = PendingChange {
+            topic: Arc::clone(topic),
+            task: task.cloned(),
+        };
+        state
+            .waiting
+            .get_or_insert_default()
+            .push_back(Item::Change(due));
+        state.becomes_due()
+    }
+
+    /// Adds a log message, or drops it when `max` are pending. Returns whether the caller becomes
+    /// the owner and must dispatch it.
+    #[must_use]
+    pub(super) fn mark_log(&self, level: &LoggingLevel, text: &Arc<[u8]>, max: usize) -> bool {
+        let mut state = self.state.lock();
+        let Some(Way::Client { peer, .. }) = &state.way else {
+            return false;
+        };
+        let wants = state.turn != Turn::NotYet && link_of(peer).conversation.wants_log(level);
+        if !wants || state.logs as usize >= max {
+            return false;
+        }
+        state.logs += 1;
+        state
+            .waiting
+            .get_or_insert_default()
+            .push_back(Item::Log(Arc::clone(text)));
+        state.becomes_due()
+    }
+
+    /// Opens the subscriber after its acknowledgement. Returns whether the caller becomes the owner
+    /// and must dispatch it.
+    #[must_use]
+    pub(super) fn open(&self) -> bool {
+        let mut state = self.state.lock();
+        if state.turn != Turn::NotYet {
+            return false;
+        }
+        state.turn = Turn::Idle;
+        state.waiting.is_some() && state.becomes_due()
+    }
+
+    /// Records that the client has a reader again. Returns whether the caller becomes the owner and
+    /// must dispatch it.
+    #[must_use]
+    #[cfg(feature = "http-server")]
+    pub(super) fn reader_came(&self) -> bool {
+        let mut state = self.state.lock();
+        state.has_reader_come = true;
+        if state.turn != Turn::Parked {
+            return false;
+        }
+        state.turn = Turn::Idle;
+        state.waiting.is_some() && state.becomes_due()
+    }
+
+    /// Writes the pending notifications if that can't block. Otherwise schedules them on a thread
+    /// of the connection. The caller must be the owner.
+    pub(super) fn dispatch(self: &Arc<Self>, fanout: &Arc<Fanout>) {
+        let state = self.state.lock();
+        let (peer, standing) = match &state.way {
+            None => return,
+            Some(Way::Stream { responder, .. }) if responder.has_outlet() => {
+                drop(state);
+                return self.write(fanout);
+            }
+            Some(Way::Stream { responder, .. }) => (responder.peer(), None),
+            Some(Way::Client { peer, standing }) => (peer.clone(), standing.clone()),
+        };
+        drop(state);
+        let Some(standing) = standing else {
+            return self.have_pulled(&peer, fanout);
+        };
+        let is_quick = standing
+            .upgrade()
+            .is_none_or(|standing| standing.is_quick());
+        if is_quick {
+            return self.write(fanout);
+        }
+        // A host's event store may be slow.
+        let (this, fanout) = (Arc::clone(self), Arc::clone(fanout));
+        peer.core().run_own(move || this.write(&fanout));
+    }
+
+    fn have_pulled(self: &Arc<Self>, peer: &Peer, fanout: &Arc<Fanout>) {
+        let audience = &link_of(peer).audience;
+        audience.have_pulled(Arc::clone(self), peer, fanout);
+    }
+
+    /// Writes pending notifications until there is no room.
+    fn write(self: &Arc<Self>, fanout: &Arc<Fanout>) {
+        let outer = WRITES.replace(true);
+        self.begin_writing();
+        let (mut retry, mut is_over) = (None, false);
+        while let Some((voice, item)) = self.next() {
+            let offered = voice.offer(&item);
+            drop(voice);
+            is_over = offered == Offered::Over;
+            if self.settle(item, offered, &mut retry) {
+                break;
+            }
+        }
+        self.end_writing(fanout);
+        WRITES.set(outer);
+        if is_over {
+            self.give_up();
+        }
+        if let Some(pause) = retry {
+            fanout.try_again(Arc::clone(self), Instant::now() + pause);
+        }
+    }
+
+    /// Ends a stream whose reader has gone, or which can't get notifications any more.
+    fn give_up(&self) {
+        let state = self.state.lock();
+        let peer = match &state.way {
+            Some(Way::Stream { responder, .. }) => responder.peer(),
+            _ => return,
+        };
+        drop(state);
+        link_of(&peer).end_stream(self.number);
+    }
+
+    /// Records the result of a notification. Returns whether the writing ends here.
+    fn settle(&self, item: Item, offered: Offered, retry: &mut Option<Duration>) -> bool {
+        let mut state = self.state.lock();
+        let forgotten = match offered {
+            Offered::Taken => {
+                state.pause = 0;
+                drop(state);
+                drop(item);
+                return false;
+            }
+            Offered::Full => {
+                state.pause = (state.pause * 2).clamp(FIRST_PAUSE, LAST_PAUSE);
+                *retry = Some(Duration::from_millis(state.pause.into()));
+                state.put_back(item)
+            }
+            Offered::Unread => {
+                let forgotten = state.put_back(item);
+                if !std::mem::take(&mut state.has_reader_come) {
+                    state.turn = Turn::Parked;
+                }
+                let goes_on = state.turn == Turn::PendingChange;
+                drop(state);
+                drop(forgotten);
+                return !goes_on;
+            }
+            Offered::Over => {
+                state.turn = Turn::Idle;
+                state.is_ending = true;
+                let waiting = state.take_all();
+                drop(state);
+                drop((item, waiting));
+                return true;
+            }
+        };
+        drop(state);
+        drop(forgotten);
+        true
+    }
+
+    /// Queues pending notifications on the connection, until there is no room or `bytes` reaches
+    /// `enough`. Returns whether nothing is left.
+    pub(super) fn queue(&self, fanout: &Fanout, bytes: &mut usize, enough: usize) -> bool {
+        self.begin_writing();
+        let is_done = loop {
+            if *bytes >= enough {
+                break self.is_done();
+            }
+            let Some((voice, item)) = self.next() else {
+                break true;
+            };
+            let text = voice.text(&item);
+            *bytes += text.len();
+            let offered = voice.post(text);
+            drop(voice);
+            let mut retry = None;
+            if self.settle(item, offered, &mut retry) {
+                break retry.is_none();
+            }
+        };
+        self.end_writing(fanout);
+        is_done
+    }
+
+    /// Returns whether nothing is pending. If so, the caller is no longer the owner.
+    fn is_done(&self) -> bool {
+        let mut state = self.state.lock();
+        if state.way.is_some() && !state.is_ending && state.waiting.is_some() {
+            return false;
+        }
+        if state.turn == Turn::PendingChange {
+            state.turn = Turn::Idle;
+        }
+        true
+    }
+
+    fn next(&self) -> Option<(Voice, Item)> {
+        let mut state = self.state.lock();
+        if state.is_ending {
+            return None;
+        }
+        state.has_reader_come = false;
+        let voice = state.way.as_ref().and_then(Voice::of);
+        let item = voice.is_some().then(|| state.take_item()).flatten();
+        if item.is_none() {
+            state.turn = Turn::Idle;
+        }
+        drop(state);
+        voice.zip(item)
+    }
+
+    fn begin_writing(&self) {
+        self.state.lock().writers += 1;
+    }
+
+    fn end_writing(&self, fanout: &Fanout) {
+        let mut state = self.state.lock();
+        state.writers -= 1;
+        let is_awaited = state.writers == 0 && std::mem::take(&mut state.is_awaited);
+        drop(state);
+        if is_awaited {
+            fanout.writing_ended();
+        }
+    }
+
+    /// Returns whether a thread writes at the moment. If so, that thread will signal the end.
+    pub(super) fn is_written(&self) -> bool {
+        let mut state = self.state.lock();
+        let is_written = state.writers > 0;
+        state.is_awaited |= is_written;
+        is_written
+    }
+
+    /// Ends the subscriber without a message, because the client has cancelled the request.
+    pub(super) fn drop_way(&self) {
+        let mut state = self.state.lock();
+        let (way, waiting) = (state.way.take(), state.take_all());
+        drop(state);
+        drop((way, waiting));
+    }
+
+    /// Sends the pending notifications, and ends a stream with its result. Waits only for a thread
+    /// that writes to this subscriber.
+    pub(super) fn end(self: &Arc<Self>, fanout: &Arc<Fanout>) {
+        let mut state = self.state.lock();
+        let is_told = !std::mem::replace(&mut state.is_ending, true);
+        let peer = state.way.as_ref().map(Way::peer);
+        let is_written = state.writers > 0;
+        drop(state);
+        let Some(peer) = peer else { return };
+        if !writes_here() {
+            fanout.wait_until_written(self);
+        } else if is_written {
+            // The host ends it from inside its own transport, which is in use.
+            let (this, fanout) = (Arc::clone(self), Arc::clone(fanout));
+            return peer.core().run_own(move || this.end(&fanout));
+        }
+        let mut state = self.state.lock();
+        let (way, waiting) = (state.way.take(), state.take_all());
+        let is_told = is_told && state.turn != Turn::NotYet;
+        drop(state);
+        let Some(way) = way else { return };
+        if let Some(voice) = Voice::of(&way).filter(|_| is_told) {
+            for item in waiting {
+                if voice.offer(&item) != Offered::Taken {
+                    break;
+                }
+            }
+        }
+        if let Way::Stream {
+            responder,
+            revision,
+        } = way
+        {
+            // A host's transport may panic here too.
+            let end = AssertUnwindSafe(|| end_of_stream(responder, revision));
+            _ = catch_unwind(end);
+        }
+    }
+}
+
+impl Watcher for Subscriber {
+    /// Removes the stream of a cancelled request.
+    fn cancelled(&self) {
+        let peer = self.state.lock().way.as_ref().map(Way::peer);
+        if let Some(peer) = peer {
+            link_of(&peer).forget_stream(self.number);
+        }
+    }
+}
+
+impl State {
+    fn becomes_due(&mut self) -> bool {
+        let is_idle = self.turn == Turn::Idle;
+        if is_idle {
+            self.turn = Turn::PendingChange;
+        }
+        is_idle
+    }
+
+    fn take_item(&mut self) -> Option<Item> {
+        let item = self.waiting.as_mut()?.pop_front();
+        if self
+            .waiting
+            .as_ref()
+            .is_some_and(|waiting| waiting.is_empty())
+        {
+            self.waiting = None;
+        }
+        match item.as_ref()? {
+            Item::Log(_) => self.logs -= 1,
+            // A later change is another notification.
+            Item::Change(due) => {
+                if let Some(membership) = self.topics.find(&due.topic) {
+                    membership.waits = false;
+                }
+            }
+        }
+        item
+    }
+
+    fn take_all(&mut self) -> VecDeque<Item> {
+        self.logs = 0;
+        for membership in self.topics.all() {
+            membership.waits = false;
+        }
+        self.waiting.take().map(|all| *all).unwrap_or_default()
+    }
+
+    /// Puts a notification back, unless its topic has changed again. Returns a notification that
+    /// the caller must drop outside of the lock.
+    #[must_use]
+    fn put_back(&mut self, item: Item) -> Option<Item> {
+        match &item {
+            Item::Log(_) => self.logs += 1,
+            Item::Change(due) => match self.topics.find(&due.topic) {
+                Some(membership) if !membership.waits => membership.waits = true,
+                // The topic is pending already, or was unsubscribed.
+                _ => return Some(item),
+            },
+        }
+        self.waiting.get_or_insert_default().push_front(item);
+        None
+    }
+}
+
+impl Way {
+    fn peer(&self) -> Peer {
+        match self {
+            Self::Stream { responder, .. } => responder.peer(),
+            Self::Client { peer, .. } => peer.clone(),
+        }
+    }
+}
+
+impl Voice {
+    fn of(way: &Way) -> Option<Self> {
+        Some(match way {
+            Way::Stream { responder, .. } => Self::Stream(responder.asking()),
+            Way::Client {
+                standing: Some(standing),
+                ..
+            } => Self::StandingStream(standing.upgrade()?),
+            Way::Client { peer, .. } => Self::Client(peer.clone()),
+        })
+    }
+
+    fn text(&self, item: &Item) -> Vec<u8> {
+        let subscription = match self {
+            Self::Stream(asking) => Some(asking.id()),
+            _ => None,
+        };
+        match item {
+            Item::Log(text) => text.to_vec(),
+            Item::Change(due) => due.text(subscription),
+        }
+    }
+
+    fn offer(&self, item: &Item) -> Offered {
+        let offer = || match (self, item) {
+            (Self::StandingStream(standing), Item::Log(text)) => {
+                standing.announce(text);
+                Offered::Taken
+            }
+            (Self::StandingStream(standing), Item::Change(_)) => standing.offer(&self.text(item)),
+            _ => self.post(self.text(item)),
+        };
+        // A host's transport may panic, which counts as its failure.
+        catch_unwind(AssertUnwindSafe(offer)).unwrap_or(Offered::Over)
+    }
+
+    /// Sends or queues a notification without blocking.
+    fn post(&self, text: Vec<u8>) -> Offered {
+        let posted: Result<bool> = match self {
+            Self::Stream(asking) => asking.post(text),
+            Self::Client(peer) => peer.core().post(None, text),
+            Self::StandingStream(standing) => return standing.offer(&text),
+        };
+        match posted {
+            Ok(true) => Offered::Taken,
+            Ok(false) => Offered::Full,
+            Err(error) if error.kind() == ErrorKind::Timeout => Offered::Full,
+            Err(_) => Offered::Over,
+        }
+    }
+}

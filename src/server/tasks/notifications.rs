@@ -1,0 +1,63 @@
+//! Task status notifications.
+//!
+//! A new subscriber of a task gets the current state once, and then each change. So no change is
+//! lost between the answer that created the task and the subscription. Quick changes are merged:
+//! only the newest state is sent, possibly twice. A task without subscribers sends nothing.
+//!
+//! Spec: Extensions, "Tasks", "Task Status Notifications" (2026-07-28).
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::super::subscriptions::{Event, Followed, notification};
+use super::store::Tasks;
+use super::task::Task;
+use crate::jsonrpc::RequestId;
+use crate::schema::{ResultMetaObject, method};
+
+/// Subscribes to tasks. Removes ids from `ids` that are not tasks of this principal.
+pub(super) type Follow = fn(&Tasks, &mut Vec<String>, Option<&str>) -> Vec<Arc<dyn Followed>>;
+
+pub(super) fn follow(
+    tasks: &Tasks,
+    ids: &mut Vec<String>,
+    principal: Option<&str>,
+) -> Vec<Arc<dyn Followed>> {
+    ids.sort_unstable();
+    ids.dedup();
+    let mut followed: Vec<Arc<dyn Followed>> = Vec::new();
+    ids.retain(|id| {
+        let Ok(task) = tasks.find(id, principal, true) else {
+            return false;
+        };
+        task.is_followed.store(true, Ordering::SeqCst);
+        followed.push(task);
+        true
+    });
+    followed
+}
+
+impl Task {
+    /// Notifies the subscribers of a change. A subscriber sets `is_followed` before it reads the
+    /// state. So a change that sees `false` here is contained in that first state.
+    pub(super) fn tell(&self) {
+        if self.is_followed.load(Ordering::SeqCst)
+            && let Some(task) = self.this.upgrade()
+        {
+            self.hub.publish(Event::TaskChanged(task));
+        }
+    }
+}
+
+impl Followed for Task {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn text(&self, subscription: Option<&RequestId>) -> Vec<u8> {
+        let mut state = self.detailed();
+        state.result_type = None;
+        state.meta = subscription.map(|id| ResultMetaObject::default().subscription_id(id.clone()));
+        notification(method::NOTIFICATIONS_TASKS, &state)
+    }
+}

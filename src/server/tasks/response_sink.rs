@@ -1,0 +1,123 @@
+//! The outlet of a call that has become a task.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::super::dispatch::link_of;
+use super::super::memory_budget::LARGE;
+use super::state::Outcome;
+use super::task::Task;
+use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
+use crate::protocol::{Answer, Peer, ResponseSink};
+use crate::schema::json::from_bytes;
+
+/// Stores the answer of a call in its task, and forwards its other messages.
+struct TaskOutlet {
+    task: Arc<Task>,
+    /// The client that made the call.
+    peer: Peer,
+}
+
+impl Task {
+    /// Returns the outlet of the call.
+    pub(in crate::server) fn outlet(self: &Arc<Self>, peer: Peer) -> Arc<dyn ResponseSink> {
+        let task = Arc::clone(self);
+        Arc::new(TaskOutlet { task, peer })
+    }
+}
+
+impl TaskOutlet {
+    /// Parses a response. A large one is refused when there is no memory for it.
+    fn keep(&self, response: &[u8]) -> Outcome {
+        // The number of small responses is limited by the number of tasks.
+        if response.len() <= LARGE {
+            return outcome_of(response);
+        }
+        let max = link_of(&self.peer).server.max_held();
+        if self.task.hold_result(response.len(), max) {
+            return outcome_of(response);
+        }
+        let text = format!(
+            "the result has {} bytes, and the results of tasks take as much memory as they may ({max} bytes: max_workers times \
+             max_message_bytes, or 16 MiB); call again later",
+            response.len()
+        );
+        Outcome::Error(RpcError::new(ErrorCode::INTERNAL_ERROR, text))
+    }
+}
+
+impl ResponseSink for TaskOutlet {
+    /// Forwards progress and log messages. The extension has neither for tasks, so they are
+    /// dropped. In the legacy era they go on a request that waits for the result, otherwise to the
+    /// client's connection.
+    fn send(&self, text: &[u8], _: Option<Instant>) -> Result<bool> {
+        if self.task.is_modern() {
+            return Ok(true);
+        }
+        match self.task.listener() {
+            Some(listener) => listener.forward(text.to_vec())?,
+            None => self.peer.core().send_notification(text.to_vec())?,
+        }
+        Ok(true)
+    }
+
+    fn ask(&self, text: &[u8], _: Option<Instant>) -> Result<()> {
+        self.task.show(text);
+        Ok(())
+    }
+
+    fn respond(&self, text: Vec<u8>, _: Answer, _: Option<Instant>) -> Result<()> {
+        let outcome = self.keep(&text);
+        drop(text);
+        if self.task.conclude(&outcome) {
+            Ok(())
+        } else {
+            Err(Error::new(ErrorKind::Closed, "the task is over"))
+        }
+    }
+
+    fn close(&self) {
+        let error = RpcError::internal("the connection on which the task ran is closed");
+        self.task.end(Outcome::Error(error));
+    }
+}
+
+impl fmt::Debug for TaskOutlet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TaskOutlet").field(&self.task).finish()
+    }
+}
+
+/// Parses a response.
+fn outcome_of(response: &[u8]) -> Outcome {
+    #[derive(Deserialize)]
+    struct Response {
+        #[serde(default)]
+        result: Option<Box<RawValue>>,
+        #[serde(default)]
+        error: Option<RpcError>,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct ToolOutcome {
+        #[serde(default)]
+        is_error: bool,
+    }
+    match from_bytes(response) {
+        Ok(Response {
+            result: Some(text), ..
+        }) => {
+            let told: ToolOutcome = serde_json::from_str(text.get()).unwrap_or_default();
+            let failed = told.is_error;
+            Outcome::Result { text, failed }
+        }
+        Ok(Response {
+            error: Some(error), ..
+        }) => Outcome::Error(error),
+        _ => Outcome::Error(RpcError::internal("internal error")),
+    }
+}
