@@ -1094,6 +1094,12 @@ typedef struct mcplink_client_options_t mcplink_client_options_t;
 typedef struct mcplink_client_t mcplink_client_t;
 
 /**
+ * An error: which part failed, and what to do about it. A function that fails makes one through
+ * its parameter err. The caller owns it and frees it with mcplink_error_free.
+ */
+typedef struct mcplink_error_t mcplink_error_t;
+
+/**
  * An HTTP exchange: a request that the host's own web server received, and the functions that send
  * its response.
  */

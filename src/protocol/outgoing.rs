@@ -71,8 +71,7 @@ impl Progress {
 #[derive(Debug)]
 pub(crate) struct Slot {
     // A waiter sets `waiting` and reads the wait set's counter under this lock. A waker changes the
-    // state under it, and increments the counter after it. So a waker that sees `waiting` changes
-    // the counter that the waiter compares: no wakeup is lost.
+    // state under it, then increments the counter that the waiter compares: no wakeup is lost.
     state: Mutex<SlotState>,
     bell: Arc<WaitSet>,
     /// The caller's place in the wait set.

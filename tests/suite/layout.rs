@@ -23,7 +23,7 @@ const LAYERS: [&str; 10] = [
 ];
 /// Modules that belong to no layer: fallible allocation, shares of tables, memory that is used again,
 /// and locks.
-const TOOLS: [&str; 4] = ["fallible", "shares", "spare", "sync"];
+const TOOLS: [&str; 4] = ["buffer_cache", "fallible", "shares", "sync"];
 
 /// How many circles of imports there are between files. The number may only shrink.
 const CIRCLES: usize = 12;
@@ -36,8 +36,8 @@ const FILE_LINES: usize = 800;
 const FUNCTION_LINES: usize = 60;
 /// The functions that are longer today, with their lines of code. The list may only shrink.
 const LONG_FUNCTIONS: [(&str, usize); 9] = [
-    ("cffi/auth/made.rs: builder", 112),
-    ("client/rounds.rs: call_in_rounds", 66),
+    ("cffi/auth/authorizer.rs: builder", 112),
+    ("client/mrtr.rs: call_in_rounds", 66),
     ("jsonrpc/message.rs: of", 119),
     ("protocol/call.rs: wait", 71),
     ("protocol/core/ending.rs: close", 66),
