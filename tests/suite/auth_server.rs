@@ -272,10 +272,7 @@ fn metadata_is_there_for_everybody() {
         let answer = web.send("GET", &place, &fields, "");
         let head = answer.head();
         assert_eq!(head.status, 200, "{place}");
-        assert_eq!(
-            field(&head, "GuardedRequest-Control-Allow-Origin"),
-            Some("*")
-        );
+        assert_eq!(field(&head, "Access-Control-Allow-Origin"), Some("*"));
         let expected = json!({
             "resource": RESOURCE,
             "authorization_servers": [ISSUER],
@@ -287,19 +284,13 @@ fn metadata_is_there_for_everybody() {
         assert_eq!(answer.message(), expected);
         let asks = [
             ("Origin", "https://inspector.example"),
-            (
-                "GuardedRequest-Control-Request-Headers",
-                "mcp-protocol-version",
-            ),
+            ("Access-Control-Request-Headers", "mcp-protocol-version"),
         ];
         let head = web.send("OPTIONS", &place, &asks, "").head();
         assert_eq!(head.status, 204);
+        assert_eq!(field(&head, "Access-Control-Allow-Methods"), Some("GET"));
         assert_eq!(
-            field(&head, "GuardedRequest-Control-Allow-Methods"),
-            Some("GET")
-        );
-        assert_eq!(
-            field(&head, "GuardedRequest-Control-Allow-Headers"),
+            field(&head, "Access-Control-Allow-Headers"),
             Some("mcp-protocol-version")
         );
         assert_eq!(web.send("POST", &place, &[], "{}").status(), 405);

@@ -1,4 +1,4 @@
-//! The command-line client, `examples/mcp`, against `examples/interop_server`.
+//! The command-line client, `examples/mcp`, against `interop_server`.
 
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::path::{Path, PathBuf};

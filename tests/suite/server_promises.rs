@@ -101,8 +101,8 @@ fn pages_may_use_the_old_paths() {
     let web = Web::with(&echo(), options);
     let asks = [
         ("Origin", "https://app.example"),
-        ("GuardedRequest-Control-Request-Headers", "content-type"),
-        ("GuardedRequest-Control-Request-Method", "POST"),
+        ("Access-Control-Request-Headers", "content-type"),
+        ("Access-Control-Request-Method", "POST"),
     ];
     let got: Vec<u16> = ["/mcp", "/sse", "/messages", "/messages?sessionId=x"]
         .iter()
