@@ -26,8 +26,9 @@ use crate::transport::http::CredentialWait;
 
 /// Shows a person where to log in, and returns the URL to which the browser was redirected.
 ///
-/// [`Browser`](super::Browser) is a ready-made implementation; [`CallbackUserAgent`](super::CallbackUserAgent) makes
-/// one from a function. It runs on a thread of its own.
+/// [`Browser`](super::Browser) is a ready-made implementation;
+/// [`CallbackUserAgent`](super::CallbackUserAgent) makes one from a function. It runs on a thread
+/// of its own.
 pub trait UserAgent: Send + Sync {
     /// Prepares one login. `last` is the redirect URI of the last login, if it is known. With an
     /// unchanged redirect URI no new registration is needed.

@@ -6,15 +6,16 @@
 //! machine, [`OAuth::enterprise`] for an organisation. See `docs/authorization.md`.
 //!
 //! ```text
-//!  oauth        chooses the token of a request, reacts to refusals
-//!  site         state of one server; the authorization flow in progress
-//!  renew        one flow: refresh, or new tokens
-//!  errand       context of a flow: discovery, registration, token requests
-//!  login machine enterprise      the grants
-//!  challenge metadata tolerant client     parse and check what servers send
-//!  fetch guard  bounded HTTP requests; SSRF filter
-//!  browser visitor   user agents for logins
-//!  store file_store  token stores
+//!  oauth                     chooses the token of a request, reacts to refusals
+//!  server_state              state of one server; the authorization flow in progress
+//!  renew                     one flow: refresh, or new tokens
+//!  flow_context              context of a flow: settings, HTTP client, deadline
+//!  discovery, registration   steps of a flow: the authorization server, the client's id
+//!  login, client_credentials, enterprise       the grants
+//!  challenge, metadata, tolerant, client       parse and check what servers send
+//!  fetch, address_policy     bounded HTTP requests; protection against SSRF
+//!  browser, callback_agent   user agents for logins
+//!  store, file_store         token stores
 //! ```
 //!
 //! **Secrets** that are stored have the type [`Secret`]. They appear in no error, log line or debug

@@ -16,7 +16,7 @@
 //! that no token is lost. The thread is not joined: each of its steps has a deadline, except the
 //! host's own code.
 //!
-//! **Locks.** A site's `state` is locked before a flow's `progress`. Both are held for moments
+//! **Locks.** A server's `state` is locked before a flow's `progress`. Both are held for moments
 //! only, never during user code, file or network operations.
 //!
 //! **Invariant** (no lost wakeup): what waiters check changes only while `state` is locked. That is
@@ -197,8 +197,8 @@ struct Flow {
     aim: TokenNeed,
     turn: LoginLock,
     ticket: Arc<CancelHandle>,
-    /// Written only while the site's `state` is locked too: waiters sleep on the site's `changed`
-    /// with that lock, and would miss a change that is made without it.
+    /// Written only while the server's `state` is locked too: waiters sleep on `changed` with that
+    /// lock, and would miss a change that is made without it.
     progress: Mutex<FlowState>,
 }
 

@@ -5,14 +5,16 @@
 //! because cbindgen copies them into the header.
 //!
 //! ```text
-//!  entry    entry points: catch panics, write errors, check NULL
-//!  handle   thread-safe handles and how they are freed
-//!  user     callbacks of the host and their user data
-//!  queue    the callback queue;  stage  the callback executor of a handle;  pump  the host's queue
-//!  callers  threads for started calls;  threads  thread settings and hooks
-//!  served   a pending request;  request, responder, long, answer  its C functions
-//!  auth     OAuth for clients
-//!  text, json, writer, status, error    values that cross the border
+//!  entry              entry points: catch panics, write errors, check NULL
+//!  handle             thread-safe handles and how they are freed
+//!  user               callbacks of the host and their user data
+//!  queue              the callback queue
+//!  callback_executor  runs the callbacks of a handle;  pump  the host's queue
+//!  callers            threads for started calls;  threads  thread settings and hooks
+//!  pending_request    a request without an answer
+//!  request, responder, task_helpers, answer    the C functions of such a request
+//!  auth               OAuth for clients
+//!  text, json, writer, status, error           values that cross the border
 //! ```
 #![allow(unsafe_code, reason = "exported symbols, and what C passes")]
 #![allow(unreachable_pub, reason = "what is exported is reached from C")]

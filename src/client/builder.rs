@@ -108,7 +108,7 @@ impl ClientBuilder {
     /// Handles elicitation by form (`elicitation/create`), and declares the capability.
     ///
     /// The handler decides how to show the form. It should show the name of the [requesting
-    /// server](AskedBy::server_name) and a way to decline.
+    /// server](Requester::server_name) and a way to decline.
     /// [`ElicitSchema::defaults`](crate::schema::ElicitSchema::defaults) returns the initial values
     /// of the form. The handler may block: the timeout of the call does not run meanwhile. In the
     /// modern era it runs on the thread of the call that needs the answer, in the legacy era on a

@@ -33,7 +33,7 @@ pub struct LineBuffer {
     /// advance.
     line_end: Option<usize>,
     max_bytes: usize,
-    /// The buffer of an earlier line, given back by [`reuse`](Self::reclaim).
+    /// The buffer of an earlier line, given back by [`reclaim`](Self::reclaim).
     spare: Vec<u8>,
     /// Set while the rest of a line that is too long is dropped.
     dropping: Option<Dropping>,

@@ -1,4 +1,4 @@
-//! The message format: JSON-RPC 2.0 envelopes, ids and newline framing.
+//! The message format: JSON-RPC 2.0 messages, ids and newline framing.
 //!
 //! Pure functions of bytes: this module does no I/O, never blocks and starts no threads.
 

@@ -4,7 +4,7 @@
 //! sent request has exactly one outcome. Each received request gets exactly one response. No call
 //! hangs, and the reading thread waits for nothing but input.
 //!
-//! **Threads.** See `crew`, the worker pool. Its threads start when the first message has to be
+//! **Threads.** See `worker_pool`. The pool's threads start when the first message has to be
 //! read or handled, and end with the connection.
 //!
 //! **Close.** A connection ends when its peer goes, when it is closed, or when its last handle is

@@ -72,8 +72,8 @@ pub(crate) enum Run {
 pub(crate) enum PoolTask<R> {
     /// Run a handler, then call [`WorkerPool::work_done`].
     Run(Work),
-    /// Run a notification handler or callback, then call [`WorkerPool::serial_done`]. These run one at a
-    /// time and in order.
+    /// Run a notification handler or callback, then call [`WorkerPool::serial_done`]. These run one
+    /// at a time and in order.
     Serial(Job),
     /// Run an internal job, which needs no worker permit.
     Own(Job),

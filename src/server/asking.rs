@@ -1,9 +1,9 @@
 //! Input requests during a call, in one way for both eras.
 //!
-//! `rounds` describes how a handler is run again. This file has the functions that a handler calls.
+//! `mrtr` describes how a handler is run again. This file has the functions that a handler calls.
 //! It also sends the input requests when the handler has returned. Since 2026-07-28 they are sent
 //! as an `input_required` result, which ends the request. The client's retry brings the answers. In
-//! the legacy era `questions` sends them as requests.
+//! the legacy era `input_requests` sends them as requests.
 
 use std::error::Error as StdError;
 use std::fmt;

@@ -532,8 +532,8 @@ impl ServerBuilder {
     /// Adds completion of a prompt's argument, or of a template's variable.
     ///
     /// The prompt or template may be added later. The values must be in order, the best first; at
-    /// most 100 are sent. [`CompletionRequest::best_of`] does approximate matching, which tolerates typing
-    /// errors.
+    /// most 100 are sent. [`CompletionRequest::best_of`] does approximate matching, which tolerates
+    /// typing errors.
     ///
     /// # Examples
     ///
@@ -591,9 +591,9 @@ impl ServerBuilder {
     ///
     /// A client may not support the extension. Check
     /// [`ClientCapabilities::extension`](crate::schema::ClientCapabilities::extension) in the
-    /// [terms](Context::terms) of a call. Work without the extension if possible, or refuse with
-    /// [`Context::require_extension`]. The documentation of an extension should say how it works with
-    /// clients that lack it.
+    /// [client info](Context::terms) of a call. Work without the extension if possible, or refuse
+    /// with [`Context::require_extension`]. The documentation of an extension should say how it
+    /// works with clients that lack it.
     ///
     /// Ids begin with the reversed domain of their owner. A change that breaks clients needs a new
     /// extension with a new id; smaller changes show in the settings.
@@ -749,7 +749,8 @@ impl ServerBuilder {
     /// scopes: see [`Server::open_for`](super::Server::open_for).
     ///
     /// For items that are added later, use [`Server::require_scopes`]. For decisions that depend on
-    /// arguments, write a guard with [`GuardedRequest::require_scopes`](super::GuardedRequest::require_scopes).
+    /// arguments, write a guard with
+    /// [`GuardedRequest::require_scopes`](super::GuardedRequest::require_scopes).
     ///
     /// The item must exist when the server is built, so that a misspelled name can't leave an item
     /// unprotected.

@@ -38,7 +38,7 @@ impl HandlerError {
     /// The request needs all these scopes; list also those that were granted.
     ///
     /// Over HTTP the client gets status 403 with the scopes, and can have its user grant them. See
-    /// [`Access::require_scopes`](super::Access::require_scopes).
+    /// [`GuardedRequest::require_scopes`](super::GuardedRequest::require_scopes).
     pub fn insufficient_scope<S: AsRef<str>>(scopes: impl IntoIterator<Item = S>) -> Self {
         Self(Failure::Scopes(scope_set(scopes)))
     }

@@ -27,7 +27,7 @@ use crate::schema::{
 ///
 /// A server calls all its guards in the order in which
 /// [`ServerBuilder::guard`](super::ServerBuilder::guard) added them. The first refusal ends the
-/// request. A closure that takes an [`GuardedRequest`] is a guard that only admits requests.
+/// request. A closure that takes a [`GuardedRequest`] is a guard that only admits requests.
 ///
 /// # Examples
 ///

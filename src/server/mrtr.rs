@@ -201,7 +201,7 @@ impl MrtrState {
         self.wants_task = true;
     }
 
-    /// Returns whether the handler wants to continue as a task, and clears the wish. Input requests
+    /// Returns whether the handler wants to continue as a task, and clears the flag. Input requests
     /// of this run come first.
     pub(super) fn take_wish_for_task(&mut self) -> bool {
         std::mem::take(&mut self.wants_task) && !self.has_asked()
@@ -362,7 +362,8 @@ mod tests {
         MrtrState::resume(&content, responses).expect("our own content")
     }
 
-    // Must not happen: answers of earlier rounds are lost; independent questions take a round each.
+    // Must not happen: answers of earlier rounds are lost; independent input
+    // requests take a round each.
     // M-MRTR-S-27, M-MRTR-S-28
     #[test]
     fn answers_of_all_rounds_are_kept_and_missing_ones_asked_again() {
@@ -423,7 +424,7 @@ mod tests {
         );
     }
 
-    // Must not happen: an answer is used for a question that has changed.
+    // Must not happen: an answer is used for an input request that has changed.
     #[test]
     fn an_answer_to_another_question_is_none() {
         let mut rounds = MrtrState::default();
@@ -448,7 +449,7 @@ mod tests {
         );
     }
 
-    // Seen in other SDKs: rounds of questions never end, or follow without a pause.
+    // Seen in other SDKs: rounds never end, or follow without a pause.
     #[test]
     fn the_rounds_are_bounded() {
         let mut rounds = MrtrState::default();
@@ -460,7 +461,7 @@ mod tests {
         assert!(rounds.next().is_none());
     }
 
-    // Seen in other SDKs: code before a question runs twice, a payment too.
+    // Seen in other SDKs: code before an input request runs twice, a payment too.
     #[test]
     fn what_is_remembered_travels_along() {
         let mut rounds = MrtrState::default();

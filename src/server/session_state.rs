@@ -2,8 +2,8 @@
 //! itself or from `initialize`.
 //!
 //! ```text
-//!  _meta names a revision ──▶ modern: these terms, for this request only
-//!  it names none ──▶ initialize was answered ──▶ legacy: the terms of that answer
+//!  _meta names a revision ──▶ modern: this client info, for this request only
+//!  it names none ──▶ initialize was answered ──▶ legacy: the client info of that answer
 //!                └─▶ not yet ──▶ refused
 //! ```
 

@@ -5,8 +5,8 @@
 //! with a matching filter.
 //!
 //! ```text
-//!  publish ──▶ topic ──▶ inbox ──▶ fan-out thread ──▶ each member's set ──▶ its HTTP stream
-//!                                                                      ╰──▶ its connection's threads
+//!  publish ─▶ topic ─▶ inbox ─▶ fan-out thread ─▶ each member's set ─▶ its HTTP stream
+//!                                                                   ╰─▶ its connection's threads
 //! ```
 //!
 //! **Merging:** the inbox and each subscriber hold a *set* of changed topics. A set is no larger

@@ -2,8 +2,8 @@
 //! and its response.
 //!
 //! They have no common stream to read. The thread that sends a request also receives the messages
-//! for it, and delivers them. So a [`ExchangeTransport`] takes the place of [`Receiver`](super::Receiver)
-//! and, for requests, of [`Sender`](super::Sender).
+//! for it, and delivers them. So an [`ExchangeTransport`] takes the place of
+//! [`Receiver`](super::Receiver) and, for requests, of [`Sender`](super::Sender).
 
 use std::fmt;
 use std::ops::ControlFlow;

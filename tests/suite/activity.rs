@@ -51,7 +51,7 @@ fn calls_that_wait_are_shown_with_method_time_and_thread() {
     assert!(client.activity().to_string().contains("which has ended"));
 }
 
-/// The request of this method among what is in hand.
+/// The active request of this method.
 fn running_on<'a>(shown: &'a Activity, method: &str) -> Option<&'a str> {
     let request = shown
         .requests

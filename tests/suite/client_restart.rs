@@ -283,7 +283,7 @@ fn what_may_have_run_is_sent_again_only_if_it_is_harmless_and_the_host_agrees() 
             heard.send(()).unwrap()
         });
     let mut bench = bench_with(client, quick().retry_idempotent_calls(true), &[MODERN]);
-    // Not known to be harmless yet.
+    // Not known to be idempotent yet.
     let call = bench.call("read");
     bench.server.asked("tools/call");
     bench.lose();

@@ -1,4 +1,4 @@
-//! Calls in hand when their session ends, or their server: each gets an answer.
+//! Calls in flight when their session ends, or their server: each gets an answer.
 
 use std::sync::mpsc;
 use std::thread;

@@ -99,8 +99,8 @@ fn a_client_that_sent_its_next_request_and_goes_is_noticed() {
     }
 }
 
-/// What a client has sent before it ends its side is served, a request behind the one in hand as
-/// well.
+/// What a client has sent before it ends its side is served, a request behind the one in
+/// flight as well.
 #[test]
 fn a_client_that_stops_sending_gets_the_responses_to_all_that_it_sent() {
     let (listener, _gate, kept) = listen_to_all(limits(|_| {}));

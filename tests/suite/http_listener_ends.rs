@@ -272,7 +272,7 @@ fn idle_time() {
     let (listener, _gate, kept) = listen_to_all(limits(|_| {}));
     let mut idle = Client::to(&listener);
     idle.expect_service();
-    // A client with more to say while its request is in hand must not keep the poller awake.
+    // A client with more to say while its request is in flight must not keep the poller awake.
     let mut pipelining = Client::to(&listener);
     pipelining.get("/keep");
     let mut response = kept.recv_timeout(LONG).unwrap();

@@ -108,7 +108,7 @@ fn connections_with_unfinished_requests_give_way_and_those_in_hand_do_not() {
         (refused.status, listener.stats().displaced_connections),
         (503, 1)
     );
-    // All of the greedy client's are in hand.
+    // All of the greedy client's are in flight.
     let mut one_more = from(1, &listener);
     assert_eq!(one_more.receive().status, 503);
     for (client, response) in greedy.iter_mut().zip(&mut in_hand) {

@@ -1,11 +1,12 @@
 //! OAuth for C: the C functions for [`auth`](crate::auth).
 //!
 //! ```text
-//!  settings    the OAuth settings;  ways  the grant types;  kept  the token store
-//!  registered  a client that is registered with an authorization server
-//!  login       a pending login, and the answer of the host
-//!  inside      running callbacks, and how their owner ends
-//!  made        the authorizer, built from the settings for the clients that use them
+//!  settings           the OAuth settings
+//!  grant_type         the grant types;  token_store  the token store
+//!  registered         a client that is registered with an authorization server
+//!  login              a pending login, and the answer of the host
+//!  running_callbacks  running callbacks, and how their owner ends
+//!  authorizer         the authorizer, built from the settings for the clients that use them
 //! ```
 //!
 //! The settings are plain data in every build. Without the feature `auth` no authorizer can be

@@ -5,7 +5,7 @@
 //!  opening  connect, close and free;      info      information about the server
 //!  events   events outside of calls;      questions requests from the server
 //!  calling  how a call runs;  call_options  options of a call;  call  started calls
-//!  calls, lists, notices  the calls and notifications themselves
+//!  calls, lists, notifications  the calls and notifications themselves
 //! ```
 //!
 //! **Threads.** A client has the threads that a client in Rust has. In addition it has a dispatcher

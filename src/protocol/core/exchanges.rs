@@ -1,9 +1,9 @@
 //! Exchange transports: each request has its own exchange, and the thread that waits for the answer
 //! processes the exchange's messages.
 //!
-//! Requests are sent by the [`ExchangeTransport`]. All other messages of this side, notifications and
-//! answers, are posted. The sending thread posts a message if it has to know whether it arrived.
-//! Otherwise the message goes through the outbox, in order.
+//! Requests are sent by the [`ExchangeTransport`]. All other messages of this side, notifications
+//! and answers, are posted. The sending thread posts a message if it has to know whether it
+//! arrived. Otherwise the message goes through the outbox, in order.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;

@@ -592,7 +592,7 @@ impl Stream {
     }
 }
 
-/// The outlet of a request in a legacy session.
+/// The response sink of a request in a legacy session.
 pub(super) struct RequestStream {
     stream: Arc<Stream>,
     demand: Demand,

@@ -5,14 +5,16 @@
 //! state. The set is no larger than the subscription.
 //!
 //! ```text
-//!            acknowledged              marked                nothing is pending any more
-//!  NotYet ─────────────────▶ Idle ─────────────▶ PendingChange ────────────────────────────────▶ Idle
-//!                                                ╰── no reader ──▶ Parked ── reader comes ──▶ PendingChange
+//!         acknowledged           marked                   nothing is pending any more
+//!  NotYet ─────────────▶ Idle ──────────▶ PendingChange ──────────────────────────────▶ Idle
+//!                                          │        ▲
+//!                                no reader ▼        │ reader comes
+//!                                          ╰ Parked ╯
 //! ```
 //!
-//! **Invariant:** a subscriber that is *due* has exactly one owner. The owner is the fan-out, with
-//! the subscriber in its inbox or round, or the connection's list. Only the owner writes, so the
-//! notifications of a topic stay in order.
+//! **Invariant:** a subscriber in `PendingChange` has exactly one owner. The owner is the fan-out,
+//! with the subscriber in its inbox or round, or the connection's list. Only the owner writes, so
+//! the notifications of a topic stay in order.
 //!
 //! **Locks:** the state's lock is held for moments, and may be taken inside a topic's lock. Nothing
 //! is written, sent or dropped under it.

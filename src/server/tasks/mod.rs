@@ -2,8 +2,8 @@
 //! the extension `io.modelcontextprotocol/tasks`.
 //!
 //! A task stores the answer of its call. The client's request is answered with the task. The work
-//! continues as another exchange, whose outlet stores the handler's answer. The handler does not
-//! notice it.
+//! continues as another exchange, whose response sink stores the handler's answer. The handler does
+//! not notice it.
 //!
 //! ```text
 //!  tools/call ──▶ Context ──▶ start ──▶ the created task is the answer

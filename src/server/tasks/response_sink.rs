@@ -1,4 +1,4 @@
-//! The outlet of a call that has become a task.
+//! The response sink of a call that has become a task.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ struct TaskOutlet {
 }
 
 impl Task {
-    /// Returns the outlet of the call.
+    /// Returns the response sink of the call.
     pub(in crate::server) fn outlet(self: &Arc<Self>, peer: Peer) -> Arc<dyn ResponseSink> {
         let task = Arc::clone(self);
         Arc::new(TaskOutlet { task, peer })

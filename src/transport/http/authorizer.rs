@@ -21,8 +21,8 @@ use crate::transport::{Threads, lock};
 /// Provides the credentials of requests, and new ones when the server refuses them.
 ///
 /// All methods run on the thread that sends the request, possibly on several at once. A method that
-/// blocks must return when [`CredentialWait`] is over. `auth::OAuth` (feature `auth`) implements it;
-/// [`Http::bearer_with`](super::Http::bearer_with) makes one from a function.
+/// blocks must return when [`CredentialWait`] is over. `auth::OAuth` (feature `auth`) implements
+/// it; [`Http::bearer_with`](super::Http::bearer_with) makes one from a function.
 pub trait Authorizer: Send + Sync {
     /// Returns the credentials for one request. It is called each time the request is sent.
     ///
@@ -92,7 +92,8 @@ impl<A: Authorizer + ?Sized> Authorizer for Arc<A> {
     }
 }
 
-/// The most attempts of a request, even if an [`Authorizer`] returns [`AuthorizerDecision::Again`] more often.
+/// The most attempts of a request, even if an [`Authorizer`] returns [`AuthorizerDecision::Again`]
+/// more often.
 pub const MAX_ATTEMPTS: u32 = 6;
 
 /// The decision about a refused request.
@@ -303,7 +304,8 @@ fn wake_once(wake: impl FnOnce() + Send + 'static) -> impl Fn() + Send + Sync + 
     }
 }
 
-/// The registration of a callback for the end of a [`CredentialWait`]. Dropping it removes the callback.
+/// The registration of a callback for the end of a [`CredentialWait`]. Dropping it removes the
+/// callback.
 #[derive(Debug)]
 pub struct CredentialWaitGuard<'a>(&'a CancelHandle);
 

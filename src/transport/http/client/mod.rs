@@ -5,7 +5,7 @@
 //! separate HTTP connections.
 //!
 //! ```text
-//!  wire         the transport: header fields of a request, meaning of the answer
+//!  transport    the transport: header fields of a request, meaning of the answer
 //!  stream       event streams: of a call, of no call, and the one of 2024-11-05
 //!  location     URLs that a server names, and their origin
 //!  proxies      the proxy of a request
@@ -13,10 +13,10 @@
 //!  credentials  calls of the authorizer
 //!  refusal      error texts
 //!  tls          trusted certificates, client certificates
-//!  lane         pooled connections: one exchange at a time on each
+//!  pool         pooled connections: one exchange at a time on each
 //!  dial         making connections
 //!  exchange     one request and its response on a connection
-//!  watch        the deadline thread, which ends exchanges in time
+//!  deadlines    the deadline thread, which ends exchanges in time
 //! ```
 //!
 //! **Threads.** One deadline thread, once a call has a deadline. One thread for each stream of

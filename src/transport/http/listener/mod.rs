@@ -28,7 +28,7 @@
 //! When a request is still in flight after a tick, the poller watches its client. A reset means
 //! that the client has gone. A half-close (`shutdown(SHUT_WR)`) does not: the client may still read
 //! its response. Only a send shows whether that client has gone, so the listener probes it: see
-//! [`conn`].
+//! [`connection`].
 //!
 //! **Threads.** [`HttpListener::bind`] starts the poller thread; [`HttpListener::shutdown`] ends
 //! and joins it. Workers are started on demand, when input is ready and no worker is idle. They end

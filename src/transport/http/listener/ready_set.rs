@@ -14,8 +14,8 @@
 //! of the scheduler, and all its connections wait with it.
 //!
 //! **Invariant:** a connection in a ready set is owned by a worker
-//! ([`Owner::Worker`](super::conn)). It is removed under the set's lock: by that worker, to be
-//! served or released; or by the poller, only while the set is stealable. So no connection is
+//! ([`Owner::Worker`](super::connection)). It is removed under the set's lock: by that worker, to
+//! be served or released; or by the poller, only while the set is stealable. So no connection is
 //! served by two threads.
 
 use std::collections::VecDeque;

@@ -2,8 +2,8 @@
 //!
 //! It keeps a connection for a moment after a request, so that the next one costs no thread switch.
 //! With a single connection and no other work, it blocks in the read of that connection. With
-//! several, it waits on its [ready set](super::round). While jobs are ready in the queue it keeps
-//! none.
+//! several, it waits on its [ready set](super::ready_set). While jobs are ready in the queue it
+//! keeps none.
 //!
 //! It runs a handler with a permit of the client. While the client can't have one, the worker
 //! serves the client's quick requests and queues the others.
