@@ -71,7 +71,8 @@ pub enum ErrorKind {
     /// The operating system refused an operation; [`Error::os_code`] is its error number. Or no
     /// trusted TLS connection could be made; then nothing was sent.
     Io,
-    /// A size or count limit was hit: the text names the setting to raise. Or the system has no memory for what a peer sent: the text names that.
+    /// A size or count limit was reached; the text names the setting to raise. Or the system has no
+    /// memory for data of a peer; the text names the data.
     Limit,
     /// The peer answered with an error: see [`Error::rpc`].
     Peer,

@@ -1,7 +1,8 @@
 //! Fallible allocation, for memory whose size a peer decides.
 //!
-//! The ordinary methods of `Vec` and `String` abort the process when the allocator has no memory. These functions return
-//! [`TryReserveError`] instead, and leave what they were given as it was. Sizes that are bounded by a small constant need none of this.
+//! The ordinary methods of `Vec` and `String` abort the process when the allocator has no memory.
+//! These functions return [`TryReserveError`] instead, and leave their arguments unchanged.
+//! Allocations whose size has a small constant bound don't need them.
 
 use std::borrow::Cow;
 use std::collections::TryReserveError;
@@ -33,7 +34,7 @@ pub(crate) fn copy_text(text: &str) -> Result<String, TryReserveError> {
     Ok(copy)
 }
 
-/// An empty buffer with room for so many bytes.
+/// Returns an empty buffer with this capacity.
 pub(crate) fn with_capacity(bytes: usize) -> Result<Vec<u8>, TryReserveError> {
     let mut buffer = Vec::new();
     buffer.try_reserve_exact(bytes)?;
@@ -47,7 +48,8 @@ pub(crate) fn lengthen(buffer: &mut Vec<u8>, len: usize) -> Result<(), TryReserv
     Ok(())
 }
 
-/// Appends what a reader still has, at most so many bytes. The error is of kind `OutOfMemory` when they do not fit.
+/// Appends the rest of a reader's data, at most `max` bytes. Fails with the kind `OutOfMemory` when
+/// there is no memory for it.
 ///
 /// `Read::read_to_end` is not enough: it grows a full buffer in a way that may abort.
 #[cfg_attr(
@@ -86,7 +88,7 @@ pub(crate) fn read_to_end(
     Ok(())
 }
 
-/// Bytes as text. What is no UTF-8 in it is replaced.
+/// Converts bytes to text. Invalid UTF-8 is replaced.
 pub(crate) fn lossy(bytes: &[u8]) -> Result<Cow<'_, str>, TryReserveError> {
     if let Ok(text) = str::from_utf8(bytes) {
         return Ok(Cow::Borrowed(text));
@@ -107,7 +109,7 @@ pub(crate) fn lossy(bytes: &[u8]) -> Result<Cow<'_, str>, TryReserveError> {
     Ok(Cow::Owned(text))
 }
 
-/// The error of a call that memory failed.
+/// Makes the error of a call for which there is no memory.
 pub(crate) fn no_memory(what: impl fmt::Display) -> Error {
     Error::new(
         ErrorKind::Limit,

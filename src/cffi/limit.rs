@@ -43,10 +43,12 @@ pub enum mcplink_limit {
     MCPLINK_LIMIT_CACHED_RESPONSES = 12,
     /// Bytes in the cache of a client. Default: 16 MiB.
     MCPLINK_LIMIT_CACHED_BYTES = 13,
-    /// How much of what the clients of a server share one of them may hold while others want some, in percent: 50. Alone it may hold all but
-    /// the reserve. For connections, threads and sessions see MCPLINK_HTTP_LIMIT_PART_PERCENT.
+    /// The share of requests, subscriptions, tasks and memory that one client of a server may hold
+    /// while others want some, in percent. Default: 50. A single client may hold all but the
+    /// reserve. For connections, threads and sessions see MCPLINK_HTTP_LIMIT_PART_PERCENT.
     MCPLINK_LIMIT_PART_PERCENT = 14,
-    /// How much of it is kept free for clients that hold little, in percent: 12. 0 for none.
+    /// The part of these tables that is reserved for clients that hold little, in percent. Default:
+    /// 12. 0 for none.
     MCPLINK_LIMIT_RESERVE_PERCENT = 15,
 }
 

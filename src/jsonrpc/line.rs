@@ -72,7 +72,7 @@ pub struct TooLong {
 }
 
 impl TooLong {
-    /// Reads what can be known of a message that exceeds the limit. Needs no memory that grows with the message.
+    /// Extracts the id and the kind of a message that exceeds the limit, in constant memory.
     pub(crate) fn of(text: &[u8]) -> Self {
         let skim = Skim::of(text);
         Self {

@@ -232,8 +232,8 @@ impl Form<Option<Box<RawValue>>> for Present {
     }
 }
 
-/// An object as raw JSON. An empty array is read as an empty object. Other values are refused only in
-/// strict mode.
+/// An object as raw JSON. An empty array is read as an empty object. Other values are refused only
+/// in strict mode.
 pub(super) struct RawObjectForm;
 
 impl RawObjectForm {

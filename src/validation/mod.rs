@@ -65,8 +65,8 @@ impl Validator {
     /// use mcplink::schema::JsonSchema;
     /// use mcplink::validation::Validator;
     ///
-    /// let schema = JsonSchema::parse(r#"{"type":"object","properties":{"n":{"type":"integer"}}}"#)?;
-    /// let compiled = Validator::json_schema().compile(&schema)?;
+    /// let schema = r#"{"type":"object","properties":{"n":{"type":"integer"}}}"#;
+    /// let compiled = Validator::json_schema().compile(&JsonSchema::parse(schema)?)?;
     /// compiled.check(r#"{"n":1}"#)?;
     /// let error = compiled.check(r#"{"n":"one"}"#).unwrap_err();
     /// assert_eq!(error.to_string(), r#"/n: expected integer, got "one""#);
@@ -87,11 +87,11 @@ impl Validator {
     /// text.
     ///
     /// The error text of both is one sentence. The first fails if the schema can't be used, with
-    /// the kind [`Invalid`](crate::ErrorKind::Invalid) or [`Unsupported`](crate::ErrorKind::Unsupported). The
-    /// second fails with the kind [`Invalid`](crate::ErrorKind::Invalid); its text has the place in the
-    /// JSON text and the expected value. The peer, and a model behind it, may read the second text.
-    /// Checks run on the thread that serves or makes the call, many at once. They have to bound
-    /// their own cost.
+    /// the kind [`Invalid`](crate::ErrorKind::Invalid) or
+    /// [`Unsupported`](crate::ErrorKind::Unsupported). The second fails with the kind
+    /// [`Invalid`](crate::ErrorKind::Invalid); its text has the place in the JSON text and the
+    /// expected value. The peer, and a model behind it, may read the second text. Checks run on the
+    /// thread that serves or makes the call, many at once. They have to bound their own cost.
     ///
     /// # Examples
     ///
@@ -120,8 +120,9 @@ impl Validator {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is not a schema of its dialect, or refers to something
-    /// outside of itself; [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) when its dialect is unknown;
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is not a schema of its dialect, or
+    /// refers to something outside of itself;
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) when its dialect is unknown;
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when it exceeds a limit.
     pub fn compile(&self, schema: &JsonSchema) -> Result<CompiledSchema> {
         (self.0)(schema)

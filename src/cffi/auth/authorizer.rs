@@ -210,7 +210,7 @@ mod with {
                 browser: browser()?.show(|_| {}),
                 inside: Arc::clone(inside),
             }),
-            Way::CallbackUserAgent { redirect, .. } => {
+            Way::UserAgent { redirect, .. } => {
                 let inside = Arc::clone(inside);
                 OAuth::login(CallbackUserAgent::new(redirect, move |login| {
                     ask(&inside, login)
@@ -269,16 +269,19 @@ mod with {
             Kept::Folder(folder) => builder.store(FileStore::new(folder)?),
             Kept::Host(_) => builder.store(HostStore(Arc::clone(inside))),
         };
-        let dpop = match dpop {
+        let inside = Arc::clone(inside);
+        Ok(builder
+            .dpop(dpop_use(*dpop))
+            .allow_private_addresses(*everywhere)
+            .on_log(move |line| tell(&inside, line)))
+    }
+
+    fn dpop_use(dpop: mcplink_dpop) -> DpopUse {
+        match dpop {
             mcplink_dpop::MCPLINK_DPOP_WHEN_ASKED => DpopUse::WhenAsked,
             mcplink_dpop::MCPLINK_DPOP_NEVER => DpopUse::Never,
             mcplink_dpop::MCPLINK_DPOP_ALWAYS => DpopUse::Always,
-        };
-        let inside = Arc::clone(inside);
-        Ok(builder
-            .dpop(dpop)
-            .allow_private_addresses(*everywhere)
-            .on_log(move |line| tell(&inside, line)))
+        }
     }
 
     fn registered(client: &Registered) -> Result<RegisteredClient> {
@@ -418,7 +421,7 @@ mod with {
     /// Passes the login to the host, and waits for the answer.
     fn ask(inside: &Inside, login: &Login<'_>) -> Result<Secret> {
         let entered = inside.enter()?;
-        let Way::CallbackUserAgent { hook, .. } = &entered.settings().way else {
+        let Way::UserAgent { hook, .. } = &entered.settings().way else {
             unreachable!("it was made of these settings")
         };
         let answer = Answer::new();

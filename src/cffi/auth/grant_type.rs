@@ -50,7 +50,7 @@ pub(super) enum Way {
         show: Option<Arc<Hook<VisitFn>>>,
     },
     /// A person logs in, through a function of the host.
-    CallbackUserAgent {
+    UserAgent {
         redirect: String,
         hook: Arc<Hook<VisitFn>>,
     },
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_visitor(
         set(oauth, "mcplink_oauth_set_visitor", |settings| {
             let redirect = filled(redirect_uri, "redirect_uri")?.to_owned();
             let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
-            settings.way = Way::CallbackUserAgent { redirect, hook };
+            settings.way = Way::UserAgent { redirect, hook };
             Ok(())
         })
     }

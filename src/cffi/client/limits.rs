@@ -306,8 +306,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_list(
 /// (mcplink_result_misfits).
 ///
 /// A request of the server (elicitation, sampling, roots) that deviates reaches no callback
-/// then: it is refused, or the call that it belongs to fails. docs/compatibility.md lists the accepted
-/// deviations.
+/// then: it is refused, or the call that it belongs to fails. docs/compatibility.md lists the
+/// accepted deviations.
 ///
 /// options: the options.
 /// strict: true to make such calls fail with MCPLINK_E_PROTOCOL.

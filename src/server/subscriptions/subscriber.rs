@@ -6,13 +6,13 @@
 //!
 //! ```text
 //!         acknowledged           marked                   nothing is pending any more
-//!  NotYet ─────────────▶ Idle ──────────▶ PendingChange ──────────────────────────────▶ Idle
+//!  NotYet ─────────────▶ Idle ──────────▶ Due ────────────────────────────────────────▶ Idle
 //!                                          │        ▲
 //!                                no reader ▼        │ reader comes
 //!                                          ╰ Parked ╯
 //! ```
 //!
-//! **Invariant:** a subscriber in `PendingChange` has exactly one owner. The owner is the fan-out,
+//! **Invariant:** a subscriber in `Due` has exactly one owner. The owner is the fan-out,
 //! with the subscriber in its inbox or round, or the connection's list. Only the owner writes, so
 //! the notifications of a topic stay in order.
 //!
@@ -96,7 +96,7 @@ enum Turn {
     /// No thread, because nothing is pending.
     Idle,
     /// The owner of the subscriber.
-    PendingChange,
+    Due,
     /// No thread, until the client has a reader again.
     Parked,
 }
@@ -372,7 +372,7 @@ impl Subscriber {
                 if !std::mem::take(&mut state.has_reader_come) {
                     state.turn = Turn::Parked;
                 }
-                let goes_on = state.turn == Turn::PendingChange;
+                let goes_on = state.turn == Turn::Due;
                 drop(state);
                 drop(forgotten);
                 return !goes_on;
@@ -421,7 +421,7 @@ impl Subscriber {
         if state.way.is_some() && !state.is_ending && state.waiting.is_some() {
             return false;
         }
-        if state.turn == Turn::PendingChange {
+        if state.turn == Turn::Due {
             state.turn = Turn::Idle;
         }
         true
@@ -526,7 +526,7 @@ impl State {
     fn becomes_due(&mut self) -> bool {
         let is_idle = self.turn == Turn::Idle;
         if is_idle {
-            self.turn = Turn::PendingChange;
+            self.turn = Turn::Due;
         }
         is_idle
     }

@@ -22,8 +22,8 @@ const QUOTED_BYTES: usize = 2 << 10;
 const QUOTED_LINES: usize = 20;
 /// The longest line, in bytes. The callback gets a longer one in pieces.
 const LINE_BYTES: usize = 64 << 10;
-/// The size of the pieces in which a line is passed on that has to be changed, if there is no memory
-/// for it.
+/// The size of the pieces in which a line is passed on that has to be changed, if there is no
+/// memory for it.
 const PIECE_BYTES: usize = 1 << 10;
 /// A child that ends within this time after an answer may have ended because of that request.
 const AT_ONCE: Duration = Duration::from_secs(1);

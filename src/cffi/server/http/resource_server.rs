@@ -238,8 +238,8 @@ fn bound(server: ResourceServer, dpop: mcplink_dpop, _: Option<&Nonces>) -> Resu
 /// resource: the URL that clients use, for example "https://files.example/mcp", not the address at
 /// which the process listens.
 /// issuer: the issuer identifier of the authorization server, for example "https://login.example".
-/// It is compared exactly with tokens and metadata (RFC 9068, section 4; RFC 8414, section 3.3): with
-/// a "/" at the end it is another issuer.
+/// It is compared exactly with tokens and metadata (RFC 9068, section 4; RFC 8414, section 3.3):
+/// with a "/" at the end it is another issuer.
 /// Returns: the description. The caller owns it and frees it with mcplink_resource_server_free.
 /// NULL for a bad argument, and in a build without HTTP. Invalid URLs are reported when a listener
 /// or endpoint is made with it. Threads: any. Since 0.1.

@@ -44,8 +44,8 @@ const MAX_TOKEN: usize = 16 << 10;
 ///
 /// Issuers are compared exactly: RFC 9068, section 4, requires that of `iss`, and RFC 8414, section
 /// 3.3, of the issuer in metadata. So `https://login.example` and `https://login.example/` are two
-/// issuers. Use the one in the tokens of your authorization server. A client that logs in takes both
-/// for one.
+/// issuers. Use the one in the tokens of your authorization server. A client that logs in takes
+/// both for one.
 ///
 /// A token that is bound to a key of the client (`cnf.jkt`) is valid only with a proof of that key,
 /// if the server accepts such ([`ResourceServer::dpop`](super::ResourceServer::dpop)). Tokens
