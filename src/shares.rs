@@ -17,6 +17,7 @@
 //!   a client never loses an entry to one that holds more.
 //! - When no entry can be evicted, the client is refused.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::net::IpAddr;
@@ -128,12 +129,12 @@ impl<I: Clone> Shares<I> {
 
     /// Decides whether a client may take `amount` more. Does not take it.
     pub(crate) fn admit(&self, client: &Client, amount: usize) -> Admission<I> {
-        let own = self.of(client);
-        let wanted = own.saturating_add(amount);
         let sum = self.held.saturating_add(amount);
         if sum <= self.max.saturating_sub(self.reserve) {
             return Admission::Granted;
         }
+        let own = self.of(client);
+        let wanted = own.saturating_add(amount);
         let others = self.clients.len() - usize::from(own > 0);
         let equal = (self.max / (others + 1)).max(1);
         if wanted <= self.part.min(equal).min(self.max.saturating_sub(self.held)) {
@@ -176,9 +177,12 @@ impl<I: Clone> Shares<I> {
 
     /// Gives back `amount` of a client's share, or all of it if it holds less.
     pub(crate) fn give_back(&mut self, client: &Client, amount: usize) {
-        let amount = amount.min(self.of(client));
-        self.held -= amount;
-        self.change(client, |held| held.amount -= amount);
+        let mut given = 0;
+        self.change(client, |held| {
+            given = amount.min(held.amount);
+            held.amount -= given;
+        });
+        self.held -= given;
     }
 
     /// Marks an entry of a client as idle: it may be evicted. Entries with a lower rank are evicted
@@ -200,15 +204,19 @@ impl<I: Clone> Shares<I> {
     }
 
     fn change(&mut self, client: &Client, change: impl FnOnce(&mut Held<I>)) {
-        let held = self.clients.entry(client.clone()).or_insert_with(|| Held {
-            amount: 0,
-            idle: BTreeMap::new(),
-        });
+        let mut entry = match self.clients.entry(client.clone()) {
+            Entry::Occupied(entry) => entry,
+            Entry::Vacant(entry) => entry.insert_entry(Held {
+                amount: 0,
+                idle: BTreeMap::new(),
+            }),
+        };
+        let held = entry.get_mut();
         let before = (!held.idle.is_empty()).then_some(held.amount);
         change(held);
         let after = (!held.idle.is_empty()).then_some(held.amount);
         if held.amount == 0 && after.is_none() {
-            self.clients.remove(client);
+            entry.remove();
         }
         if before == after {
             return;

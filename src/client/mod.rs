@@ -48,6 +48,7 @@ pub use self::restart::{ConnectionEvent, Restart};
 pub use self::subscription::{Event, Subscription};
 use self::supervisor::Supervisor;
 pub use self::tasks::{TaskHandle, ToolAnswer};
+pub use crate::protocol::{CallOptions, CancelToken, Progress};
 use crate::error::Result;
 use crate::protocol::{Activity, Stats};
 use crate::schema::{Implementation, ProtocolVersion, ServerCapabilities};

@@ -89,12 +89,20 @@ pub(super) fn contradicted(
     request: &HttpRequest<'_>,
     names: &[&'static str],
 ) -> Option<&'static str> {
-    let differs = |name: &&&'static str| {
-        let mut values = request.values(name);
-        let first = values.next();
-        values.any(|value| Some(value) != first)
+    let fields = request.headers;
+    // Nearly all requests have each field once, so the names are compared with each other first.
+    let contradicts = |&(at, (name, value)): &(usize, &(&str, &[u8]))| {
+        let before = &fields[..at];
+        before
+            .iter()
+            .any(|(other, before)| other.eq_ignore_ascii_case(name) && before != value)
     };
-    names.iter().find(differs).copied()
+    let contradicting = fields.iter().enumerate().filter(contradicts);
+    let mut known = contradicting.filter_map(|(_, (name, _))| {
+        let known = names.iter().find(|known| known.eq_ignore_ascii_case(name));
+        known.copied()
+    });
+    known.next()
 }
 
 pub(super) fn contradiction(name: &str) -> String {
@@ -164,19 +172,18 @@ pub(super) fn accepts(request: &HttpRequest<'_>, media: &str) -> bool {
         .values("Accept")
         .flat_map(|value| value.split(|byte| *byte == b','));
     for range in ranges {
-        let mut parts = range.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
-        let range = parts.next().unwrap_or_default();
+        let end = range.iter().position(|byte| *byte == b';');
+        let (range, parameters) = range.split_at(end.unwrap_or(range.len()));
+        let range = range.trim_ascii();
         said |= !range.is_empty();
-        let is_main = range
-            .strip_suffix(b"*")
-            .is_some_and(|range| range.eq_ignore_ascii_case(main.as_bytes()));
         let narrowness = match range {
             _ if range.eq_ignore_ascii_case(media.as_bytes()) => 3,
-            _ if is_main => 2,
             b"*/*" => 1,
+            [range @ .., b'*'] if range.eq_ignore_ascii_case(main.as_bytes()) => 2,
             _ => continue,
         };
-        let takes = !parts.any(is_no_weight);
+        let mut parameters = parameters.split(|byte| *byte == b';');
+        let takes = !parameters.any(|parameter| is_no_weight(parameter.trim_ascii()));
         let (before, took) = found;
         if narrowness > before {
             found = (narrowness, takes);
