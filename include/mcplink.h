@@ -564,12 +564,14 @@ enum mcplink_limit
      */
     MCPLINK_LIMIT_CACHED_BYTES = 13,
     /**
-     * How much of what the clients of a server share one of them may hold while others want some, in percent: 50. Alone it may hold all but
-     * the reserve. For connections, threads and sessions see MCPLINK_HTTP_LIMIT_PART_PERCENT.
+     * The share of requests, subscriptions, tasks and memory that one client of a server may hold
+     * while others want some, in percent. Default: 50. A single client may hold all but the
+     * reserve. For connections, threads and sessions see MCPLINK_HTTP_LIMIT_PART_PERCENT.
      */
     MCPLINK_LIMIT_PART_PERCENT = 14,
     /**
-     * How much of it is kept free for clients that hold little, in percent: 12. 0 for none.
+     * The part of these tables that is reserved for clients that hold little, in percent. Default:
+     * 12. 0 for none.
      */
     MCPLINK_LIMIT_RESERVE_PERCENT = 15,
 };
@@ -3456,8 +3458,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_list(mcplink_client_
  * (mcplink_result_misfits).
  *
  * A request of the server (elicitation, sampling, roots) that deviates reaches no callback
- * then: it is refused, or the call that it belongs to fails. docs/compatibility.md lists the accepted
- * deviations.
+ * then: it is refused, or the call that it belongs to fails. docs/compatibility.md lists the
+ * accepted deviations.
  *
  * options: the options.
  * strict: true to make such calls fail with MCPLINK_E_PROTOCOL.
@@ -6212,8 +6214,8 @@ MCPLINK_API mcplink_status_t mcplink_http_request_challenge(mcplink_http_request
  * resource: the URL that clients use, for example "https://files.example/mcp", not the address at
  * which the process listens.
  * issuer: the issuer identifier of the authorization server, for example "https://login.example".
- * It is compared exactly with tokens and metadata (RFC 9068, section 4; RFC 8414, section 3.3): with
- * a "/" at the end it is another issuer.
+ * It is compared exactly with tokens and metadata (RFC 9068, section 4; RFC 8414, section 3.3):
+ * with a "/" at the end it is another issuer.
  * Returns: the description. The caller owns it and frees it with mcplink_resource_server_free.
  * NULL for a bad argument, and in a build without HTTP. Invalid URLs are reported when a listener
  * or endpoint is made with it. Threads: any. Since 0.1.
