@@ -36,9 +36,8 @@ pub(crate) fn encode(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{}{}{}", MARKS.0, STANDARD.encode(text), MARKS.1))
 }
 
-/// Decodes the value of a header field. The value must have no white space around it. Returns
-/// `None` when the value has bytes that a field can't have, or when its base64 is malformed or not
-/// UTF-8.
+/// Decodes the value of a header field. White space around the value is ignored. Returns `None` when
+/// the value has bytes that a field can't have, or when its base64 is malformed or not UTF-8.
 pub(crate) fn decode(value: &[u8]) -> Option<Cow<'_, str>> {
     let text = std::str::from_utf8(value).ok()?;
     let text = text.trim_matches([' ', '\t']);

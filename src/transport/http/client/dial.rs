@@ -136,8 +136,8 @@ mod tests {
 
     use super::*;
 
-    /// A resolver that returns one address for all names. It counts its calls, and checks that a
-    /// timeout is set.
+    /// A resolver that returns one address for all names. It counts its calls, and checks
+    /// whether a timeout is set as expected.
     #[derive(Debug)]
     struct One {
         address: SocketAddr,
