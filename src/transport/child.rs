@@ -12,8 +12,8 @@
 //! or a package runner the server is a grandchild. A process that starts its own session or group
 //! leaves this one, and gets no signal.
 //!
-//! Its standard input and output are socket pairs. Any thread can end them, even when a grandchild
-//! holds the other end, and a write to one raises no SIGPIPE.
+//! The child's standard input and output are socket pairs. Any thread can end a socket, even when a
+//! grandchild holds the other end. A write to a socket raises no SIGPIPE.
 //!
 //! **Threads.** `mcplink-stderr` runs while standard error is captured; closing joins it. For a
 //! child that [dies with its parent](Child::die_with_parent), `mcplink-parent` starts the child and
@@ -153,7 +153,7 @@ impl Child {
         self
     }
 
-    /// Adds arguments of the program.
+    /// Adds several arguments of the program.
     pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
         let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
         self.args.extend(args);

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use super::sys::clock::{Tick, tick};
 
 thread_local! {
-    /// The time that this thread read last, and the tick of the coarse clock at that moment.
+    /// The last time that this thread read from the clock, and the tick of the coarse clock at that
+    /// moment.
     static LAST: Cell<Option<(Tick, Instant)>> = const { Cell::new(None) };
 }
 
@@ -29,7 +30,8 @@ pub(crate) fn about_now() -> Instant {
 /// The maximum time span. A longer span is shortened to this one, so that no deadline overflows.
 pub(crate) const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// Returns the time after `span`, at most a century from now.
+/// Returns the time at which `span` has passed, counted from now. The time is at most a century
+/// from now.
 pub(crate) fn after(span: Duration) -> Instant {
     Instant::now() + span.min(CENTURY)
 }

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::sync::{Condvar, Mutex};
 
 /// The callback that receives the messages of an exchange. It runs on the thread that waits for the
-/// messages. It returns `Break` when it needs no more messages.
+/// messages. It returns `Break` when no more messages are needed.
 pub(crate) type Deliver<'a> = dyn FnMut(Received) -> ControlFlow<()> + 'a;
 
 /// How an exchange ended.

@@ -36,8 +36,8 @@ pub(crate) fn encode(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{}{}{}", MARKS.0, STANDARD.encode(text), MARKS.1))
 }
 
-/// Decodes the value of a header field. White space around the value is ignored. Returns `None` when
-/// the value has bytes that a field can't have, or when its base64 is malformed or not UTF-8.
+/// Decodes the value of a header field. White space around the value is ignored. Returns `None` if
+/// the value has bytes that a field can't have, or if its base64 is malformed or not UTF-8.
 pub(crate) fn decode(value: &[u8]) -> Option<Cow<'_, str>> {
     let text = std::str::from_utf8(value).ok()?;
     let text = text.trim_matches([' ', '\t']);
@@ -63,7 +63,8 @@ fn is_plain(text: &str) -> bool {
     bytes.iter().all(inside) && at_end(bytes.first()) && at_end(bytes.last())
 }
 
-/// Returns the base64 text between the marks. Returns `None` if the text has no marks.
+/// Returns the base64 text between the two marks of an encoded value. Returns `None` if the value
+/// has no marks.
 fn marked(text: &str) -> Option<&str> {
     text.strip_prefix(MARKS.0)?.strip_suffix(MARKS.1)
 }
@@ -171,8 +172,8 @@ fn integer(number: &serde_json::Number) -> Option<i64> {
     })
 }
 
-/// Collects the annotations of a schema. `path` is `None` unless only `properties` lead to the
-/// schema.
+/// Collects the annotations of a schema. `path` is the path of properties to the schema. `path` is
+/// `None` if the schema is not reached through `properties` only.
 fn collect(
     schema: &Value,
     mut path: Option<&mut Vec<String>>,

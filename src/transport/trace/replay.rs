@@ -33,7 +33,8 @@ pub struct Played(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// Guards the script and its end. A waiter checks both under the lock, so no wakeup is lost.
+    /// The state of the replay: the script and its end. A waiter checks both under the lock, so no
+    /// wakeup is lost.
     state: Mutex<State>,
     /// The condition variable that is notified when a message was sent or given, and at the end.
     changed: Condvar,

@@ -21,9 +21,9 @@ use crate::transport::http::event_reader::{EventReader, Item};
 use crate::transport::message::RequestKind;
 use crate::transport::{Control as _, Received, SessionMessage, lock};
 
-/// The first and the maximum pause before a broken stream is requested again. If the server sets a
-/// pause, that one replaces the first pause. If it is longer than the maximum, it also replaces the
-/// maximum.
+/// The first and the maximum pause before a broken stream is requested again. A pause that the
+/// server sets replaces the first pause. If the server's pause is longer than the maximum, it also
+/// replaces the maximum.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 /// The minimum pause. It applies when the server sets a pause of 0.
 const SHORTEST: Duration = Duration::from_millis(1);

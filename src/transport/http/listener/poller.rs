@@ -54,7 +54,7 @@ pub(super) struct Loop {
     paused_until: Option<Instant>,
     /// The time of the next check of the workers' ready sets, while they are checked.
     next_watch: Instant,
-    /// The number of consecutive checks in which no set was stealable.
+    /// The number of consecutive checks of the ready sets in which no set was open for stealing.
     calm: u32,
 }
 

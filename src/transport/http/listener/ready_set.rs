@@ -40,8 +40,8 @@ const LARGEST: usize = 64;
 const LARGEST_OF_ONE: usize = 32;
 /// The period in which connections that sent no input are released to the poller.
 const SWEEP: Duration = Duration::from_millis(50);
-/// The period of the poller's checks of ready sets. The connections of a stealable set are taken
-/// after one to two periods.
+/// The period of the poller's checks of ready sets. If a worker is busy with one request for one to
+/// two periods, the poller takes the worker's other connections.
 pub(super) const TICK: Duration = Duration::from_millis(1);
 /// The number of requests that a worker has to serve in a tick to count as quick.
 const QUICK: u32 = 8;
@@ -264,8 +264,8 @@ impl ReadySets {
         Some(round)
     }
 
-    /// Whether a worker without connections may begin to keep some. The number of sets is limited,
-    /// because with more sets fewer connections would share one wait.
+    /// Whether a worker that keeps no connection may begin to keep one. The number of ready sets is
+    /// limited. With more sets, fewer connections would share one wait.
     pub(super) fn may_begin(&self) -> bool {
         let places = match self.is_slow() {
             true => self.parallel,

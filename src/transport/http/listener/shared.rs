@@ -36,10 +36,10 @@ pub(super) struct Shared {
     pub(super) crew: Workers<Arc<Connection>>,
     pub(super) workers: Started,
     pub(super) rounds: ReadySets,
-    /// The number of workers that block in a read of one connection alone. Such a read costs least,
-    /// but a worker in it can't be woken for other work. A worker first increments the number and
-    /// then checks whether it may block. It decrements the number when it may not, or after the
-    /// read.
+    /// The number of workers that block in a read of one connection alone. Reading in this way
+    /// costs least, but a worker that blocks in a read can't be woken for other work. A worker
+    /// first increments the number and then checks whether blocking is allowed. The worker
+    /// decrements the number when blocking is not allowed, or after the read.
     alone: AtomicUsize,
     pub(super) unfinished: Arc<Unfinished>,
     /// The number of bytes in the outboxes of all connections. A connection updates its own part

@@ -17,7 +17,8 @@ pub(super) enum Length {
     UntilTheEnd,
 }
 
-/// The fate of the connection after a response, as its `Connection` field states it.
+/// Whether the connection is kept or closed after a response. The `Connection` field of the
+/// response states this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
     /// The connection is kept alive. No field is needed, because this is the default of HTTP/1.1.

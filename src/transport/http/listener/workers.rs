@@ -181,8 +181,9 @@ impl<J> State<J> {
         }
     }
 
-    /// Returns the client whose newest waiting request is displaced by a request of `key`. That
-    /// client has more waiting requests than `key`.
+    /// Returns the client that loses its newest waiting request to a new request of `key`. This
+    /// client, or its group, has more waiting requests than `key`. Returns `None` if no client has
+    /// more.
     fn gives_way_to(&self, key: &ClientKey) -> Option<ClientKey> {
         let mut groups: HashMap<&Client, usize> = HashMap::new();
         for (other, queued) in self.waiting.clients() {

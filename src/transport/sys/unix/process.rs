@@ -69,7 +69,7 @@ pub(crate) enum Signal {
 }
 
 impl Process {
-    /// Takes over a child that was just started as the leader of its own group.
+    /// Takes ownership of a child that was just started as the leader of its own group.
     pub(super) fn new(pid: libc::pid_t) -> Self {
         let pidfd = pidfd::open(pid).ok();
         let group_by_pidfd = pidfd.as_ref().is_some_and(pidfd::reaches_group);

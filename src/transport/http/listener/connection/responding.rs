@@ -24,8 +24,8 @@ impl Connection {
         }
     }
 
-    /// Sends a whole response. If `closes`, the connection is closed after it. Blocks for at most
-    /// [`MOMENTS`].
+    /// Sends a whole response. If `closes` is set, the connection is closed after the response.
+    /// Blocks for at most [`MOMENTS`].
     pub(in super::super) fn respond(self: &Arc<Self>, parts: &[&[u8]], closes: bool) -> Result<()> {
         let (mut sent, mut patient_until) = (0, None);
         loop {
