@@ -12,8 +12,8 @@
 //! or a package runner the server is a grandchild. A process that starts its own session or group
 //! leaves this one, and gets no signal.
 //!
-//! Its standard input and output are socket pairs. Any thread can end them, even when a grandchild
-//! holds the other end, and a write to one raises no SIGPIPE.
+//! The child's standard input and output are socket pairs. Any thread can end a socket, even when a
+//! grandchild holds the other end. A write to a socket raises no SIGPIPE.
 //!
 //! **Threads.** `mcplink-stderr` runs while standard error is captured; closing joins it. For a
 //! child that [dies with its parent](Child::die_with_parent), `mcplink-parent` starts the child and
@@ -45,14 +45,16 @@ use parent::Parent;
 use stderr::Drainer;
 pub use stderr::{Stderr, StderrLines, StderrTail};
 
-/// How long the end of the child's output waits for its exit status and last words.
+/// The maximum time that the end of the child's output waits for the child's exit status and for
+/// the rest of its standard error.
 const FAREWELL: Duration = Duration::from_millis(300);
-/// How long a failed write waits for the child's exit status and last words. The write has a
-/// deadline of its own.
+/// The maximum time that a failed write waits for the child's exit status and for the rest of its
+/// standard error. The write itself has a deadline of its own.
 const REFUSAL: Duration = Duration::from_millis(100);
-/// The grace time, used twice, of a child with which no conversation was established.
+/// The grace time of a child with which no conversation was established. It is used twice: before
+/// SIGTERM and before SIGKILL.
 const HURRY: Duration = Duration::from_millis(50);
-/// How long the rest of the process group gets between SIGTERM and SIGKILL.
+/// The time between SIGTERM and SIGKILL for the rest of the process group.
 const REST_OF_GROUP: Duration = Duration::from_millis(500);
 
 /// The transport to a server that is started as a child process: messages on its standard input and
@@ -94,7 +96,7 @@ pub struct Child {
 /// The environment variables of this process that a child inherits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Inherits {
-    /// The variables of [`USUAL`], and those whose names begin with `LC_`.
+    /// The variables of [`USUAL`], and the variables whose names begin with `LC_`.
     Usual,
     All,
     Nothing,
@@ -104,18 +106,19 @@ enum Inherits {
 #[derive(Clone)]
 enum Variable {
     Set(OsString),
-    /// The value that it has in this process.
+    /// The value that the variable has in this process.
     Passed,
     Removed,
 }
 
-/// The environment variables that are inherited by default, besides `LC_*`.
+/// The names of the environment variables that a child inherits by default. Variables whose names
+/// begin with `LC_` are inherited too.
 const USUAL: [&str; 8] = [
     "HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER",
 ];
 
 impl fmt::Debug for Child {
-    /// Omits arguments and environment, which may hold secrets.
+    /// Formats the transport without arguments and environment, which may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Child")
             .field("program", &self.program)
@@ -126,9 +129,9 @@ impl fmt::Debug for Child {
 impl Child {
     /// Creates a transport that starts `program` when the connection is opened.
     ///
-    /// A name without a slash is searched in the child's own `PATH` (this process's, unless
-    /// [`env`](Self::env) sets another). A relative path is relative to this process's working
-    /// directory.
+    /// If `program` has no slash, it is searched in the child's own `PATH`. That is the `PATH` of
+    /// this process, unless [`env`](Self::env) sets another. A relative path is relative to this
+    /// process's working directory.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self {
             program: program.as_ref().to_owned(),
@@ -144,13 +147,13 @@ impl Child {
         }
     }
 
-    /// Adds an argument. It is passed unchanged: no shell is involved.
+    /// Adds an argument of the program. The argument is passed unchanged: no shell is involved.
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.args.push(arg.as_ref().to_owned());
         self
     }
 
-    /// Adds arguments.
+    /// Adds several arguments of the program.
     pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
         let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
         self.args.extend(args);
@@ -165,40 +168,42 @@ impl Child {
         self
     }
 
-    /// Passes an environment variable of this process on, with its value when the child is started.
-    /// A variable that is not set then is omitted.
+    /// Passes an environment variable of this process on to the child, with the value that it has
+    /// when the child is started. If the variable is not set at that time, it is omitted.
     pub fn pass_env(mut self, name: impl AsRef<OsStr>) -> Self {
         self.env.insert(name.as_ref().to_owned(), Variable::Passed);
         self
     }
 
-    /// Inherits every environment variable of this process. By default only these are inherited:
-    /// `HOME`, `LANG`, `LC_*`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `TMPDIR` and `USER`. The others
-    /// may be secrets, such as keys, that a server should not see.
+    /// Lets the child inherit every environment variable of this process. By default only these are
+    /// inherited: `HOME`, `LANG`, `LC_*`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `TMPDIR` and `USER`.
+    /// Other variables may be secrets, such as keys, that a server should not see.
     pub fn inherit_env(mut self) -> Self {
         self.inherits = Inherits::All;
         self
     }
 
-    /// Prevents an environment variable from being inherited.
+    /// Prevents the child from inheriting an environment variable.
     pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
         self.env.insert(name.as_ref().to_owned(), Variable::Removed);
         self
     }
 
-    /// Inherits no environment variable, and removes the variables set so far.
+    /// Lets the child inherit no environment variable, and removes the variables set so far.
     pub fn env_clear(mut self) -> Self {
         self.inherits = Inherits::Nothing;
         self.env.clear();
         self
     }
 
-    /// Whether the system kills the child (SIGKILL) when this process ends, even if it is killed.
-    /// Defaults to false: then the child sees the end of its standard input, but may go on.
+    /// Sets whether the system kills the child (SIGKILL) when this process ends, even if this
+    /// process is killed. Defaults to false: then the child only sees the end of its standard
+    /// input, and may go on.
     ///
-    /// Only the child is killed; processes that it started see the end of their standard input. The
-    /// system binds a child to the thread that starts it. So a separate thread starts it, and runs
-    /// until the child has ended. It costs a `fork` of this process.
+    /// Only the child is killed; processes that the child started see the end of their standard
+    /// input. The system binds a child to the thread that starts it. So a separate thread starts
+    /// the child, and runs until the child has ended. Starting the child costs a `fork` of this
+    /// process.
     ///
     /// A program that is set-user-ID or has capabilities of its own is not bound. Linux only
     /// (`PR_SET_PDEATHSIG`): elsewhere opening fails with [`ErrorKind::Unsupported`].
@@ -207,24 +212,26 @@ impl Child {
         self
     }
 
-    /// Sets the working directory. Defaults to that of this process.
+    /// Sets the child's working directory. Defaults to the working directory of this process.
     pub fn current_dir(mut self, directory: impl AsRef<Path>) -> Self {
         self.directory = Some(directory.as_ref().to_owned());
         self
     }
 
-    /// Sets where the standard error goes. Defaults to [`Stderr::Capture`].
+    /// Sets the destination of the child's standard error. Defaults to [`Stderr::Capture`].
     pub fn stderr(mut self, stderr: Stderr) -> Self {
         self.stderr = stderr;
         self
     }
 
-    /// Returns the last part of the standard error, while the child runs and after it.
+    /// Returns the last part of the child's standard error. It can be read while the child runs and
+    /// after the child has ended.
     pub fn stderr_tail(&self) -> StderrTail {
         self.tail.clone()
     }
 
-    /// Whether its standard input and output are pipes instead of sockets. Defaults to false.
+    /// Sets whether the child's standard input and output are pipes instead of sockets. Defaults to
+    /// false.
     ///
     /// Only a program that opens `/dev/stdin` or `/dev/stdout` by name needs pipes.
     pub fn pipes(mut self, pipes: bool) -> Self {
@@ -233,8 +240,8 @@ impl Child {
     }
 
     /// Sets how long the child may take to end after its standard input was closed, and again after
-    /// SIGTERM. Defaults to 2 seconds, so closing takes little more than 4; at most an hour.
-    /// Closing does not wait longer than the child runs.
+    /// SIGTERM. Defaults to 2 seconds, so closing takes little more than 4 seconds. The maximum is
+    /// an hour. Closing returns as soon as the child has ended.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace.min(Duration::from_secs(3600));
         self
@@ -313,7 +320,7 @@ impl Child {
         })
     }
 
-    /// Creates the streams: our ends, and the child's standard input and output.
+    /// Creates the streams: the ends of this process, and the child's standard input and output.
     fn streams(&self) -> io::Result<((WriteEnd, ReadEnd), OwnedFd, OwnedFd)> {
         if self.pipes {
             let (stdin, to_child) = fd::pipe()?;
@@ -332,8 +339,8 @@ impl Child {
     }
 }
 
-/// Whether a variable is inherited by default. A value that begins with `()` is a shell function,
-/// which a shell that the child runs would import (Shellshock).
+/// Whether a child inherits a variable by default. A variable whose value begins with `()` is not
+/// inherited: it is a shell function, and a shell that the child runs would import it (Shellshock).
 fn is_usual((name, value): &(OsString, OsString)) -> bool {
     let is_usual = USUAL.iter().any(|usual| name == usual) || name.as_bytes().starts_with(b"LC_");
     is_usual && !value.as_bytes().starts_with(b"()")
@@ -352,8 +359,8 @@ fn captured(
 impl Transport for Child {
     /// Starts the child.
     ///
-    /// Fails with [`ErrorKind::Spawn`] when it can't be started, and with [`ErrorKind::Invalid`]
-    /// when an argument or variable has a NUL byte.
+    /// Fails with [`ErrorKind::Spawn`] when the child can't be started, and with
+    /// [`ErrorKind::Invalid`] when an argument or variable contains a NUL byte.
     fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
         let shared = Arc::new(self.start(&limits.threads)?);
         let input = ChildOutput {
@@ -372,7 +379,7 @@ impl Transport for Child {
         Some(Box::new(self.clone()))
     }
 
-    /// Returns the command line, and the directory if one was set.
+    /// Returns the command line of the child, and its working directory if one was set.
     fn address(&self) -> Option<String> {
         let words = std::iter::once(&self.program).chain(&self.args);
         let words: Vec<String> = words.map(|word| format!("{word:?}")).collect();
@@ -384,7 +391,8 @@ impl Transport for Child {
     }
 }
 
-/// The state that the parts share. When the last part is dropped, the child is ended.
+/// The state that the parts of the open transport share. When the last part is dropped, the child
+/// is ended.
 #[derive(Debug)]
 struct Shared {
     process: Process,
@@ -392,17 +400,20 @@ struct Shared {
     stdout: ReadEnd,
     drainer: Option<Drainer>,
     tail: StderrTail,
-    /// Whether something was sent since the child last answered. A hint for error texts.
+    /// Whether a message was sent since the child last answered. Only a hint for error texts.
     sent_since_answer: AtomicBool,
     /// The thread that started the child, if the system binds the child to it.
     parent: Option<Parent>,
     peer: String,
     grace: Duration,
-    /// Invariant: set before any stream or process is ended. So an end that this side caused is
-    /// never reported as one that the child caused.
+    /// Whether this side is closing the connection.
+    ///
+    /// Invariant: the flag is set before any stream or process is ended. So an end that this side
+    /// caused is never reported as one that the child caused.
     closing: AtomicBool,
-    /// Whether the escalation (stdin, SIGTERM, SIGKILL) is done. A closer holds the lock meanwhile,
-    /// so a concurrent close does not return before the child has ended.
+    /// Whether the steps that end the child (close stdin, SIGTERM, SIGKILL) are done. A thread that
+    /// closes holds the lock during the steps. So a concurrent close does not return before the
+    /// child has ended.
     ladder: Mutex<bool>,
 }
 
@@ -445,8 +456,9 @@ impl Shared {
         self.stdout.end();
     }
 
-    /// Returns an error that describes how the child ended, with its last words. If it still runs,
-    /// the error is that it closed its `closed`.
+    /// Returns an error that describes how the child ended, with the last lines of its standard
+    /// error. Waits up to `patience` for the end. If the child still runs, the error says that the
+    /// child closed the stream named `closed`.
     fn obituary(&self, closed: &str, patience: Duration) -> Error {
         let deadline = Instant::now() + patience;
         let ended = self.process.wait(deadline);
@@ -480,12 +492,13 @@ impl Drop for Shared {
     }
 }
 
-/// Standard output of the child, which we read.
+/// The standard output of the child, from which this process reads.
 #[derive(Debug)]
 struct ChildOutput {
     shared: Arc<Shared>,
-    /// The child has ended. Its end wakes the reader, which reaps it and then reads the output that
-    /// is left. Other processes may hold the output open, but are not waited for.
+    /// Whether the child has ended. The child's end wakes the reader. The reader reaps the child,
+    /// and then reads the rest of its output. The reader does not wait for other processes that
+    /// hold the output open.
     has_ended: bool,
 }
 
@@ -526,7 +539,7 @@ impl Input for ChildOutput {
     }
 }
 
-/// Standard input of the child, which we write.
+/// The standard input of the child, to which this process writes.
 #[derive(Debug)]
 struct ChildInput(Arc<Shared>);
 

@@ -1,4 +1,5 @@
-//! A cheap, approximate clock for the path of each message, and overflow-safe deadlines.
+//! A cheap, approximate clock for code that runs for each message. Also computes deadlines that
+//! can't overflow.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -6,12 +7,13 @@ use std::time::{Duration, Instant};
 use super::sys::clock::{Tick, tick};
 
 thread_local! {
-    /// The time that this thread has last read, and the tick in which it did.
+    /// The last time that this thread read from the clock, and the tick of the coarse clock at that
+    /// moment.
     static LAST: Cell<Option<(Tick, Instant)>> = const { Cell::new(None) };
 }
 
-/// Returns the time, or one up to a tick of the system's clock (1 to 10 ms) before it. It costs a
-/// quarter of `Instant::now`.
+/// Returns the current time, or a time up to one tick of the system's clock (1 to 10 ms) earlier. A
+/// call costs a quarter of `Instant::now`.
 pub(crate) fn about_now() -> Instant {
     // Invariant: the tick is read before the time. So a cached time is never older than its tick.
     let tick = tick();
@@ -25,10 +27,11 @@ pub(crate) fn about_now() -> Instant {
     now
 }
 
-/// The longest time span. Longer ones are shortened to it, so that no deadline overflows.
+/// The maximum time span. A longer span is shortened to this one, so that no deadline overflows.
 pub(crate) const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// Returns the time after `span`, at most a century from now.
+/// Returns the time at which `span` has passed, counted from now. The time is at most a century
+/// from now.
 pub(crate) fn after(span: Duration) -> Instant {
     Instant::now() + span.min(CENTURY)
 }

@@ -1,9 +1,10 @@
-//! Exchange transports: each request has its own way to the peer and back, such as an HTTP request
-//! and its response.
+//! Exchange transports. In an exchange transport each request has its own exchange, such as an HTTP
+//! request and its response.
 //!
-//! They have no common stream to read. The thread that sends a request also receives the messages
-//! for it, and delivers them. So an [`ExchangeTransport`] takes the place of
-//! [`Receiver`](super::Receiver) and, for requests, of [`Sender`](super::Sender).
+//! Exchanges have no common stream from which a reader thread could read. The thread that sends a
+//! request also receives the messages for that request, and delivers them. So an
+//! [`ExchangeTransport`] replaces [`Receiver`](super::Receiver) and, for requests,
+//! [`Sender`](super::Sender).
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -14,45 +15,46 @@ use super::message::{Received, SessionMessage};
 use crate::error::{Error, Result};
 use crate::sync::{Condvar, Mutex};
 
-/// Receives the messages of an exchange, on the thread that waits for them. Returns `Break` when it
-/// needs no more.
+/// The callback that receives the messages of an exchange. It runs on the thread that waits for the
+/// messages. It returns `Break` when no more messages are needed.
 pub(crate) type Deliver<'a> = dyn FnMut(Received) -> ControlFlow<()> + 'a;
 
 /// How an exchange ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExchangeOutcome {
-    /// The receiver of the messages needs no more.
+    /// The response was delivered, and the callback needs no more messages.
     Answered,
-    /// The request was sent; its messages arrive on another stream.
+    /// The request was sent, and its messages arrive on another stream.
     Elsewhere,
 }
 
-/// An event of the stream for messages that belong to no request.
+/// An event of the stream that carries the messages that belong to no request.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
 pub(crate) enum Listening {
-    /// The peer has answered whether it offers such a stream. May be reported more than once.
+    /// The peer has answered whether it offers the stream. The event may be reported more than
+    /// once.
     Settled,
-    /// The stream is not available now, and will be requested again.
+    /// The stream is not available now. It will be requested again.
     Refused {
         error: Error,
-        /// Whether this is the first refusal in a row.
+        /// Whether this is the first of a series of refusals.
         is_new: bool,
-        /// Whether a stream was open before in this session.
+        /// Whether the stream was open before in this session.
         was_open: bool,
     },
-    /// The stream is open again. Messages may have been lost in between.
+    /// The stream is open again after an interruption. Messages may have been lost meanwhile.
     Back,
 }
 
-/// A transport of request and response exchanges.
+/// A transport in which each request is an exchange of its own.
 pub(crate) trait ExchangeTransport: Send + Sync + fmt::Debug {
     /// Sends a request and delivers the messages for it until the receiver needs no more. Blocks.
     ///
     /// # Errors
     ///
-    /// The failure, and whether the request had been sent. The error has no meaning when `ticket`
-    /// is over.
+    /// The failure, and whether the request had been sent. When the exchange of `ticket` is over,
+    /// the error has no meaning.
     fn exchange(
         &self,
         request: &SessionMessage,
@@ -64,27 +66,29 @@ pub(crate) trait ExchangeTransport: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// An error when the peer did not accept it.
+    /// An error when the peer did not accept the message.
     fn post(&self, message: &SessionMessage, deadline: Option<Instant>) -> Result<()>;
 
-    /// Sets the protocol revision for the header field of later requests; `None` sends none.
+    /// Sets the protocol revision that the header of later requests contains. With `None`, the
+    /// header contains no revision.
     fn agree(&self, revision: Option<&str>);
 
-    /// Delivers the messages that belong to no request, and reports events to `news`. Blocks until
-    /// the peer offers no such stream, the session changes, or the transport stops.
+    /// Delivers the messages that belong to no request, and reports events of their stream to
+    /// `news`. Blocks until the peer offers no such stream, the session changes, or the transport
+    /// stops.
     ///
     /// # Errors
     ///
     /// An error when the peer refused the stream for a permanent reason.
     fn listen(&self, news: &mut dyn FnMut(Listening), deliver: &mut Deliver<'_>) -> Result<()>;
 
-    /// Uses the oldest transport of this kind, where all messages of the peer arrive on one stream.
-    /// Opens the stream, calls `settled` when the peer has named its endpoint for messages, and
-    /// delivers until the stream ends. Blocks.
+    /// Falls back to the transport of the oldest revision (HTTP+SSE), where all messages of the
+    /// peer arrive on one stream. Opens the stream, calls `settled` when the peer has sent the
+    /// endpoint for messages, and delivers messages until the stream ends. Blocks.
     ///
     /// # Errors
     ///
-    /// An error when the peer does not support it, and when the stream has ended.
+    /// An error when the peer does not support this transport, and when the stream has ended.
     fn fall_back(
         &self,
         ticket: &Arc<CancelHandle>,
@@ -92,22 +96,22 @@ pub(crate) trait ExchangeTransport: Send + Sync + fmt::Debug {
         deliver: &mut Deliver<'_>,
     ) -> Result<()>;
 
-    /// Returns the number of the current session, `None` without a session. A higher number means
-    /// that the earlier session was lost.
+    /// Returns the number of the current session, or `None` without a session. A higher number than
+    /// before means that the earlier session was lost.
     fn session(&self) -> Option<u64>;
 
-    /// Ends all exchanges; messages without an answer are still sent.
+    /// Ends all exchanges. Messages that have no answer can still be sent.
     fn stop(&self);
 
     /// Whether [`stop`](Self::stop) was called.
     fn has_stopped(&self) -> bool;
 
-    /// Returns a number that changes whenever the identity or the scope of the credentials may have
-    /// changed.
+    /// Returns a number that changes whenever the identity or the scope of the credentials might
+    /// have changed.
     fn authorization(&self) -> u64;
 
-    /// Returns for how long users were asked in all while requests waited, for example to log in.
-    /// This time is not to count against the timeouts of other calls.
+    /// Returns the total time during which requests waited for a user, for example for a login. The
+    /// timeouts of other calls must not include this time.
     fn people_took(&self) -> Duration;
 }
 
@@ -120,7 +124,8 @@ pub(crate) enum NextCheck {
     Over,
 }
 
-/// The cancel handle of an exchange: it can end the exchange's wait from any thread, at once.
+/// The cancel handle of an exchange. Any thread can use the handle to end the wait for the exchange
+/// at once.
 pub(crate) struct CancelHandle {
     look: Box<LookHook>,
     /// Guards whether the wait is over and how to interrupt it.
@@ -133,23 +138,26 @@ pub(crate) struct CancelHandle {
     changed: Condvar,
 }
 
-/// Gets the time, and whether a user is being asked. Returns when to check again.
+/// The callback of a check. It gets the current time, and whether a user is being asked. It returns
+/// the time of the next check.
 type LookHook = dyn Fn(Instant, bool) -> NextCheck + Send + Sync;
 
 #[derive(Default)]
 struct State {
     over: bool,
-    /// The shutdown handle: interrupts the call in which the waiting thread blocks.
+    /// The shutdown handle of the waiting thread. Calling it interrupts the call in which the
+    /// thread blocks.
     brake: Option<Box<dyn FnOnce() + Send>>,
-    /// Since when a user is being asked.
+    /// The time since which a user is being asked, for example to log in. `None` while no user is
+    /// asked.
     held: Option<Instant>,
-    /// For how long users were asked before that.
+    /// The total time of the earlier interruptions, in which users were asked.
     held_for: Duration,
 }
 
 impl CancelHandle {
-    /// Creates a cancel handle. `look` returns how long the exchange may go on; it may run on any
-    /// thread. Its second argument is whether a user is being asked.
+    /// Creates a cancel handle. `look` returns how long the exchange may go on, and may run on any
+    /// thread. The second argument of `look` is whether a user is being asked.
     pub(crate) fn new(
         look: impl Fn(Instant, bool) -> NextCheck + Send + Sync + 'static,
     ) -> Arc<Self> {
@@ -160,7 +168,8 @@ impl CancelHandle {
         })
     }
 
-    /// Creates a cancel handle that ends at `deadline`, if there is one.
+    /// Creates a cancel handle that ends the wait at `deadline`. With `None` there is no time
+    /// limit.
     pub(crate) fn until(deadline: Option<Instant>) -> Arc<Self> {
         Self::new(move |now, _| match deadline {
             None => NextCheck::Never,
@@ -173,7 +182,7 @@ impl CancelHandle {
         self.state.lock().over
     }
 
-    /// Ends the wait, and interrupts the waiting thread.
+    /// Ends the wait for the exchange, and interrupts the waiting thread.
     pub(crate) fn end(&self) {
         let mut state = self.state.lock();
         state.over = true;
@@ -193,7 +202,8 @@ impl CancelHandle {
         }
     }
 
-    /// Returns when to check again. Ends the wait when its time has come.
+    /// Asks `look` whether the exchange may go on. If its time is over, ends the wait. Returns when
+    /// to check again.
     pub(crate) fn look(&self, now: Instant) -> NextCheck {
         if self.is_over() {
             return NextCheck::Over;
@@ -206,7 +216,7 @@ impl CancelHandle {
         look
     }
 
-    /// Notes that a user is being asked from now on, or no longer.
+    /// Records that a user is being asked (`is_held`), or that no user is asked any more.
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn hold(&self, is_held: bool, now: Instant) {
         if self.state.lock().held.is_some() == is_held {
@@ -221,14 +231,15 @@ impl CancelHandle {
         }
     }
 
-    /// Returns for how long users were asked in all.
+    /// Returns the total time during which users were asked.
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn held_for(&self) -> Duration {
         self.state.lock().held_for
     }
 
-    /// Stores the shutdown handle of a thread that is about to block. Another thread may call it to
-    /// interrupt that. Returns false, and stores nothing, when the wait is over.
+    /// Stores the shutdown handle of a thread that is about to block. Another thread may call the
+    /// handle to interrupt the blocked call. If the wait is already over, stores nothing and
+    /// returns false.
     pub(crate) fn engage(&self, brake: impl FnOnce() + Send + 'static) -> bool {
         let mut state = self.state.lock();
         if !state.over {
@@ -237,13 +248,13 @@ impl CancelHandle {
         !state.over
     }
 
-    /// Removes the shutdown handle: the thread no longer blocks. Returns false when another thread
-    /// has taken it meanwhile; the resource that it ends may be cut at any moment then.
+    /// Removes the shutdown handle, because the thread no longer blocks. Returns false when another
+    /// thread has taken the handle meanwhile. That thread may shut the resource down at any moment.
     pub(crate) fn release(&self) -> bool {
         self.state.lock().brake.take().is_some()
     }
 
-    /// Blocks until a point in time. Returns false when the wait ended before.
+    /// Blocks until the time `until`. Returns false when the wait was ended earlier.
     pub(crate) fn pause(&self, until: Instant) -> bool {
         loop {
             let now = Instant::now();

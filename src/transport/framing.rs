@@ -1,7 +1,7 @@
-//! Line framing, which all byte streams share: a message is a line.
+//! The line framing that all byte streams share: each message is a line.
 //!
-//! [`LineReceiver`] and [`LineSender`] frame messages over an [`Input`] and an [`Output`]. Those
-//! move bytes, and know why a stream ended.
+//! [`LineReceiver`] and [`LineSender`] frame messages over an [`Input`] and an [`Output`]. An input
+//! or output moves bytes, and knows why its stream ended.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -14,19 +14,21 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fallible::no_memory;
 use crate::jsonrpc::{Line, LineBuffer, append_line, end_line};
 
-/// Queued messages are joined into one write up to this size, in bytes. A longer one is written
-/// alone, from its own buffer.
+/// Queued messages are joined into one write of up to this size, in bytes. A longer message is
+/// written alone, from its own buffer.
 const JOINED_BYTES: usize = 64 << 10;
 
 /// The source of a stream's bytes.
 pub(super) trait Input: Send + Debug {
-    /// Reads the bytes that are available; blocks for them, at most for `patience`.
+    /// Reads the bytes that are available. If no bytes are available, blocks for about `patience`,
+    /// or without limit if `patience` is `None`.
     fn read(&mut self, room: &mut [u8], patience: Option<Duration>) -> io::Result<Piece>;
 
     /// Whether [`read`](Self::read) respects `patience`.
     fn is_patient(&self) -> bool;
 
-    /// Returns why the stream ended: in order, or with `failure`. It is called once, and may block
+    /// Returns the error that describes the end of the stream. `failure` is the I/O error that
+    /// ended the stream, or `None` after an orderly end. The method is called once, and may block
     /// for a moment to find the reason.
     fn farewell(&mut self, failure: Option<io::Error>) -> Error;
 }
@@ -41,7 +43,8 @@ pub(super) enum Piece {
 
 /// The destination of a stream's bytes.
 pub(super) trait Output: Send + Debug {
-    /// Writes until all bytes are written or the deadline passes. Returns how many were written.
+    /// Writes until all bytes are written or the deadline passes. Returns the number of bytes that
+    /// were written.
     fn write(&mut self, bytes: &[u8], deadline: Instant) -> io::Result<usize>;
 
     /// Returns the error for a failed write.
@@ -56,7 +59,8 @@ pub(super) trait Output: Send + Debug {
 pub(super) struct LineReceiver<I> {
     input: I,
     lines: LineBuffer,
-    /// Why the stream ended. The rest of the buffer is returned first.
+    /// The reason why the stream ended. The receiver returns the rest of the buffer before this
+    /// error.
     end: Option<Error>,
 }
 
@@ -136,10 +140,10 @@ impl<I: Input> Receiver for LineReceiver<I> {
 #[derive(Debug)]
 pub(super) struct LineSender<O> {
     output: O,
-    /// The bytes that are being sent; `sent` of them have left.
+    /// The bytes that are being sent. The first `sent` bytes are already written.
     current: Vec<u8>,
     sent: usize,
-    /// How many bytes have left in all.
+    /// The number of bytes written since the start.
     total: u64,
 }
 
@@ -202,7 +206,8 @@ impl<O: Output> LineSender<O> {
         Ok(true)
     }
 
-    /// Makes room for a current message of so many bytes.
+    /// Reserves memory for a current message of this many bytes. Returns false when there is no
+    /// memory.
     fn has_room_for(&mut self, bytes: usize) -> bool {
         let more = bytes - self.current.len();
         self.current.try_reserve_exact(more).is_ok()

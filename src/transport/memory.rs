@@ -1,8 +1,8 @@
-//! An in-memory transport: two ends in one process, for tests and for a server within its client's
-//! program.
+//! An in-memory transport: two ends in one process, for tests and for a server in the program of
+//! its client.
 //!
-//! [`pair`] makes a connection. Messages are passed whole, without framing and without a copy. The
-//! peer sees the end of the connection when either end is closed or dropped.
+//! [`pair`] creates a connection. Messages are passed whole, without framing and without a copy.
+//! When either end is closed or dropped, the other end sees the end of the connection.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
@@ -14,7 +14,7 @@ use super::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::TooLong;
 
-/// Makes two transports, each the peer of the other.
+/// Creates two transports, each of which is the peer of the other.
 ///
 /// # Examples
 ///
@@ -40,14 +40,14 @@ pub fn pair() -> (Memory, Memory) {
     (first, second)
 }
 
-/// One end of an in-memory connection, made by [`pair`].
+/// One end of an in-memory connection. [`pair`] creates both ends.
 #[derive(Debug)]
 pub struct Memory {
     ends: Arc<Ends>,
 }
 
 impl Transport for Memory {
-    /// Never fails.
+    /// Opens this end of the connection. Never fails.
     fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
         let receiver = MemoryReceiver {
             ends: Arc::clone(&self.ends),
@@ -88,10 +88,10 @@ impl Drop for Ends {
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// Guards all messages in one direction. A waiter checks it under the lock before it waits, so
-    /// a notification after a change can't be lost.
+    /// Guards all messages in one direction. A waiter checks the state under the lock before it
+    /// waits, so a notification after a change can't be lost.
     state: Mutex<State>,
-    /// Notified after every change of the state.
+    /// The condition variable that is notified after every change of the state.
     changed: Condvar,
 }
 
@@ -114,7 +114,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Takes the next message. Returns `Ok(None)` when none arrived in time.
+    /// Takes the next message. Returns `Ok(None)` when no message arrived in time.
     fn pop(&self, patience: Option<Duration>) -> Result<Option<SessionMessage>> {
         let deadline = patience.and_then(|patience| Instant::now().checked_add(patience));
         let mut state = lock(&self.state);
@@ -139,8 +139,8 @@ impl Queue {
         }
     }
 
-    /// Moves messages from the front of `from` while there is room; blocks for room until the
-    /// deadline. An empty queue always has room for one.
+    /// Moves messages from the front of `from` to the peer while there is space. Blocks for space
+    /// until the deadline. An empty queue always has space for one message.
     fn push(
         &self,
         from: &mut VecDeque<SessionMessage>,

@@ -1,34 +1,35 @@
-//! A message in transit.
+//! A message between a connection and its transport.
 
 use std::borrow::Cow;
 
 use crate::jsonrpc::{RequestId, TooLong};
 
-/// A header field.
+/// A header field: name and value.
 pub(crate) type Field = (Cow<'static, str>, Cow<'static, str>);
 
-/// How a request relates to the state that a peer keeps between messages.
+/// The relation of a request to the session, which is the state that a peer keeps between messages.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum RequestKind {
-    /// It belongs to the session, if there is one.
+    /// The request belongs to the session, if there is a session.
     #[default]
     InSession,
-    /// It opens a session.
+    /// The request opens a session.
     OpensSession,
-    /// It is independent of a session, and carries these header fields.
+    /// The request is independent of any session, and is sent with these header fields.
     Stateless(Vec<Field>),
 }
 
-/// A message in transit, with the data that only the transport needs.
+/// A message between a connection and its transport, with the data that only the transport needs.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct SessionMessage {
     /// The JSON text: one message, or one batch.
     pub text: Vec<u8>,
-    /// The request that this message belongs to: the one that it answers, or during which it is
-    /// sent. A transport with one stream per request chooses the stream by it; others ignore it.
+    /// The request that this message belongs to: the request that it answers, or the request during
+    /// which it is sent. A transport with one stream per request chooses the stream by this id.
+    /// Other transports ignore it.
     pub related: Option<RequestId>,
-    /// The relation to a session and the header fields, for transports that have them.
+    /// The message's relation to a session and its header fields. Only some transports use them.
     pub(crate) manner: RequestKind,
 }
 
@@ -42,7 +43,7 @@ impl SessionMessage {
         }
     }
 
-    /// Sets the request that the message belongs to.
+    /// Sets the request that this message belongs to.
     pub fn related_to(mut self, id: RequestId) -> Self {
         self.related = Some(id);
         self
@@ -53,9 +54,9 @@ impl SessionMessage {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Received {
-    /// A message.
+    /// A message arrived.
     Message(SessionMessage),
-    /// A message that was dropped: it exceeded
+    /// A message was dropped: it exceeded
     /// [`Limits::max_message_bytes`](super::Limits::max_message_bytes), or the system had no memory
     /// for it.
     TooLong(TooLong),

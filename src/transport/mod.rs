@@ -1,4 +1,4 @@
-//! Transports: move session messages without parsing them.
+//! Transports, which move session messages without parsing them.
 //!
 //! A [`Transport`] is a way to reach one peer. [`open`](Transport::open) splits it into three
 //! parts:
@@ -54,29 +54,29 @@ use self::exchange_transport::ExchangeTransport;
 pub use self::message::{Received, SessionMessage};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Locks a mutex, also after a panic poisoned it: the guarded value is never left half changed.
+/// Locks a mutex, even if a panic has poisoned it. The guarded value is never left half changed.
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A way to reach one peer, not opened yet.
+/// A way to reach one peer. A transport is not open until [`open`](Self::open) is called.
 pub trait Transport: Send + fmt::Debug {
-    /// Opens the transport: connects, or starts the peer. The connection that takes over the
-    /// transport calls it once.
+    /// Opens the transport: connects to the peer, or starts the peer. The connection that takes
+    /// over the transport calls this method once.
     ///
     /// # Errors
     ///
-    /// An error when the peer can't be reached. No resource stays open then.
+    /// An error when the peer can't be reached. No resource stays open after an error.
     fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts>;
 
-    /// Creates another transport, to a new peer of this kind, if that is possible. For example, a
-    /// child process can be started again. Defaults to `None`.
+    /// Creates another transport to a new peer of the same kind, if that is possible. For example,
+    /// a child process can be started again. Defaults to `None`.
     fn again(&self) -> Option<Box<dyn Transport>> {
         None
     }
 
-    /// Returns a name of the peer that outlasts this connection, such as a command line. Facts
-    /// about the peer are cached under this name. Defaults to `None`.
+    /// Returns a name of the peer that remains valid after this connection, such as a command line.
+    /// Facts about the peer are cached under this name. Defaults to `None`.
     fn address(&self) -> Option<String> {
         None
     }
@@ -100,14 +100,14 @@ impl Transport for Box<dyn Transport> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct TransportParts {
-    /// Receives messages.
+    /// The part that receives messages.
     pub receiver: Box<dyn Receiver>,
-    /// Sends messages.
+    /// The part that sends messages.
     pub sender: Box<dyn Sender>,
-    /// Ends both.
+    /// The part that ends the receiver and the sender.
     pub control: Arc<dyn Control>,
-    /// The exchange transport, if each request has its own exchange. Then the receiver returns no
-    /// messages.
+    /// The exchange transport, if each request has its own exchange. With an exchange transport the
+    /// receiver returns no messages.
     pub(crate) carrier: Option<Arc<dyn ExchangeTransport>>,
 }
 
@@ -128,7 +128,7 @@ impl TransportParts {
 }
 
 impl TransportParts {
-    /// Creates an open exchange transport. Its receiver and sender are not used.
+    /// Combines the parts of an exchange transport. The receiver and the sender are not used.
     pub(crate) fn over_exchanges(
         carrier: Arc<dyn ExchangeTransport>,
         control: Arc<dyn Control>,
@@ -166,7 +166,8 @@ impl Sender for NoStream {
 }
 /// The incoming part of a transport.
 pub trait Receiver: Send + fmt::Debug {
-    /// Receives the next message. Blocks without limit, or for about `patience` if that is given.
+    /// Receives the next message. If `patience` is given, blocks for about that time; otherwise
+    /// blocks without limit.
     ///
     /// A receiver that can't limit its wait may ignore `patience` if
     /// [`is_patient`](Self::is_patient) returns false.
@@ -174,7 +175,7 @@ pub trait Receiver: Send + fmt::Debug {
     /// # Errors
     ///
     /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the peer has gone or [`Control::close`]
-    /// was called, with the reason if it is known; any other kind for a failure. Each of them ends
+    /// was called, with the reason if it is known. Any other kind for a failure. Every error ends
     /// the connection.
     fn receive(&mut self, patience: Option<Duration>) -> Result<Received>;
 
@@ -183,14 +184,14 @@ pub trait Receiver: Send + fmt::Debug {
         false
     }
 
-    /// Whether [`receive`](Self::receive) respects `patience`. If not, waiting callers don't read
-    /// for themselves.
+    /// Whether [`receive`](Self::receive) respects `patience`. If not, a caller that waits for its
+    /// response does not read messages itself.
     fn is_patient(&self) -> bool {
         false
     }
 
-    /// Returns the buffer of a message that was processed at once, for reuse. Defaults to freeing
-    /// it.
+    /// Takes back the buffer of a message that was processed at once, for reuse. By default the
+    /// buffer is freed.
     fn reclaim(&mut self, memory: Vec<u8>) {
         drop(memory);
     }
@@ -201,19 +202,21 @@ pub trait Sender: Send + fmt::Debug {
     /// Sends messages from the front of the queue, in order. Blocks until all are sent or
     /// `deadline` passes. Several messages may be sent in one write.
     ///
-    /// A message leaves the queue when the sender has taken ownership of it. The sender keeps a
-    /// message that the deadline cut short. The next call sends its rest first, even if the queue
-    /// is empty. Messages that were not taken stay at the front of the queue.
+    /// A message leaves the queue when the sender has taken ownership of it. If the deadline cuts a
+    /// message short, the sender keeps the message. The next call sends the rest of that message
+    /// first, even if the queue is empty. Messages that the sender has not taken stay at the front
+    /// of the queue.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) when the deadline passed before all was
-    /// sent: call again to continue. Any other kind ends the connection, which is then closed.
+    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) when the deadline passed before all
+    /// messages were sent: call again to continue. Any other kind ends the connection, which is
+    /// then closed.
     fn send(&mut self, queue: &mut VecDeque<SessionMessage>, deadline: Instant) -> Result<()>;
 
-    /// Returns how many bytes were sent so far. So a slow peer can be distinguished from one that
-    /// reads nothing. Defaults to 0, for a transport that does not count bytes: then only whole
-    /// messages count.
+    /// Returns the number of bytes sent so far. With this number a slow peer can be distinguished
+    /// from a peer that reads nothing. Defaults to 0, for a transport that does not count bytes.
+    /// Then only whole messages count as progress.
     fn sent_bytes(&self) -> u64 {
         0
     }
@@ -225,123 +228,131 @@ pub trait Control: Send + Sync + fmt::Debug {
     /// `weather-server (process 4711)`.
     fn peer(&self) -> String;
 
-    /// Ends both parts, and the peer if this side owns it. Idempotent and bounded in time.
+    /// Ends the receiver and the sender, and also the peer if this side owns it. Idempotent and
+    /// bounded in time.
     ///
-    /// It is called when the connection is closed or given up, and when its [`Sender`] has failed.
-    /// A receiver that has ended does not call it.
+    /// The method is called when the connection is closed or given up, and when its [`Sender`] has
+    /// failed. The end of the receiver alone causes no call.
     ///
-    /// The close is orderly: the peer learns that no more input follows, and has some time to end.
-    /// Incoming messages are still to be received during that time. When this returns,
-    /// [`Receiver::receive`] no longer blocks on any thread.
+    /// The close is orderly: the peer sees the end of its input, and has some time to end. Incoming
+    /// messages still have to be received during that time. After this method has returned,
+    /// [`Receiver::receive`] blocks on no thread.
     fn close(&self);
 
-    /// Like [`close`](Self::close), but gives the peer a moment at most. It is called when no
+    /// Like [`close`](Self::close), but gives the peer only a moment. The method is called when no
     /// conversation with the peer was established. Defaults to `close`.
     fn close_at_once(&self) {
         self.close();
     }
 
-    /// Notes that the peer has answered a request. Its earlier output outside of the protocol then
-    /// does not count as its [last words](Self::last_words). The reading thread calls it. Does
-    /// nothing by default.
+    /// Records that the peer has answered a request. Output outside of the protocol that the peer
+    /// wrote earlier then does not count as its [last words](Self::last_words). The reading thread
+    /// calls this method. Does nothing by default.
     fn note_answer(&self) {}
 
-    /// Returns recent output of the peer outside of the protocol, to be quoted in an error.
-    /// Defaults to `None`.
+    /// Returns the peer's recent output outside of the protocol, such as its standard error. An
+    /// error quotes this output. Defaults to `None`.
     fn last_words(&self) -> Option<String> {
         None
     }
 
-    /// Whether the peer has not read all that was sent to it, now or when it ended. A client that
-    /// opens a connection ignores the silence of a peer that has read nothing. Defaults to `None`,
-    /// which means unknown.
+    /// Whether the peer has left a part of the sent bytes unread, now or when it ended. While the
+    /// peer has read nothing, a client that opens a connection does not take its silence for an
+    /// answer. Defaults to `None`, which means unknown.
     fn has_unread(&self) -> Option<bool> {
         None
     }
 }
 
-/// Limits of a connection. Each has a defined answer when it is reached.
+/// The limits of a connection. The behavior at each limit is defined.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The longest accepted message, in bytes. Defaults to 16 MiB. A longer one is dropped: a
-    /// request is answered with an error, a response fails its call with
+    /// The maximum length of an accepted message, in bytes. Defaults to 16 MiB. A longer message is
+    /// dropped: a request is answered with an error, a response fails its call with
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit), and the connection stays open. A message for
     /// which the system has no memory is dropped in the same way. Without memory to read anything
     /// at all, the connection ends with an error of that kind.
     ///
     /// `_meta` and members that a message's type doesn't name are kept as JSON trees. These trees
-    /// may take 64 MiB and four times the length of the message. Beyond that the message can't be
-    /// read: a request is answered with *invalid params*, and a call fails with
+    /// may take 64 MiB and four times the length of the message. If the trees would be larger, the
+    /// message can't be read: a request is answered with *invalid params*, and a call fails with
     /// [`ErrorKind::Protocol`](crate::ErrorKind::Protocol). Arguments, structured results and all
-    /// raw values are not such trees.
+    /// raw values are not kept as trees.
     ///
-    /// All pending calls of a server, of all its connections, share a budget of
-    /// [`max_workers`](Self::max_workers) times this (at least 16 MiB). Large calls (longer than
-    /// 64 KiB, or with more than 4 KiB of `_meta`) count from arrival. Others count while they wait
-    /// for client input or run as tasks. `_meta` counts with the size that its trees may have. Task
-    /// results longer than 64 KiB share a second budget of this size. The call that would exceed a
-    /// budget fails with a "busy" error.
+    /// All pending calls of a server, of all its connections, share a memory budget of
+    /// [`max_workers`](Self::max_workers) times this limit (at least 16 MiB). Large calls (longer
+    /// than 64 KiB, or with more than 4 KiB of `_meta`) count from arrival. Other calls count while
+    /// they wait for client input or run as tasks. `_meta` counts with the size that its trees may
+    /// have. Task results longer than 64 KiB share a second budget of the same size. A call that
+    /// would exceed a budget fails with a "busy" error.
     pub max_message_bytes: usize,
-    /// How deep arrays and objects may be nested in a message. Defaults to 128. A deeper message is
-    /// answered with an error.
+    /// The maximum nesting depth of arrays and objects in a message. Defaults to 128. A message
+    /// that is nested deeper is answered with an error.
     pub max_depth: usize,
-    /// How many bytes may wait for a peer that does not read. Defaults to 16 MiB. At the limit,
-    /// callers wait until their deadline. One message is always accepted, whatever its size.
+    /// The maximum number of bytes that may wait for a peer that does not read. Defaults to 16 MiB.
+    /// At the limit, callers wait until their deadline. An empty queue accepts one message of any
+    /// size.
     pub max_queued_bytes: usize,
-    /// How many calls of this side may be in flight. Defaults to 10 000. The next one fails at once
-    /// with [`ErrorKind::Busy`](crate::ErrorKind::Busy).
+    /// The maximum number of calls of this side that may be in flight. Defaults to 10 000. The next
+    /// call fails at once with [`ErrorKind::Busy`](crate::ErrorKind::Busy).
     pub max_calls: usize,
-    /// How many requests of the peer may be in flight, running or waiting for a worker. Defaults to
-    /// 1 024. The next one is answered at once with a "busy" error.
+    /// The maximum number of requests of the peer that may be in flight, running or waiting for a
+    /// worker. Defaults to 1 024. The next request is answered at once with a "busy" error.
     ///
-    /// If the peer does not read its answers, though, requests are deferred instead of refused, up
-    /// to [`max_queued_bytes`](Self::max_queued_bytes) more. Then no more input is read.
+    /// If the peer does not read its answers, however, further requests are deferred instead of
+    /// refused. Up to [`max_queued_bytes`](Self::max_queued_bytes) of requests are deferred. At
+    /// that limit, no more input is read.
     pub max_requests: usize,
-    /// How many calls of a legacy client may wait for input that they request from it. Defaults to
-    /// 1 024. They do not count as requests in flight. The next call fails, and its input is not
-    /// requested.
+    /// The maximum number of calls of a legacy client that may wait for input that they have
+    /// requested from the client. Defaults to 1 024. Such waiting calls do not count as requests in
+    /// flight. The next call that needs input fails, and its input is not requested.
     pub max_questions: usize,
-    /// How many handlers may run at once. Defaults to 64. Handlers that wait for an answer of the
-    /// peer do not count.
+    /// The maximum number of handlers that may run at once. Defaults to 64. Handlers that wait for
+    /// an answer of the peer do not count.
     pub max_workers: usize,
-    /// How many notifications may wait for the one thread that delivers them in order. Defaults to
-    /// 1 024. The next one is dropped and counted.
+    /// The maximum number of notifications that may wait for the one thread that delivers them in
+    /// order. Defaults to 1 024. The next notification is dropped and counted.
     pub max_notifications: usize,
-    /// How many subscriptions one client may have: streams of change notifications and subscribed
-    /// resources. Defaults to 1 024. They do not count as requests in flight.
+    /// The maximum number of subscriptions of one client. Streams of change notifications and
+    /// subscribed resources are subscriptions. Defaults to 1 024. They do not count as requests in
+    /// flight.
     ///
-    /// Each counts as one, and a resource once more for each KiB of its URI. The next one is
-    /// refused. It is also refused when the URIs subscribed by all legacy clients of a server
-    /// exceed `max_subscriptions × 256 KiB` (at least 16 MiB); each URI counts 128 bytes more.
+    /// Each subscription counts as one, and a resource counts once more for each KiB of its URI. A
+    /// subscription beyond the limit is refused. It is also refused when the URIs subscribed by all
+    /// legacy clients of a server exceed `max_subscriptions × 256 KiB` (at least 16 MiB). In that
+    /// sum, each URI counts 128 bytes more than its length.
     pub max_subscriptions: usize,
-    /// How many log messages that belong to no call ([`Server::log`](crate::server::Server::log))
-    /// may wait for one legacy client. Defaults to 1 024. The next one is dropped for this client.
-    /// Change notifications need no such limit, since waiting ones are merged.
+    /// The maximum number of log messages without a call
+    /// ([`Server::log`](crate::server::Server::log)) that may wait for one legacy client. Defaults
+    /// to 1 024. The next message is dropped for this client. Change notifications need no limit,
+    /// because waiting ones are merged.
     pub max_backlog: usize,
-    /// How many progress and log messages may wait for one call whose callback is slower than the
-    /// peer. Defaults to 1 024. Beyond it, progress messages are merged and counted; the newest is
-    /// kept.
+    /// The maximum number of progress and log messages that may wait for one call whose callback is
+    /// slower than the peer. Defaults to 1 024. At the limit, progress messages are merged and
+    /// counted, and the newest one is kept.
     pub max_call_events: usize,
-    /// How many cacheable responses a client keeps. Defaults to 1 024; 0 disables the cache. The
-    /// least recently used ones are removed first. See
+    /// The maximum number of cacheable responses that a client keeps. Defaults to 1 024; 0 disables
+    /// the cache. The least recently used responses are removed first. See
     /// [`ResponseCache`](crate::client::ResponseCache).
     pub max_cached_responses: usize,
-    /// How many bytes the cached responses and their requests may have. Defaults to 16 MiB; 0
-    /// disables the cache.
+    /// The maximum size of the cached responses and their requests together, in bytes. Defaults to
+    /// 16 MiB; 0 disables the cache.
     pub max_cached_bytes: usize,
-    /// The share that one client of a server may hold while others want some, in percent. Defaults
-    /// to 50. A single client may hold everything but the reserve.
+    /// The share of each table that one client of a server may hold while other clients need space,
+    /// in percent. Defaults to 50. A client that is alone may hold everything but the reserve.
     ///
-    /// It applies to requests in flight, subscriptions, tasks, and the memory of calls, task results
-    /// and subscriptions. Idle entries of other clients give way to a client only up to its share.
+    /// The setting applies to requests in flight, subscriptions, tasks, and the memory of calls,
+    /// task results and subscriptions. Idle entries of other clients are removed for a client only
+    /// up to its share.
     /// [`HttpLimits::part_percent`](crate::transport::http::HttpLimits::part_percent) is the
     /// setting for connections, threads and sessions.
     pub part_percent: usize,
-    /// The part of each of these tables that is reserved for clients that hold little, in percent.
-    /// Defaults to 12. One client may hold at most half of the reserve.
+    /// The part of each server table that is reserved for clients that hold little, in percent.
+    /// Defaults to 12. One client may hold at most half of the reserve. The tables are those of
+    /// [`part_percent`](Self::part_percent).
     pub reserve_percent: usize,
-    /// Not a limit: the settings of the threads that an opened transport starts.
+    /// The settings of the threads that an opened transport starts. They are not a limit.
     pub(crate) threads: Threads,
 }
 
@@ -369,18 +380,19 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The part of a bound that one client may hold while others want some.
+    /// Returns the share of a limit that one client may hold while other clients need some of it.
     pub(crate) fn part_of(&self, bound: usize) -> usize {
         percent_of(self.part_percent, bound, 0)
     }
 
-    /// What is kept free of a bound for clients that hold little.
+    /// Returns the part of a limit that is reserved for clients that hold little.
     pub(crate) fn reserve_of(&self, bound: usize) -> usize {
         percent_of(self.reserve_percent, bound, 50)
     }
 }
 
-/// So many percent; so many hundredths, and more, are rounded up.
+/// Returns `percent` percent of `bound`. `rounding` hundredths are added before the result is
+/// rounded down.
 fn percent_of(percent: usize, bound: usize, rounding: u128) -> usize {
     let hundredths = bound as u128 * percent as u128 + rounding;
     usize::try_from(hundredths / 100).unwrap_or(usize::MAX)

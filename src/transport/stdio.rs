@@ -1,9 +1,9 @@
 //! A transport over this process's own standard streams, for a server that its client has started.
 //!
 //! A stray `printf` of the host, a library or a child would corrupt the protocol if it reached
-//! standard output. So the transport *claims* the streams: the protocol gets private duplicates,
-//! descriptor 1 is redirected to standard error, and descriptor 0 to the null device. Closing
-//! restores them. Only one claim exists at a time.
+//! standard output. So the transport *claims* the streams. The protocol gets private duplicates of
+//! the descriptors. Descriptor 1 is redirected to standard error, and descriptor 0 to the null
+//! device. Closing restores the descriptors. Only one claim can exist at a time.
 //!
 //! **Threads.** None. Reading and writing happen on the thread that receives or sends.
 
@@ -19,13 +19,14 @@ use super::sys::write::WriteEnd;
 use super::{Control, Limits, Transport, TransportParts, lock};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Set while a connection uses the standard streams of this process, so that there is one at most.
+/// Whether a connection uses the standard streams of this process. At most one connection can use
+/// them.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 const PEER: &str = "client on standard input";
 
-/// The transport of a server that its client has started: messages on standard input and output,
-/// one a line.
+/// The transport of a server that its client has started. Messages are lines on standard input and
+/// standard output.
 ///
 /// Spec: Transports, "stdio" (every revision). Only messages go to standard output; standard error
 /// may be used for logging.
@@ -46,11 +47,11 @@ impl Stdio {
         Self { redirects: true }
     }
 
-    /// Whether to redirect standard output to standard error, and standard input to the null
+    /// Sets whether standard output is redirected to standard error, and standard input to the null
     /// device, while the connection is open. Defaults to true.
     ///
-    /// Without it, any other output of this process or its children to standard output corrupts the
-    /// protocol.
+    /// With `false`, any other output of this process or its children to standard output corrupts
+    /// the protocol.
     pub fn claim(mut self, claim: bool) -> Self {
         self.redirects = claim;
         self
@@ -58,10 +59,11 @@ impl Stdio {
 }
 
 impl Transport for Stdio {
-    /// Takes the standard streams. Input that the host has read before is lost to the protocol, so
-    /// open the connection first.
+    /// Claims the standard streams. Input that the host has read before is lost to the protocol, so
+    /// open the connection before you read.
     ///
-    /// Fails with [`ErrorKind::State`] when another connection uses them or one of them is closed.
+    /// Fails with [`ErrorKind::State`] when another connection uses the streams, or when one of
+    /// them is closed.
     fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
         let taken = Taken::take()?;
         let (input, output, claim) = standard::claim(self.redirects)?;
@@ -105,8 +107,8 @@ impl Drop for Taken {
 struct Shared {
     reader: ReadEnd,
     writer: WriteEnd,
-    /// Dropped in this order: first the streams are restored, then another connection may take
-    /// them.
+    /// The claim, and the exclusive right to the streams. Dropping the pair first restores the
+    /// streams, and then allows another connection to claim them.
     held: Mutex<Option<(Claim, Taken)>>,
 }
 

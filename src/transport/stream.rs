@@ -1,8 +1,8 @@
 //! A transport over any pair of byte streams: TCP, Unix sockets, descriptors, or any reader and
 //! writer.
 //!
-//! The host makes the connection. A message is a line of UTF-8 JSON. A cancellation is the ordinary
-//! notification.
+//! The host makes the connection. A message is a line of UTF-8 JSON. A request is cancelled by the
+//! ordinary notification.
 //!
 //! **Threads.** None. Reading and writing happen on the thread that receives or sends.
 
@@ -22,12 +22,13 @@ use super::sys::{fd, read, write};
 use super::{Control, Limits, Transport, TransportParts};
 use crate::error::{Error, ErrorKind, Result};
 
-/// How long to wait before a read or write is tried again that timed out or would block.
+/// The pause before a read or write is repeated that has timed out or would block.
 const RETRY: Duration = Duration::from_millis(1);
 
-/// A transport over existing byte streams; messages are framed as lines.
+/// A transport over existing byte streams. Messages are framed as lines.
 ///
-/// How exact its waits are depends on how it was made:
+/// The constructor decides whether timeouts are exact, and whether closing ends a blocked read or
+/// write:
 ///
 /// | made by | timeouts, deadlines | closing ends a wait |
 /// |---|---|---|
@@ -67,16 +68,18 @@ impl fmt::Debug for Kind {
 impl Stream {
     /// Creates a transport from any reader and writer.
     ///
-    /// A read or write that blocks can't be interrupted: closing takes effect when it returns, and
-    /// a deadline is checked between writes. So a reader or writer should have a timeout of its
-    /// own; after `WouldBlock` or `TimedOut` it is called again. On unix a writer that is a pipe
-    /// can raise SIGPIPE in a host that does not ignore it: prefer [`fds`](Self::fds) there.
+    /// A read or write that blocks can't be interrupted. Closing takes effect when the call
+    /// returns, and a deadline is checked between writes. So a reader or writer should have a
+    /// timeout of its own; after `WouldBlock` or `TimedOut` it is called again. On unix, writing to
+    /// a pipe can raise SIGPIPE in a host that does not ignore this signal. For pipes, prefer
+    /// [`fds`](Self::fds).
     pub fn new(reader: impl Read + Send + 'static, writer: impl Write + Send + 'static) -> Self {
         Self::any(Box::new(reader), Box::new(writer), None)
     }
 
-    /// Like [`new`](Self::new), with a function that makes a blocked read and write return. It is
-    /// called once: by the thread that closes, or else by the one that drops the last part.
+    /// Like [`new`](Self::new), with a function that makes a blocked read and write return. The
+    /// function is called once. It runs on the thread that closes the connection, or on the thread
+    /// that drops the last part if the connection was not closed.
     pub fn with_closer(
         reader: impl Read + Send + 'static,
         writer: impl Write + Send + 'static,
@@ -85,9 +88,9 @@ impl Stream {
         Self::any(Box::new(reader), Box::new(writer), Some(Box::new(closer)))
     }
 
-    /// Creates a transport from a connected TCP stream, and sets TCP_NODELAY on it.
+    /// Creates a transport from a connected TCP stream, and sets TCP_NODELAY on the stream.
     ///
-    /// Closing shuts the socket down, also for clones of it.
+    /// Closing shuts the socket down. The shutdown affects clones of the socket too.
     ///
     /// # Errors
     ///
@@ -106,7 +109,7 @@ impl Stream {
 
     /// Creates a transport from a connected Unix stream socket.
     ///
-    /// Closing shuts the socket down, also for clones of it.
+    /// Closing shuts the socket down. The shutdown affects clones of the socket too.
     pub fn unix(stream: UnixStream) -> Self {
         let address = stream.peer_addr().ok();
         let path = address.as_ref().and_then(|address| address.as_pathname());
@@ -120,11 +123,11 @@ impl Stream {
         }
     }
 
-    /// Creates a transport from two descriptors of the host: pipes, sockets, terminals or files. If
-    /// one descriptor does both, pass it and a duplicate of it.
+    /// Creates a transport from two descriptors of the host: pipes, sockets, terminals or files.
+    /// For a descriptor that is used in both directions, pass the descriptor and a duplicate of it.
     ///
-    /// Their flags, which other processes may share, are not changed. Closing closes the
-    /// descriptors, but does not shut a socket down.
+    /// The flags of the descriptors are not changed, because other processes may share them.
+    /// Closing closes the descriptors, but does not shut a socket down.
     pub fn fds(reader: OwnedFd, writer: OwnedFd) -> Self {
         Self {
             kind: Kind::Given(reader, writer),
@@ -132,7 +135,7 @@ impl Stream {
         }
     }
 
-    /// Sets the name of the peer for error messages. Defaults to its address, or `stream`.
+    /// Sets the name of the peer for error messages. Defaults to the peer's address, or `stream`.
     pub fn named(mut self, peer: impl Into<String>) -> Self {
         self.peer = peer.into();
         self
@@ -155,7 +158,7 @@ impl Stream {
 }
 
 impl Transport for Stream {
-    /// Fails with [`ErrorKind::Io`] when the system has no descriptor to spare.
+    /// Opens the transport. Fails with [`ErrorKind::Io`] when the system has no descriptor left.
     fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
         let Self { kind, peer } = *self;
         match kind {
@@ -231,10 +234,10 @@ fn descriptors(
     Ok(halves(reading, Writing(Arc::clone(&ends)), ends, limits))
 }
 
-/// Two descriptors, which may be one socket twice.
+/// The two ends of a stream. Both descriptors may be the same socket.
 ///
-/// The receiver owns the read end, and this has a weak reference to it. So a handle to a closed
-/// connection keeps neither end open, and the peer sees the end of the stream.
+/// The receiver owns the read end, and this value has a weak reference to it. So a handle to a
+/// closed connection keeps neither end open, and the peer sees the end of the stream.
 #[derive(Debug)]
 struct Ends {
     reader: Weak<read::ReadEnd>,
@@ -260,8 +263,8 @@ impl Control for Ends {
     }
 }
 
-/// Closes the stream, so that the peer sees the end even if a clone of the socket lives on
-/// elsewhere. In a forked child it does nothing: the parent process still uses the stream.
+/// Closes the stream. The peer sees the end, even if a clone of the socket still exists elsewhere.
+/// In a forked child, dropping does nothing, because the parent process still uses the stream.
 impl Drop for Ends {
     fn drop(&mut self) {
         if self.origin.is_here() {
@@ -336,12 +339,13 @@ fn refusal(peer: &str, closed: bool, error: io::Error) -> Error {
     }
 }
 
-/// The state that the parts over any reader and writer share.
+/// The state that the parts of a transport over any reader and writer share.
 struct Closing {
     peer: String,
     closer: Option<Closer>,
-    /// Set before `closer` is called. So only the first closer calls it, and a read or write that
-    /// it interrupts finds the flag set.
+    /// Whether the connection was closed. The flag is set before `closer` is called. So only the
+    /// first closer calls `closer`, and a read or write that `closer` interrupts finds the flag
+    /// set.
     closed: AtomicBool,
 }
 

@@ -1,4 +1,4 @@
-//! A wrapper that shows every message of another transport, incoming and outgoing.
+//! A wrapper that shows every message of another transport to a hook, incoming and outgoing.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -18,9 +18,9 @@ use crate::jsonrpc::TooLong;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "there is no third way")]
 pub enum Direction {
-    /// From the peer to us.
+    /// The message comes from the peer.
     Incoming,
-    /// From us to the peer.
+    /// The message goes to the peer.
     Outgoing,
 }
 
@@ -28,16 +28,17 @@ pub enum Direction {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Tapped<'a> {
-    /// Its direction.
+    /// The direction of the message.
     pub direction: Direction,
-    /// Its number in its direction, counted from 1 since the transport was opened.
+    /// The number of the message in its direction, counted from 1 since the transport was opened.
     pub number: u64,
-    /// When it was received, or passed to the transport for sending.
+    /// The time when the message was received, or passed to the transport for sending.
     pub at: Instant,
-    /// The message, unchanged; empty when it was dropped. A correct peer sends UTF-8 JSON.
+    /// The text of the message, unchanged. Empty when the message was dropped. A correct peer sends
+    /// UTF-8 JSON.
     pub text: &'a [u8],
-    /// The known facts about an incoming message that was dropped: it exceeded
-    /// [`Limits::max_message_bytes`], or there was no memory for it.
+    /// The known facts about an incoming message that was dropped. A message is dropped if it
+    /// exceeds [`Limits::max_message_bytes`], or if there is no memory for it.
     pub too_long: Option<&'a TooLong>,
 }
 
@@ -57,7 +58,7 @@ impl<'a> Tapped<'a> {
         }
     }
 
-    /// Returns `None` when no message was received.
+    /// Creates the view of a received message. Returns `None` when no message was received.
     pub(super) fn incoming(number: u64, received: &'a Received) -> Option<Self> {
         let (text, too_long): (&[u8], _) = match received {
             Received::Message(message) => (&message.text, None),
@@ -123,7 +124,7 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Wraps a transport.
+    /// Wraps a transport, and calls `hook` for each message.
     pub fn new(
         inner: impl Transport + 'static,
         hook: impl Fn(&Tapped<'_>) + Send + Sync + 'static,
@@ -183,7 +184,7 @@ impl Transport for Tap {
     }
 }
 
-/// Calls the hook. A panic in it must neither end the connection nor lose the message.
+/// Calls the hook. A panic in the hook must neither end the connection nor lose the message.
 fn show(hook: &Hook, message: &Tapped<'_>) {
     _ = catch_unwind(AssertUnwindSafe(|| hook(message)));
 }
@@ -223,8 +224,8 @@ struct TapSender {
     inner: Box<dyn Sender>,
     hook: Hook,
     count: u64,
-    /// How many messages at the front of the queue were shown before, because a deadline left them
-    /// there.
+    /// The number of messages at the front of the queue that the hook was shown already. A deadline
+    /// left them in the queue.
     shown: usize,
 }
 
@@ -250,8 +251,9 @@ impl fmt::Debug for TapSender {
     }
 }
 
-/// The exchanges run on many threads at once. Each lock counts one direction and is held while the
-/// hook runs, so that messages of one direction are shown one after the other.
+/// A tapped exchange transport. Its exchanges run on many threads at once. Each lock counts the
+/// messages of one direction. The lock is held while the hook runs, so that messages of one
+/// direction are shown one after the other.
 struct TapCarrier {
     inner: Arc<dyn ExchangeTransport>,
     hook: Hook,
@@ -356,7 +358,7 @@ mod tests {
         texts.iter().map(message).collect()
     }
 
-    /// The messages that a hook was shown, as `number direction text`.
+    /// The messages that the hook was shown, as `number direction text`.
     #[derive(Clone, Default)]
     struct Seen(Arc<Mutex<Vec<String>>>);
 

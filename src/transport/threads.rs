@@ -13,7 +13,7 @@ use crate::sync::Mutex;
 const SMALL: usize = 256 << 10;
 /// The range of allowed stack sizes, in bytes.
 const STACK_SIZES: std::ops::RangeInclusive<usize> = SMALL..=1 << 30;
-/// The longest name prefix. Linux keeps this many bytes of a name.
+/// The maximum length of a name prefix, in bytes. Linux keeps this many bytes of a thread name.
 const MAX_PREFIX: usize = 15;
 
 /// The settings of the threads of one client, server or connection: stack size, names, and hooks.
@@ -53,13 +53,14 @@ pub struct Threads {
     on_stop: Option<Hook>,
 }
 
-/// Takes the name of the thread that it runs on.
+/// A hook of the host. Its argument is the name of the thread on which the hook runs.
 type Hook = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// The stack size of a thread. It is address space, not memory: untouched pages cost nothing.
+/// The stack size of a thread. A stack takes address space, not memory: pages that are never
+/// touched cost nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stack {
-    /// 256 KiB: the thread runs only library code, and hooks if there are any.
+    /// 256 KiB, for a thread that runs only library code, and hooks if there are any.
     Small,
     /// The size that the host has set, for a thread that may run code of the host.
     Large,
@@ -71,16 +72,16 @@ impl Threads {
         Self::default()
     }
 
-    /// Sets the stack size of a thread that may run code of the host, hooks included, in bytes:
-    /// 256 KiB to 1 GiB. Defaults to 8 MiB.
+    /// Sets the stack size of a thread that may run code of the host, hooks included, in bytes: 256
+    /// KiB to 1 GiB. Defaults to 8 MiB.
     ///
-    /// The system rounds it up to whole pages. It reserves address space; memory is used only when
-    /// it is touched. Other threads have 256 KiB.
+    /// The system rounds the size up to whole pages. The stack reserves address space; memory is
+    /// used only when it is touched. Threads that run only library code have 256 KiB.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] for another size. If the system has no room for the size, starting a
-    /// thread fails.
+    /// [`ErrorKind::Invalid`] for a size outside of the range. If the system has no space for a
+    /// stack of this size, starting a thread fails.
     pub fn stack_size(mut self, bytes: usize) -> Result<Self> {
         if !STACK_SIZES.contains(&bytes) {
             let (least, most) = STACK_SIZES.into_inner();
@@ -115,19 +116,21 @@ impl Threads {
         Err(Error::new(ErrorKind::Invalid, text))
     }
 
-    /// Sets a hook that runs first on each thread, with the name of the thread. Defaults to none.
+    /// Sets a hook that runs first on each thread. Its argument is the name of the thread. By
+    /// default there is no hook.
     pub fn on_start(mut self, hook: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_start = Some(Arc::new(hook));
         self
     }
 
-    /// Sets a hook that runs last on each thread, with the name of the thread. Defaults to none.
+    /// Sets a hook that runs last on each thread. Its argument is the name of the thread. By
+    /// default there is no hook.
     pub fn on_stop(mut self, hook: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_stop = Some(Arc::new(hook));
         self
     }
 
-    /// Starts a thread for a role, which is a short word for its name.
+    /// Starts a thread. `role` is a short word that becomes a part of the thread's name.
     ///
     /// # Errors
     ///
@@ -162,7 +165,7 @@ impl Threads {
     }
 }
 
-/// Runs the stop hook of a thread when dropped.
+/// A guard that runs the stop hook of a thread when dropped.
 struct Stopping<'a> {
     on_stop: &'a Hook,
     name: &'a str,
@@ -174,7 +177,8 @@ impl Drop for Stopping<'_> {
     }
 }
 
-/// Runs a hook. Returns false when it panicked; the process's panic hook has reported that.
+/// Runs a hook. Returns false when the hook panicked; the process's panic hook has reported the
+/// panic.
 fn run(hook: &Hook, name: &str) -> bool {
     catch_unwind(AssertUnwindSafe(|| hook(name))).is_ok()
 }
@@ -201,15 +205,15 @@ impl fmt::Debug for Threads {
     }
 }
 
-/// Threads that start and end with the work, and are joined when it ends.
+/// Threads that are started on demand, and are joined when their work ends.
 ///
 /// **Invariant:** the lock is held while a thread is started. So a thread that has seen an effect
-/// of the new thread finds it in the list, and can join it.
+/// of the new thread finds the new thread in the list, and can join it.
 #[derive(Debug, Default)]
 pub(crate) struct Started(Mutex<Vec<JoinHandle<()>>>);
 
 impl Started {
-    /// Like [`Threads::start`], for a thread that [`join`](Self::join) waits for.
+    /// Like [`Threads::start`]. [`join`](Self::join) waits for the started thread.
     pub(crate) fn start(
         &self,
         kind: &Threads,
@@ -224,8 +228,8 @@ impl Started {
         Ok(())
     }
 
-    /// Blocks until all threads have ended, and have dropped their values. The calling thread, if
-    /// it is one of them, stays in the list for the next caller.
+    /// Blocks until all threads have ended and have dropped their values. If the calling thread is
+    /// one of them, it stays in the list for the next caller.
     pub(crate) fn join(&self) {
         let here = std::thread::current().id();
         let mut threads = self.0.lock();

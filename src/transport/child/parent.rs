@@ -15,14 +15,14 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::transport::sys::process::Process;
 use crate::transport::{Stack, Threads, lock};
 
-/// The thread that started a child. Drop it only when the child has ended, since the thread ends
-/// then.
+/// The thread that started a child. Drop this value only when the child has ended, because dropping
+/// it ends the thread, and the system then kills the child.
 #[derive(Debug)]
 pub(super) struct Parent {
-    /// The thread runs while this sender exists.
+    /// A sender on which nothing is sent. The thread runs until this sender is dropped.
     hold: Mutex<Option<Sender<()>>>,
-    /// The thread, until it is joined. The lock is held while joining, so every closer returns
-    /// after the thread has ended.
+    /// The handle of the thread, until the thread is joined. The lock is held while joining, so
+    /// every closer returns after the thread has ended.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -31,7 +31,7 @@ impl Parent {
     ///
     /// # Errors
     ///
-    /// The error of `spawn`, or that no thread can be started.
+    /// The error of `spawn`, or an error if no thread can be started.
     pub(super) fn start(
         spawn: impl FnOnce() -> Result<Process> + Send + 'static,
         threads: &Threads,
@@ -63,7 +63,7 @@ impl Parent {
         }
     }
 
-    /// Ends the thread after the child has ended. Idempotent.
+    /// Ends and joins the thread after the child has ended. Idempotent.
     pub(super) fn finish(&self) {
         drop(lock(&self.hold).take());
         if let Some(thread) = lock(&self.thread).take() {

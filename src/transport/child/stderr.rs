@@ -1,5 +1,5 @@
-//! Standard error of a child. It is drained always, so that the child can't block on it; the last
-//! part is kept.
+//! Captures the standard error of a child. A thread always drains it, so that the child can't block
+//! on a write. The last part is kept.
 
 use std::fmt;
 use std::io;
@@ -15,51 +15,53 @@ use crate::transport::sys::fd;
 use crate::transport::sys::read::{Read, ReadEnd};
 use crate::transport::{Stack, Threads, lock};
 
-/// How many bytes are kept.
+/// The maximum number of bytes of standard error that are kept.
 const TAIL_BYTES: usize = 64 << 10;
-/// The most bytes and lines that an error quotes.
+/// The maximum number of bytes of standard error that an error quotes.
 const QUOTED_BYTES: usize = 2 << 10;
 const QUOTED_LINES: usize = 20;
-/// The longest line, in bytes. The callback gets a longer one in pieces.
+/// The maximum length of a line, in bytes. The callback gets a longer line in pieces.
 const LINE_BYTES: usize = 64 << 10;
-/// The size of the pieces in which a line is passed on that has to be changed, if there is no
-/// memory for it.
+/// The size of a piece, in bytes, when a line has to be passed on in pieces. A line with invalid
+/// UTF-8 is passed on in pieces if there is no memory to convert it whole.
 const PIECE_BYTES: usize = 1 << 10;
-/// A child that ends within this time after an answer may have ended because of that request.
+/// If a child ends within this time after an answer, the request before may be the cause.
 const AT_ONCE: Duration = Duration::from_secs(1);
-/// How long closing waits for a callback that does not return.
+/// The maximum time that closing waits for a callback that does not return.
 const CALLBACK_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Where a child's standard error goes.
+/// The destination of a child's standard error.
 ///
-/// Output there is not a sign of failure: servers use it for logging.
+/// Output on standard error is not a sign of failure: servers use it for logging.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum Stderr {
-    /// A thread reads it and keeps the last 64 KiB: see [`StderrTail`] and [`Error::stderr_tail`].
+    /// A thread reads standard error and keeps the last 64 KiB: see [`StderrTail`] and
+    /// [`Error::stderr_tail`].
     #[default]
     Capture,
-    /// To this process's standard error.
+    /// Standard error goes to the standard error of this process.
     Inherit,
-    /// It is discarded.
+    /// Standard error is discarded.
     Discard,
-    /// Captured, and passed to a function line by line: see [`Stderr::lines`].
+    /// Standard error is captured, and passed to a function line by line: see [`Stderr::lines`].
     Lines(StderrLines),
 }
 
 impl Stderr {
-    /// Captures standard error and calls `each` with every line of it, without its newline.
+    /// Captures standard error and calls `each` with every line of it, without the newline.
     ///
     /// The calls come in order, on the thread that drains standard error (`mcplink-stderr`). A slow
-    /// callback stops the draining and can so block the child. Bytes that are not UTF-8 are
-    /// replaced. A line over 64 KiB, or one for which there is no memory, comes in pieces. A panic
-    /// in the callback ends the calls, but not the draining. It may drop or close the connection.
+    /// callback stops the draining, and so can block the child. Bytes that are not UTF-8 are
+    /// replaced. A line comes in pieces if it is longer than 64 KiB, or if there is no memory for
+    /// it. A panic in the callback ends the calls, but not the draining. The callback may drop or
+    /// close the connection.
     pub fn lines(each: impl FnMut(&str) + Send + 'static) -> Self {
         Self::Lines(StderrLines(Arc::new(Mutex::new(each))))
     }
 }
 
-/// A function that gets the lines of a child's standard error, made by [`Stderr::lines`].
+/// A function that gets the lines of a child's standard error. [`Stderr::lines`] creates it.
 #[derive(Clone)]
 pub struct StderrLines(Arc<Mutex<EachLine>>);
 
@@ -71,9 +73,10 @@ impl fmt::Debug for StderrLines {
     }
 }
 
-/// The last 64 KiB of a child's standard error, while the child runs and after it.
+/// The last 64 KiB of a child's standard error. They can be read while the child runs and after the
+/// child has ended.
 ///
-/// Empty when standard error is not captured. Clones share the content.
+/// The text is empty when standard error is not captured. Clones share the content.
 #[derive(Clone, Debug, Default)]
 pub struct StderrTail(Arc<Tail>);
 
@@ -84,21 +87,23 @@ struct Tail {
     /// Invariant: the drainer reads from the pipe with the lock held. So each byte is either in the
     /// pipe or in `count`, and an answer that is noted meanwhile counts no byte twice.
     state: Mutex<TailState>,
-    /// Notified when `done` is set.
+    /// The condition variable that is notified when `done` is set.
     done: Condvar,
 }
 
 #[derive(Default)]
 struct TailState {
-    /// Grows to twice the kept size, then is cut. So each byte is moved once at most.
+    /// The kept bytes. The buffer grows to twice the kept size, and is then cut. So each byte is
+    /// moved once at most.
     bytes: Vec<u8>,
-    /// How many bytes have arrived in all.
+    /// The number of bytes that have arrived since the start.
     count: u64,
-    /// The value of `count`, with the bytes in the pipe, when the child last answered, and at the
-    /// answer before that.
+    /// Two positions in the stream: the number of bytes that the child had written at its last
+    /// answer, and at the answer before. Bytes that were still in the pipe count too.
     answered: [u64; 2],
     answered_at: Option<Instant>,
-    /// Nothing more arrives, and the callback has returned for the last time.
+    /// Whether the end is reached: no more bytes arrive, and the callback has returned for the last
+    /// time.
     done: bool,
 }
 
@@ -120,7 +125,7 @@ impl TailState {
         }
     }
 
-    /// Keeps the last bytes for which there is memory already.
+    /// Keeps the last bytes within the memory that is already allocated.
     #[cold]
     fn push_within(&mut self, bytes: &[u8]) {
         let bytes = last(bytes, self.bytes.capacity());
@@ -138,7 +143,8 @@ impl StderrTail {
         String::from_utf8_lossy(last(&state.bytes, TAIL_BYTES)).into_owned()
     }
 
-    /// Notes that the child has answered. Its earlier output may still be in the pipe.
+    /// Records that the child has answered. Output that the child wrote before may still be in the
+    /// pipe.
     fn note_answer(&self, end: &ReadEnd) {
         let mut state = lock(&self.0.state);
         let arriving = end.available() as u64;
@@ -146,11 +152,12 @@ impl StderrTail {
         state.answered_at = Some(Instant::now());
     }
 
-    /// Returns the last lines since the last answer, short enough for an error.
+    /// Returns the lines of standard error since the last answer, cut to fit into an error.
     ///
-    /// Output that arrives while an answer is read may be from before or after the answer. If the
-    /// child `read_on` after the answer, the output counts as earlier. If it died at once and read
-    /// nothing, the quote begins at the answer before that.
+    /// If output arrives while an answer is read, its order relative to the answer is unknown. If
+    /// the child went on reading its input after the answer (`read_on`), the output counts as
+    /// earlier than the answer. If the child ended at once and read nothing, the quote begins at
+    /// the answer before.
     pub(super) fn quote(&self, read_on: bool) -> Option<String> {
         let state = lock(&self.0.state);
         let died_at_once = state.answered_at.is_some_and(|at| at.elapsed() < AT_ONCE);
@@ -173,7 +180,7 @@ impl StderrTail {
         lock(&self.0.state).push(bytes);
     }
 
-    /// Clears the output of an earlier child when a new one starts to write.
+    /// Clears the output of an earlier child when a new child starts to write.
     fn begin(&self) {
         *lock(&self.0.state) = TailState::default();
     }
@@ -183,7 +190,8 @@ impl StderrTail {
         self.0.done.notify_all();
     }
 
-    /// Blocks until nothing more can arrive, at most until `deadline`. Returns whether that is so.
+    /// Blocks until no more output can arrive, or until `deadline`. Returns false when the deadline
+    /// passed first.
     fn wait(&self, deadline: Instant) -> bool {
         let left = deadline.saturating_duration_since(Instant::now());
         let state = lock(&self.0.state);
@@ -201,14 +209,15 @@ fn last(bytes: &[u8], count: usize) -> &[u8] {
 
 /// The thread that reads a child's standard error.
 ///
-/// Opening a [`Child`](super::Child) starts it. It ends at the end of the stream or by
-/// [`finish`](Self::finish), which joins it.
+/// Opening a [`Child`](super::Child) starts the thread. The thread ends at the end of the stream,
+/// or when [`finish`](Self::finish) is called, which also joins it.
 #[derive(Debug)]
 pub(super) struct Drainer {
     end: Arc<ReadEnd>,
     tail: StderrTail,
-    /// The thread, until it is joined. The lock is held while joining, so every closer but the
-    /// callback itself returns after the thread has ended.
+    /// The handle of the thread, until the thread is joined. The lock is held while joining, so
+    /// every closer returns after the thread has ended. Only the callback itself, when it closes,
+    /// returns before.
     thread: Mutex<Option<JoinHandle<()>>>,
     id: thread::ThreadId,
 }
@@ -244,12 +253,12 @@ impl Drainer {
         Ok((drainer, theirs))
     }
 
-    /// Notes that the child has answered: its earlier output does not count as its last words.
+    /// Records that the child has answered. An error quotes only output after the last answer.
     pub(super) fn note_answer(&self) {
         self.tail.note_answer(&self.end);
     }
 
-    /// Blocks until all processes that share the standard error have closed it, at most until
+    /// Blocks until all processes that share the standard error have closed it, or until
     /// `deadline`.
     pub(super) fn wait(&self, deadline: Instant) {
         if thread::current().id() != self.id {
@@ -257,8 +266,8 @@ impl Drainer {
         }
     }
 
-    /// Ends and joins the thread, even if another process holds the other end. A thread whose
-    /// callback does not return is left running.
+    /// Ends and joins the thread, even if another process holds the other end of the pipe. If the
+    /// callback does not return, the thread is left running.
     pub(super) fn finish(&self) {
         self.end.end();
         if thread::current().id() == self.id {
@@ -348,7 +357,8 @@ impl Splitter {
         }
     }
 
-    /// Hands out what has come of a line and its next piece, since there is no memory to join them.
+    /// Passes on the stored part of a line, and then its next piece, because there is no memory to
+    /// join the two.
     #[cold]
     fn push_within(&mut self, piece: &[u8]) {
         self.flush();
@@ -389,7 +399,7 @@ impl Splitter {
     }
 }
 
-/// Returns where to cut, at most at `end`, without splitting a character.
+/// Returns the position at which to cut: at most `end`, and not inside a character.
 fn whole(bytes: &[u8], end: usize) -> usize {
     let starts = |at: &usize| bytes[*at] & 0xc0 != 0x80;
     (end - 3..=end).rev().find(starts).unwrap_or(end)

@@ -1,28 +1,28 @@
-//! A fault and the rule that decides on it.
+//! A fault, and the rule that chooses the fault of a message.
 
 use std::time::Duration;
 
 use crate::transport::Tapped;
 
-/// The effect of a fault on a message.
+/// A fault: the effect on a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// It passes unchanged.
+    /// The message passes unchanged.
     #[default]
     Pass,
-    /// It is delayed for this long. Later messages of its direction are delayed, too, and so is the
-    /// end of the connection.
+    /// The message is delayed for this long. Later messages in the same direction, and the end of
+    /// the connection, are delayed too.
     Delay(Duration),
-    /// It is lost silently.
+    /// The message is lost, and no error is reported.
     Drop,
-    /// It is cut after this many bytes.
+    /// The message is cut to this many bytes.
     Truncate(usize),
-    /// It is lost together with the connection, as if the peer had gone.
+    /// The message is lost together with the connection, as if the peer had gone.
     Close,
-    /// It passes, then the connection is lost.
+    /// The message passes, then the connection is lost.
     CloseAfter,
 }
 
-/// Decides on the fault of a message.
+/// A function that chooses the fault of a message.
 pub(super) type Rule = dyn Fn(&Tapped<'_>) -> Fault + Send + Sync;

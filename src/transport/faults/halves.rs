@@ -11,25 +11,25 @@ use super::super::{Control, Received, Receiver, Sender, SessionMessage, Tapped, 
 use super::fault::{Fault, Rule};
 use crate::error::{Error, ErrorKind, Result};
 
-/// How often a waiting receiver checks whether the connection was lost, since a fault does not wake
-/// the wrapped receiver.
+/// How often a waiting receiver checks whether the connection was lost. The check is needed because
+/// a fault does not wake the wrapped receiver.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// The state that both parts share.
+/// The state that the receiver and the sender share.
 pub(super) struct FaultyLine {
     rules: Vec<Arc<Rule>>,
     control: Arc<dyn Control>,
-    /// Whether the connection is lost or closed; either ends delays. A waiter checks it under the
-    /// lock, and `changed` is notified after a change, so no wakeup is lost.
+    /// Whether and why the connection is lost or closed. Both reasons end delays. A waiter checks
+    /// the value under the lock, and `changed` is notified after a change, so no wakeup is lost.
     lost: Mutex<Option<Lost>>,
     changed: Condvar,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Lost {
-    /// By a fault: both parts fail.
+    /// The connection was lost by a fault: the receiver and the sender fail.
     Fault,
-    /// Closed by this side: delays end, and the wrapped parts report it.
+    /// This side closed the connection. Delays end, and the wrapped parts report the close.
     Closed,
 }
 
@@ -70,8 +70,8 @@ impl FaultyLine {
         }
     }
 
-    /// Waits until `due`, but not longer than `until`. Returns whether `due` has passed, or the
-    /// connection is lost or closed.
+    /// Waits until `due`, but not longer than `until`. Returns true when `due` has passed, or when
+    /// the connection is lost or closed.
     fn wait(&self, due: Instant, until: Option<Instant>) -> bool {
         let end = until.map_or(due, |until| until.min(due));
         let left = end.saturating_duration_since(Instant::now());
@@ -127,7 +127,7 @@ pub(super) struct FaultyReceiver {
     count: u64,
     /// A delayed message, with the time of its delivery.
     held: Option<(Instant, Received)>,
-    /// The connection is lost after the last message.
+    /// Whether the connection is lost after the last message.
     lost_next: bool,
 }
 
@@ -190,7 +190,7 @@ impl Receiver for FaultyReceiver {
         }
     }
 
-    /// Always false: the next message may be delayed or dropped.
+    /// Always returns false, because the next message might be delayed or dropped.
     fn has_message(&self) -> bool {
         false
     }
@@ -205,11 +205,11 @@ pub(super) struct FaultySender {
     inner: Box<dyn Sender>,
     line: Arc<FaultyLine>,
     count: u64,
-    /// At most one message, whose fault is decided.
+    /// The message whose fault is chosen already; at most one.
     held: VecDeque<SessionMessage>,
-    /// The time until which it is delayed.
+    /// The time until which the held message is delayed.
     due: Option<Instant>,
-    /// The connection is lost after it.
+    /// Whether the connection is lost after the held message.
     lost_next: bool,
 }
 
@@ -225,7 +225,7 @@ impl FaultySender {
         }
     }
 
-    /// Sends the held message, or the rest that a deadline left.
+    /// Sends the held message, or the rest of a message that an earlier deadline cut short.
     fn finish(&mut self, deadline: Instant) -> Result<()> {
         if let Some(due) = self.due {
             if !self.line.wait(due, Some(deadline)) {

@@ -75,7 +75,8 @@ impl Faults {
         })
     }
 
-    /// Applies a fault to every `interval`-th message of a direction. 0 means none.
+    /// Applies a fault to every `interval`-th message of a direction. With 0 it applies to no
+    /// message.
     pub fn every(self, direction: Direction, interval: u64, fault: Fault) -> Self {
         self.decide(move |message| {
             let meant = message.direction == direction
@@ -85,7 +86,8 @@ impl Faults {
         })
     }
 
-    /// Adds a function that returns the fault for each message. When it panics, the message passes.
+    /// Adds a function that returns the fault of each message. If the function panics, the message
+    /// passes.
     pub fn decide(mut self, rule: impl Fn(&Tapped<'_>) -> Fault + Send + Sync + 'static) -> Self {
         self.rules.push(Arc::new(rule));
         self
@@ -163,7 +165,7 @@ mod tests {
         halves.sender.send(&mut queue, Instant::now() + SHORT)
     }
 
-    /// Returns the received messages, until there are no more or the connection ends.
+    /// Returns the received messages, until no more arrive or the connection ends.
     fn received(halves: &mut TransportParts) -> Vec<String> {
         std::iter::from_fn(|| match halves.receiver.receive(Some(NOW)) {
             Ok(Received::Message(message)) => Some(String::from_utf8(message.text).expect("UTF-8")),

@@ -18,17 +18,18 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::transport::exchange_transport::{CancelHandle, NextCheck};
 use crate::transport::{Threads, lock};
 
-/// Provides the credentials of requests, and new ones when the server refuses them.
+/// Provides the credentials of requests, and new credentials when the server refuses the old ones.
 ///
-/// All methods run on the thread that sends the request, possibly on several at once. A method that
-/// blocks must return when [`CredentialWait`] is over. `auth::OAuth` (feature `auth`) implements
-/// it; [`Http::bearer_with`](super::Http::bearer_with) makes one from a function.
+/// All methods run on the thread that sends the request, possibly on several threads at once. A
+/// method that blocks must return when [`CredentialWait`] is over. `auth::OAuth` (feature `auth`)
+/// implements this trait; [`Http::bearer_with`](super::Http::bearer_with) makes an authorizer from
+/// a function.
 pub trait Authorizer: Send + Sync {
-    /// Returns the credentials for one request. It is called each time the request is sent.
+    /// Returns the credentials for one request. The method is called each time the request is sent.
     ///
     /// # Errors
     ///
-    /// The request is not sent, and fails with this error.
+    /// The request is not sent, and fails with the returned error.
     fn authorize(
         &self,
         request: &OutgoingRequest<'_>,
@@ -37,11 +38,11 @@ pub trait Authorizer: Send + Sync {
 
     /// Called when the server answered 401 or 403. Returns whether to send the request again, with
     /// new credentials from [`authorize`](Self::authorize). A request is sent at most
-    /// [`MAX_ATTEMPTS`] times. Gives up by default.
+    /// [`MAX_ATTEMPTS`] times. By default the request is given up.
     ///
     /// # Errors
     ///
-    /// The request fails with this error, instead of with the server's answer.
+    /// The request fails with the returned error, instead of with the server's answer.
     fn refused(
         &self,
         request: &OutgoingRequest<'_>,
@@ -53,7 +54,8 @@ pub trait Authorizer: Send + Sync {
     }
 
     /// Returns a number that must change whenever the identity or scope of the credentials for this
-    /// server may have changed (invalidates the cache). Returns 0 by default. Must not block.
+    /// server might have changed. A change invalidates the cache. Returns 0 by default. Must not
+    /// block.
     fn generation(&self, server: &str) -> u64 {
         _ = server;
         0
@@ -92,17 +94,17 @@ impl<A: Authorizer + ?Sized> Authorizer for Arc<A> {
     }
 }
 
-/// The most attempts of a request, even if an [`Authorizer`] returns [`AuthorizerDecision::Again`]
-/// more often.
+/// The maximum number of attempts of a request, even if an [`Authorizer`] returns
+/// [`AuthorizerDecision::Again`] more often.
 pub const MAX_ATTEMPTS: u32 = 6;
 
 /// The decision about a refused request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AuthorizerDecision {
-    /// Send it again.
+    /// The request is sent again.
     Again,
-    /// Let it fail.
+    /// The request fails.
     GiveUp,
 }
 
@@ -110,23 +112,23 @@ pub enum AuthorizerDecision {
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct OutgoingRequest<'a> {
-    /// `POST`, `GET` or `DELETE`.
+    /// The method: `POST`, `GET` or `DELETE`.
     pub method: &'a str,
-    /// The target: the server's URL, or one of the same origin that the server named.
+    /// The target: the server's URL, or another URL of the same origin that the server has sent.
     pub url: &'a str,
     /// The URL that the transport was created with.
     pub server: &'a str,
-    /// The JSON-RPC message of a `POST`, else empty.
+    /// The JSON-RPC message of a `POST`. Empty for other methods.
     pub body: &'a [u8],
-    /// How often the request was refused before.
+    /// The number of earlier refusals of this request.
     pub attempt: u32,
-    /// Whether the connection is being closed. Then return existing credentials instead of new
-    /// ones.
+    /// Whether the connection is being closed. If so, return existing credentials, and don't
+    /// request new ones.
     pub is_last: bool,
 }
 
 impl fmt::Debug for OutgoingRequest<'_> {
-    /// Omits URL and body, which may hold secrets.
+    /// Formats the request without URL and body, which may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Outgoing")
             .field("method", &self.method)
@@ -158,7 +160,7 @@ impl Credentials {
         Self::none().field("authorization", &format!("Bearer {token}"))
     }
 
-    /// Adds a field.
+    /// Adds a header field.
     ///
     /// # Errors
     ///
@@ -179,7 +181,8 @@ impl Credentials {
         Ok(self)
     }
 
-    /// Sets a number of the authorizer's choice, which is returned as [`ResponseFields::mark`].
+    /// Sets a number that the authorizer chooses. The response to the request has the same number:
+    /// see [`ResponseFields::mark`].
     pub fn marked(mut self, mark: u64) -> Self {
         self.mark = mark;
         self
@@ -199,7 +202,7 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// Status and header fields of a response.
+/// The status and the header fields of a response.
 #[derive(Clone, Copy)]
 pub struct ResponseFields<'a> {
     pub(super) status: u16,
@@ -213,8 +216,8 @@ impl<'a> ResponseFields<'a> {
         self.status
     }
 
-    /// Returns the values of a field that are valid UTF-8. Not only ASCII, since some servers give
-    /// reasons in the language of their users.
+    /// Returns the values of a field that are valid UTF-8. Values with other than ASCII characters
+    /// are included, because some servers give reasons in the language of their users.
     pub fn values(&self, name: &str) -> impl Iterator<Item = &'a str> {
         let values = self.fields.get_all(name).into_iter();
         values.filter_map(|value| std::str::from_utf8(value.as_bytes()).ok())
@@ -234,7 +237,7 @@ impl fmt::Debug for ResponseFields<'_> {
     }
 }
 
-/// The wait of a call for credentials. It ends when the call is cancelled, its connection is
+/// The wait of a call for credentials. The wait ends when the call is cancelled, its connection is
 /// closed, or its timeout has passed.
 #[derive(Clone, Debug)]
 pub struct CredentialWait {
@@ -262,7 +265,7 @@ impl CredentialWait {
         self.ticket.look(Instant::now()) == NextCheck::Over
     }
 
-    /// Returns the deadline of the wait, if it has one.
+    /// Returns the deadline of the wait. Returns `None` if the wait has no time limit.
     pub fn deadline(&self) -> Option<Instant> {
         match self.ticket.look(Instant::now()) {
             NextCheck::Never => None,
@@ -271,13 +274,14 @@ impl CredentialWait {
         }
     }
 
-    /// Blocks until a point in time. Returns false when the wait ended before.
+    /// Blocks until the time `until`. Returns false when the wait was ended earlier.
     pub fn pause(&self, until: Instant) -> bool {
         self.ticket.pause(until)
     }
 
-    /// Runs `wake` when the wait is over, on any thread; at once if it is over already. Dropping
-    /// the returned guard removes `wake`. There is one at a time. It must not block.
+    /// Runs `wake` when the wait is over, on any thread. If the wait is over already, runs `wake`
+    /// at once. Dropping the returned guard removes `wake`. Only one callback can be registered at
+    /// a time. `wake` must not block.
     pub fn on_over(&self, wake: impl FnOnce() + Send + 'static) -> CredentialWaitGuard<'_> {
         let wake = Arc::new(wake_once(wake));
         let brake = Arc::clone(&wake);
@@ -287,14 +291,14 @@ impl CredentialWait {
         CredentialWaitGuard(&self.ticket)
     }
 
-    /// Sets whether a user is being asked. Meanwhile the timeout of the call does not run, up to
-    /// its `max_timeout`.
+    /// Sets whether a user is being asked, for example to log in. While a user is asked, the
+    /// timeout of the call does not run. The call's `max_timeout` still applies.
     pub fn while_person_is_asked(&self, is_asked: bool) {
         self.ticket.hold(is_asked, Instant::now());
     }
 }
 
-/// Makes a function that may be called twice and runs once.
+/// Makes a function that may be called twice, and runs `wake` only once.
 fn wake_once(wake: impl FnOnce() + Send + 'static) -> impl Fn() + Send + Sync + 'static {
     let wake = Mutex::new(Some(wake));
     move || {

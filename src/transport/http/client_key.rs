@@ -1,4 +1,4 @@
-//! The client that a request is accounted to, when limits are shared.
+//! The client that a request is accounted to when limits are shared.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use crate::shares::Client;
 
-/// The client that a request is accounted to, when limits are shared.
+/// The client that a request is accounted to when limits are shared.
 ///
-/// A client is an authenticated principal, or else a network address, or else a session at an
-/// address. Sessions at one address share the part of the address, so an address does not become
-/// many clients by opening sessions.
+/// An authenticated principal is one client. Without a principal, a network address is one client,
+/// or a session at an address is. Sessions at one address share the limits of the address. So
+/// opening sessions does not turn one address into many clients.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ClientKey {
     group: Client,
@@ -18,18 +18,18 @@ pub struct ClientKey {
 }
 
 impl ClientKey {
-    /// The client at an address. Only the first 64 bits of an IPv6 address count. All requests
-    /// without an address belong to one client.
+    /// Returns the client at an address. Only the first 64 bits of an IPv6 address count. All
+    /// requests without an address belong to one client.
     pub fn address(address: Option<IpAddr>) -> Self {
         Self::of(address.map_or(Client::Connection(0), Client::at))
     }
 
-    /// An authenticated client, by its unique name.
+    /// Returns the client for an authenticated principal, by its unique name.
     pub fn principal(name: impl Into<Arc<str>>) -> Self {
         Self::of(Client::Principal(name.into()))
     }
 
-    /// The session with this id, of this client.
+    /// Returns the key of a session of this client, by the session's id.
     pub fn session(self, id: impl Into<Arc<str>>) -> Self {
         Self {
             own: Client::Session(id.into()),
@@ -44,12 +44,12 @@ impl ClientKey {
         }
     }
 
-    /// Returns the principal or address.
+    /// Returns the principal or address of the client.
     pub(crate) fn group(&self) -> &Client {
         &self.group
     }
 
-    /// Returns the principal, session or address.
+    /// Returns the principal, session or address of the client.
     pub(crate) fn own(&self) -> &Client {
         &self.own
     }

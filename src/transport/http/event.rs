@@ -10,11 +10,11 @@ use crate::schema::json::millis;
 /// The media type of a stream of events.
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 
-/// A comment, which readers skip. It keeps a quiet stream open.
+/// A comment, which readers skip. Sending it keeps a quiet stream open.
 pub(crate) const QUIET: &[u8] = b": keep-alive\n\n";
 
-/// Appends an event that carries a message. White space between the tokens of the message may have
-/// line breaks, which would end the field, so they are replaced by spaces.
+/// Appends an event that contains a message. White space between the tokens of the message may
+/// contain line breaks. A line break would end the field, so line breaks are replaced by spaces.
 pub(crate) fn write_event(out: &mut Vec<u8>, id: Option<&str>, message: &[u8]) {
     write_id(out, id);
     out.extend_from_slice(b"data: ");
@@ -27,8 +27,8 @@ pub(crate) fn write_event(out: &mut Vec<u8>, id: Option<&str>, message: &[u8]) {
     out.extend_from_slice(b"\n\n");
 }
 
-/// Appends an event without content. Its id is a point to resume from; `retry` is the time that the
-/// reader should wait before it resumes.
+/// Appends an event without content. A client can resume the stream from the event's id. `retry` is
+/// the time that the client should wait before it resumes.
 pub(crate) fn write_mark(out: &mut Vec<u8>, id: &str, retry: Option<Duration>) {
     write_id(out, Some(id));
     if let Some(retry) = retry {

@@ -1,7 +1,7 @@
-//! The parser of server-sent events: bytes in, events out.
+//! The parser of server-sent events. Its input are bytes, its output are events.
 //!
-//! Lines end with LF, CR or CRLF. Unknown fields, comments and events without data are skipped. An
-//! event without an empty line after it at the end of the stream is dropped. The input may be cut
+//! Lines end with LF, CR or CRLF. Unknown fields, comments and events without data are skipped. If
+//! the last event of a stream is not followed by an empty line, it is dropped. The input may be cut
 //! into pieces of any size, and each byte is looked at once. A line or event beyond the limit is
 //! dropped while it arrives.
 //!
@@ -18,15 +18,15 @@ use crate::fallible;
 pub(crate) enum Item {
     /// An event with data.
     Event {
-        /// The event type; `message` if the event has none.
+        /// The event type. Defaults to `message` if the stream gives no type.
         name: Cow<'static, str>,
         data: Vec<u8>,
     },
-    /// An event that was dropped.
+    /// An event that was too long, or for which there was no memory. Its data was dropped.
     Dropped {
-        /// The number of its bytes of data, or less.
+        /// The number of data bytes of the event, or a lower number.
         bytes: usize,
-        /// Whether it was within the limit, but there was no memory for it.
+        /// Whether the event was within the limit, but there was no memory for it.
         no_memory: bool,
     },
 }
@@ -35,12 +35,13 @@ pub(crate) enum Item {
 #[derive(Debug)]
 pub(crate) struct EventReader {
     max_bytes: usize,
-    /// The incomplete line. A line that arrives in one piece is parsed in place.
+    /// The beginning of the incomplete line. A line that arrives in one piece is parsed in place.
     line: Vec<u8>,
-    /// The full length of the incomplete line. It exceeds `line.len()` when the line is being
-    /// dropped.
+    /// The full length of the incomplete line. The length exceeds `line.len()` when the line is
+    /// being dropped.
     line_len: usize,
-    /// The last piece ended with CR, so an LF that follows belongs to it.
+    /// Whether the last piece ended with CR. If so, an LF at the start of the next piece belongs to
+    /// that CR.
     after_cr: bool,
     at_start: bool,
     name: Cow<'static, str>,
@@ -56,10 +57,10 @@ pub(crate) struct EventReader {
     comments: u64,
 }
 
-/// The type of an event that has none.
+/// The default type of an event.
 const MESSAGE: Cow<'static, str> = Cow::Borrowed("message");
 
-/// The longest event type or id, in bytes. A longer one is ignored.
+/// The maximum length of an event type or id, in bytes. A longer type or id is ignored.
 const MAX_WORD: usize = 4096;
 
 impl EventReader {
@@ -82,23 +83,24 @@ impl EventReader {
         }
     }
 
-    /// Returns the id of the last complete event that had one, to resume from. Empty if there was
-    /// none.
+    /// Returns the id of the last complete event that had an id. A stream can be resumed from this
+    /// id. Empty if no event had an id.
     pub(crate) fn last_id(&self) -> &str {
         &self.last_id
     }
 
-    /// Returns how long to wait before reconnecting, if the server has set it.
+    /// Returns the time to wait before reconnecting. Returns `None` if the server has not set a
+    /// time.
     pub(crate) fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
-    /// Returns the number of comments so far.
+    /// Returns the number of comments that have arrived so far.
     pub(crate) fn comments(&self) -> u64 {
         self.comments
     }
 
-    /// Prepares for another stream that continues this one: drops the incomplete event.
+    /// Prepares for another stream that continues this one. Drops the incomplete event.
     pub(crate) fn start_anew(&mut self) {
         self.line.clear();
         self.line_len = 0;
@@ -106,7 +108,7 @@ impl EventReader {
         self.clear_event();
     }
 
-    /// Parses a piece. When `take` returns `Break`, the rest of the piece is dropped.
+    /// Parses a piece of input. When `take` returns `Break`, the rest of the piece is dropped.
     pub(crate) fn push(
         &mut self,
         mut piece: &[u8],
@@ -163,7 +165,8 @@ impl EventReader {
         item
     }
 
-    /// Takes a line, of which so many bytes at its end are missing.
+    /// Processes a complete line. `missing` is the number of bytes that were dropped from the
+    /// line's end.
     fn take_line(&mut self, line: &[u8], missing: usize) -> Option<Item> {
         let text = match line.strip_prefix("\u{feff}".as_bytes()) {
             Some(rest) if self.at_start => rest,
@@ -290,7 +293,7 @@ mod tests {
         (items, reader)
     }
 
-    /// Parses a stream whole, cut at every offset, and in single bytes.
+    /// Parses a stream as a whole, cut in two at every offset, and in single bytes.
     fn check(stream: &str, expected: &[&str]) -> EventReader {
         let bytes = stream.as_bytes();
         for cut in 0..=bytes.len() {

@@ -1,7 +1,7 @@
-//! One HTTP request and its response, independent of the socket's owner.
+//! One HTTP request and its response. This interface does not depend on the owner of the socket.
 //!
-//! A [`Service`] answers requests. A listener, or the web server of a host, reads them and
-//! implements the [`ResponseWriter`] for the response. So the protocol code does not depend on the
+//! A [`Service`] answers requests. A listener, or the web server of a host, reads requests and
+//! implements the [`ResponseWriter`] for each response. So the protocol code does not depend on the
 //! web server.
 
 use std::borrow::Cow;
@@ -12,19 +12,20 @@ use std::time::{Duration, Instant};
 use super::ClientKey;
 use crate::error::Result;
 
-/// A request with its complete body. Its `Debug` output has no credentials.
+/// A request with its complete body. The `Debug` output contains no credentials.
 #[non_exhaustive]
 pub struct HttpRequest<'a> {
-    /// The method, in the case in which it was sent.
+    /// The method, as it was sent: upper and lower case are kept.
     pub method: &'a str,
-    /// Path and query, as they were sent.
+    /// The path and the query, as they were sent.
     pub target: &'a str,
-    /// The header fields, in order. Names may have any case; values have no white space around
+    /// The header fields, in order. Names may have any case. Values have no white space around
     /// them.
     pub headers: &'a [(&'a str, &'a [u8])],
-    /// The body, without a transfer coding.
+    /// The body after the transfer coding was removed.
     pub body: Vec<u8>,
-    /// The local address of the connection, if known. It decides which `Host` is expected.
+    /// The local address of the connection, if known. This address decides which `Host` is
+    /// expected.
     pub local: Option<SocketAddr>,
     /// The remote address of the connection, if known.
     pub remote: Option<SocketAddr>,
@@ -91,21 +92,22 @@ impl fmt::Debug for HttpRequest<'_> {
     }
 }
 
-/// Status and header fields of a response. The writer adds length, connection and date.
+/// The status and the header fields of a response. The writer adds the length, connection and date
+/// fields.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ResponseHead {
     /// The status code.
     pub status: u16,
-    /// Header fields.
+    /// The header fields, in order.
     pub headers: Vec<(&'static str, Cow<'static, str>)>,
-    /// The keep-alive bytes of a stream, and the time without a write after which they are sent.
+    /// The keep-alive bytes of a stream. They are sent when nothing was written for the given time.
     /// They prevent intermediaries from closing the connection as idle.
     pub while_quiet: Option<(Duration, &'static [u8])>,
 }
 
 impl ResponseHead {
-    /// Creates a head without fields.
+    /// Creates a head without header fields.
     pub fn new(status: u16) -> Self {
         Self {
             status,
@@ -114,27 +116,27 @@ impl ResponseHead {
         }
     }
 
-    /// Adds a field.
+    /// Adds a header field.
     pub fn header(mut self, name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 }
 
-/// The writer of the response to one request: either one [`respond`](Self::respond), or
+/// The writer of the response to one request. Call either [`respond`](Self::respond) once, or
 /// [`begin`](Self::begin), any number of [`write`](Self::write)s and [`finish`](Self::finish).
 ///
-/// One thread at a time uses it, but not always the same thread. It may be kept long after
-/// [`Service::serve`] returned. If it is dropped before the end of the response, it resets the
-/// connection, so that the client sees that the response is incomplete.
+/// Only one thread at a time uses the writer, but different threads may use it in turn. The writer
+/// may be kept long after [`Service::serve`] returned. If the writer is dropped before the end of
+/// the response, it resets the connection. So the client sees that the response is incomplete.
 pub trait ResponseWriter: Send + fmt::Debug {
-    /// Sends a whole response, with its length. Blocks for a client that does not read, but only
-    /// until a deadline that the writer sets.
+    /// Sends a whole response, with its length. If the client does not read, blocks until a
+    /// deadline that the writer sets.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the client has gone,
-    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) when it did not read.
+    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) when the client did not read.
     fn respond(&mut self, head: &ResponseHead, body: &[u8]) -> Result<()>;
 
     /// Sends the head of a streamed response, together with the first piece of its body.
@@ -144,40 +146,41 @@ pub trait ResponseWriter: Send + fmt::Debug {
     /// As for [`write`](Self::write).
     fn begin(&mut self, head: &ResponseHead, first: &[u8]) -> Result<()>;
 
-    /// Sends a piece of the body at once, or within a millisecond if it directly follows another
-    /// one.
+    /// Sends a piece of the body at once. A piece that directly follows another one may be delayed
+    /// by up to a millisecond.
     ///
     /// Bytes that the client does not read are kept, up to a limit. At the limit, the call blocks
-    /// until `deadline`. Without a deadline it returns `false` at once, and has taken nothing.
+    /// until `deadline`. Without a deadline the call sends nothing and returns `false` at once.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the client has gone,
-    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) when it did not read until the deadline.
+    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) when the client did not read until the
+    /// deadline.
     fn write(&mut self, piece: &[u8], deadline: Option<Instant>) -> Result<bool>;
 
-    /// Ends the body. Does not block: kept bytes are still sent.
+    /// Ends the body. Does not block. Bytes that the client has not read yet are still sent later.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the client has gone.
     fn finish(&mut self) -> Result<()>;
 
-    /// Registers a callback that runs once when the client goes away before the response has ended;
-    /// at once if it has gone already.
+    /// Registers a callback that runs once when the client goes away before the response has ended.
+    /// If the client has gone already, the callback runs at once.
     ///
-    /// The callback neither blocks nor runs code of the host. One that never runs is dropped with
-    /// the writer or at the end of the response. Does nothing if the writer can't detect a lost
-    /// client.
+    /// The callback must neither block nor run code of the host. A callback that never runs is
+    /// dropped with the writer or at the end of the response. Does nothing if the writer can't
+    /// detect a lost client.
     fn on_gone(&mut self, callback: Box<dyn FnOnce() + Send>);
 
-    /// Registers a callback that runs once if the response has not begun after this time. On the
-    /// thread that runs it, it begins the response, so that intermediaries do not close the
-    /// connection as idle.
+    /// Registers a callback that runs once if the response has not begun after this time. The
+    /// callback begins the response on the thread that runs it, so that intermediaries do not close
+    /// the connection as idle.
     ///
-    /// The callback neither blocks nor runs code of the host. One that never runs is dropped with
-    /// the writer or at the end of the response. Does nothing if the writer has no timers, which is
-    /// the default.
+    /// The callback must neither block nor run code of the host. A callback that never runs is
+    /// dropped with the writer or at the end of the response. Does nothing if the writer has no
+    /// timers, which is the default.
     fn on_silence(&mut self, after: Duration, callback: Box<dyn FnOnce() + Send>) {
         _ = (after, callback);
     }
@@ -185,17 +188,18 @@ pub trait ResponseWriter: Send + fmt::Debug {
 
 /// A handler of HTTP requests.
 pub trait Service: Send + Sync + fmt::Debug {
-    /// Answers one request, on the thread that read it. It may keep `response` and end it later,
-    /// from any thread.
+    /// Answers one request, on the thread that read the request. The service may keep `response`
+    /// and end it later, from any thread.
     ///
-    /// It may block while it handles the request. A panic resets this connection only.
+    /// The method may block while it handles the request. A panic resets only the connection of the
+    /// request.
     fn serve(&self, request: HttpRequest<'_>, response: Box<dyn ResponseWriter>);
 
-    /// Whether a request is answered without blocking. Such a request is served even when as many
+    /// Whether a request is answered without blocking. A quick request is served even when as many
     /// requests as allowed are being served.
     ///
-    /// It is called only in that case, on a thread that all such requests share. It must neither
-    /// block nor answer. Defaults to false.
+    /// The method is called only at that limit, on a thread that all quick requests share. It must
+    /// neither block nor answer. Defaults to false.
     fn is_quick(&self, request: &HttpRequest<'_>) -> bool {
         _ = request;
         false
@@ -204,9 +208,10 @@ pub trait Service: Send + Sync + fmt::Debug {
     /// Returns the client that a request is accounted to. Shared resources, such as threads, are
     /// divided by client.
     ///
-    /// It is called before each request is served, on the thread that read it. The body may be
-    /// missing. It must neither block nor answer, nor trust anything that was not verified before.
-    /// `address` is the client at its address, as trusted proxies report it; this is the default.
+    /// The method is called before each request is served, on the thread that read the request. The
+    /// body may be missing. The method must neither block nor answer. It must not trust data that
+    /// was not verified before. `address` is the client at its network address, as trusted proxies
+    /// report it. By default, `address` is returned.
     fn client(&self, request: &HttpRequest<'_>, address: ClientKey) -> ClientKey {
         _ = request;
         address

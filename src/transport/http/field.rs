@@ -1,11 +1,11 @@
-//! Header fields that repeat values of the body: their encoding, the tool parameters that have one,
-//! and their values.
+//! Header fields that repeat values of the body: their encoding, the tool parameters that are
+//! repeated, and the values of these parameters.
 //!
-//! Pure functions for both sides: a client writes the fields of a request; a server reads and
-//! compares them.
+//! All functions are pure, and both sides use them. A client writes the fields of a request; a
+//! server reads and compares them.
 //!
-//! Spec: Transports, Streamable HTTP, "Custom Headers from Tool Parameters" and
-//! "Value Encoding" (2026-07-28).
+//! Spec: Transports, Streamable HTTP, "Custom Headers from Tool Parameters" and "Value Encoding"
+//! (2026-07-28).
 
 use std::borrow::Cow;
 
@@ -17,16 +17,17 @@ use crate::jsonrpc::raw_object::RawObject;
 use crate::schema::json::MAX_INTEGER;
 use crate::schema::tree::{self, Tree};
 
-/// The prefix of the field's name, before the name that a schema gives.
+/// The prefix of a parameter's field name. The name that the schema gives follows the prefix.
 pub(crate) const PARAM_PREFIX: &str = "Mcp-Param-";
 
-/// The member of a property's schema that names its field.
+/// The member of a property's schema that contains the name of the header field.
 const KEYWORD: &str = "x-mcp-header";
 
-/// The marks around a value that is base64 of its UTF-8 text.
+/// The marks before and after a value that is base64 of its UTF-8 text.
 const MARKS: (&str, &str) = ("=?base64?", "?=");
 
-/// Encodes a text as the value of a field: unchanged if a field can carry it, else in base64.
+/// Encodes a text as the value of a header field. The text is unchanged if a field can contain it;
+/// otherwise it is encoded in base64.
 pub(crate) fn encode(text: &str) -> Cow<'_, str> {
     let plain = is_plain(text) && marked(text).is_none();
     if plain {
@@ -35,8 +36,8 @@ pub(crate) fn encode(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{}{}{}", MARKS.0, STANDARD.encode(text), MARKS.1))
 }
 
-/// Decodes the value of a field, without the white space around it. Returns `None` when it has
-/// bytes that a field can't have, or when its base64 is malformed or not UTF-8.
+/// Decodes the value of a header field. White space around the value is ignored. Returns `None` if
+/// the value has bytes that a field can't have, or if its base64 is malformed or not UTF-8.
 pub(crate) fn decode(value: &[u8]) -> Option<Cow<'_, str>> {
     let text = std::str::from_utf8(value).ok()?;
     let text = text.trim_matches([' ', '\t']);
@@ -52,7 +53,8 @@ pub(crate) fn decode(value: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Whether a text is visible ASCII, with spaces and tabs only inside, or empty.
+/// Whether a text is empty or visible ASCII. Spaces and tabs are allowed inside the text, but not
+/// at its ends.
 // AMB-09, AMB-10
 fn is_plain(text: &str) -> bool {
     let bytes = text.as_bytes();
@@ -61,12 +63,13 @@ fn is_plain(text: &str) -> bool {
     bytes.iter().all(inside) && at_end(bytes.first()) && at_end(bytes.last())
 }
 
-/// Returns the text between the marks.
+/// Returns the base64 text between the two marks of an encoded value. Returns `None` if the value
+/// has no marks.
 fn marked(text: &str) -> Option<&str> {
     text.strip_prefix(MARKS.0)?.strip_suffix(MARKS.1)
 }
 
-/// Whether a text can be a field's name, or a part of it (RFC 9110, section 5.6.2).
+/// Whether a text can be the name of a header field, or a part of a name (RFC 9110, section 5.6.2).
 pub(crate) fn is_token(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(allowed)
@@ -75,31 +78,31 @@ pub(crate) fn is_token(text: &str) -> bool {
 /// A parameter of a tool that is repeated in a header field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mirrored {
-    /// The name of the field after [`PARAM_PREFIX`], as the schema spells it.
+    /// The name of the header field after [`PARAM_PREFIX`], as the schema spells it.
     pub(crate) field: String,
     /// The path of the parameter in the arguments, from the outermost property to the innermost.
     path: Vec<String>,
 }
 
-/// The value of a parameter for its field.
+/// The value of a parameter in its header field.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Mirror {
-    /// No field, because the parameter has no value.
+    /// There is no field, because the parameter has no value.
     Absent,
-    /// A field with this text, not yet encoded.
+    /// The field has this text, which is not yet encoded.
     Text(String),
-    /// A field with this number.
+    /// The field has this number.
     Integer(i64),
-    /// A value that can't be in a field, with the reason.
+    /// The parameter's value can't be in a field, for this reason.
     Impossible(&'static str),
 }
 
 impl Mirrored {
-    /// Returns all parameters that the schema of a tool's arguments maps to fields.
+    /// Returns all parameters that the schema of a tool's arguments maps to header fields.
     ///
     /// # Errors
     ///
-    /// The fault of the schema. The tool can't be used over HTTP then.
+    /// The fault of the schema. A tool with a faulty schema can't be used over HTTP.
     pub(crate) fn in_schema(schema: &str) -> Result<Vec<Self>, String> {
         // The text search avoids parsing for most tools. A keyword may be written with escapes.
         if !schema.contains(KEYWORD) && !schema.contains("\\u") {
@@ -111,7 +114,7 @@ impl Mirrored {
         Ok(all)
     }
 
-    /// Returns the value of this parameter, given the JSON text of a call's arguments.
+    /// Returns the value of this parameter in the arguments of a call. `arguments` is JSON text.
     pub(crate) fn of(&self, arguments: &str) -> Mirror {
         // If a member is repeated, the last one counts.
         let found = self.path.iter().try_fold(arguments, |object, name| {
@@ -146,7 +149,8 @@ impl Mirrored {
 }
 
 impl Mirror {
-    /// Whether the decoded field has this value. Integers are compared as numbers, others as text.
+    /// Whether a decoded header field has the value of the parameter. Integers are compared as
+    /// numbers, other values as text.
     pub(crate) fn is_said_by(&self, decoded: &str) -> bool {
         match self {
             Self::Text(text) => text == decoded,
@@ -159,7 +163,7 @@ impl Mirror {
     }
 }
 
-/// Returns the integer value of a JSON number, however it is written.
+/// Returns the integer value of a JSON number, in whichever form the number is written.
 fn integer(number: &serde_json::Number) -> Option<i64> {
     number.as_i64().or_else(|| {
         let float = number.as_f64()?;
@@ -168,7 +172,8 @@ fn integer(number: &serde_json::Number) -> Option<i64> {
     })
 }
 
-/// Collects the annotations of a schema. `path` is `Some` if only `properties` lead to it.
+/// Collects the annotations of a schema. `path` is the path of properties to the schema. `path` is
+/// `None` if the schema is not reached through `properties` only.
 fn collect(
     schema: &Value,
     mut path: Option<&mut Vec<String>>,

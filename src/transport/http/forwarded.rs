@@ -79,10 +79,11 @@ impl fmt::Display for Network {
     }
 }
 
-/// Returns the client's address: the last one on the request's way that is not a trusted proxy.
+/// Returns the client's address. Trusted proxies are skipped: the client is the hop before them.
 ///
-/// It is `remote`, unless that is a trusted proxy. If a proxy reports no valid address, the client
-/// is the proxy. So it is if the two fields contradict each other.
+/// Without a trusted proxy, the client's address is `remote`. If a trusted proxy reports no valid
+/// address, the proxy counts as the client. The proxy also counts as the client if `Forwarded` and
+/// `X-Forwarded-For` contradict each other.
 pub(crate) fn client_address(
     request: &HttpRequest<'_>,
     remote: IpAddr,
@@ -114,8 +115,8 @@ pub(crate) fn client_address(
     }
 }
 
-/// Returns the hops in all fields of a name, the nearest last, with `None` for an invalid one.
-/// Returns `None` if there is no such field.
+/// Returns the hops in all fields of a name, the nearest hop last. An invalid hop is `None`.
+/// Returns `None` as a whole if the request has no field of this name.
 fn hops(
     request: &HttpRequest<'_>,
     name: &str,
@@ -154,8 +155,8 @@ fn forwarded_for(text: &str) -> Vec<Option<IpAddr>> {
     elements.into_iter().map(hop).collect()
 }
 
-/// Splits a text at separators outside of quoted strings. Returns `None` if a quoted string has no
-/// end.
+/// Splits a text at separators outside of quoted strings. Returns `None` if a quoted string is not
+/// closed.
 fn split(text: &str, separator: char) -> Option<Vec<&str>> {
     let (mut parts, mut start) = (Vec::new(), 0);
     let (mut is_quoted, mut is_escaped) = (false, false);
@@ -196,7 +197,7 @@ fn unquoted(value: &str) -> Option<String> {
     (!is_escaped).then_some(text)
 }
 
-/// Returns the address of a node, which may have brackets and a port.
+/// Returns the address of a node. The node may have brackets and a port.
 fn address_of(node: &str) -> Option<IpAddr> {
     let bare = node
         .strip_prefix('[')
@@ -248,7 +249,8 @@ mod tests {
         }
     }
 
-    /// Checks a request that comes through 10.0.0.1; all of 10.0.0.0/8 are trusted proxies.
+    /// Checks the client's address of a request from 10.0.0.1. All of 10.0.0.0/8 are trusted
+    /// proxies.
     fn check(fields: &[(&str, &str)], expected: &str) {
         let headers: Vec<_> = fields
             .iter()

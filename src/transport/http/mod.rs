@@ -1,8 +1,8 @@
-//! The HTTP part of Streamable HTTP.
+//! The HTTP part of the transport Streamable HTTP.
 //!
 //! `Http` (feature `http-client`) is the transport of a client: see `docs/http-client.md`.
 //!
-//! An `Authorizer` provides the credentials of its requests.
+//! An `Authorizer` provides the credentials of a client's requests.
 //!
 //! `Service` and `ResponseWriter` separate the protocol from the sockets. A host with its own web
 //! server implements the writer and passes on the requests that it has read. Other hosts use an

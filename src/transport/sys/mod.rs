@@ -1,8 +1,8 @@
 //! The platform layer: threads, descriptors, signals, processes.
 //!
-//! It is a thin, safe wrapper around system calls that the standard library does not offer. It
-//! changes no process-wide state, except in [`standard::claim`], which the host requests and which
-//! restores everything.
+//! This layer is a thin, safe wrapper around system calls that the standard library does not offer.
+//! It changes no process-wide state, except in [`standard::claim`]. The host requests such a claim,
+//! and the end of the claim restores everything.
 #![allow(
     unsafe_code,
     reason = "system calls; the rest of the crate is free of it, cffi aside"

@@ -10,16 +10,16 @@ use super::Entry;
 
 /// Writes messages as lines of JSON: see the [module](super) for the format.
 ///
-/// Clones write to one destination. The thread that sends or receives a message writes and flushes
-/// it before the message is passed on. So a trace is complete however its program ends, and a slow
-/// destination slows the connection. A write error does not disturb the connection: the recorder
-/// stops recording, and [`finish`](Self::finish) reports the error.
+/// Clones write to the same destination. The thread that sends or receives a message writes and
+/// flushes it before the message is passed on. So a trace is complete however its program ends, and
+/// a slow destination slows the connection. A write error does not disturb the connection: the
+/// recorder stops recording, and [`finish`](Self::finish) reports the error.
 #[derive(Clone)]
 pub struct Recorder(Arc<Shared>);
 
 struct Shared {
     start: Instant,
-    /// Held while a line is written, so that lines stay whole.
+    /// The destination. The lock is held while a line is written, so that lines stay whole.
     out: Mutex<Out>,
 }
 
@@ -29,7 +29,7 @@ struct Out {
 }
 
 impl Recorder {
-    /// Creates a recorder that writes to `write`. Its clock starts now.
+    /// Creates a recorder that writes to `write`. The recorded times count from this moment.
     pub fn new(write: impl Write + Send + 'static) -> Self {
         let out = Out {
             write: Box::new(write),
@@ -68,11 +68,12 @@ impl Recorder {
         }
     }
 
-    /// Returns whether everything so far could be written.
+    /// Returns whether everything was written so far.
     ///
     /// # Errors
     ///
-    /// The first write error, once. Nothing was recorded after it.
+    /// The first write error. Nothing was recorded after it. Later calls fail with another error of
+    /// that kind.
     pub fn finish(&self) -> io::Result<()> {
         let mut out = lock(&self.0.out);
         match out.failed.take() {

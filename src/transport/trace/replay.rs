@@ -16,26 +16,27 @@ use crate::error::{Error, ErrorKind, Result};
 /// received arrives as soon as everything before it was sent; recorded times don't matter. After
 /// the end of the trace, the peer is silent.
 ///
-/// A request or notification is identified by its method, a response by the id of the peer's
-/// request; params and results are not compared. Adjacent messages of this side may be sent in any
-/// order. Requests may have other ids than in the trace: the peer's messages get the new ones. All
-/// else in these messages, such as a cursor, is returned as recorded.
+/// A request or notification is identified by its method. A response is identified by the id of the
+/// peer's request. Params and results are not compared. Adjacent messages of this side may be sent
+/// in any order. Requests may have other ids than in the trace: the ids in the peer's messages are
+/// replaced. Everything else in the peer's messages, such as a cursor, is returned as recorded.
 ///
-/// **Mismatch.** When another message is sent, the connection ends with [`ErrorKind::State`]. The
-/// error names the line of the trace, the expected and the sent message. Concurrent calls may have
-/// another order in each run, so record a trace for replay with one call at a time.
+/// **Mismatch.** When an unexpected message is sent, the connection ends with [`ErrorKind::State`].
+/// The error names the line of the trace, the expected and the sent message. Concurrent calls may
+/// have another order in each run, so record a trace for replay with one call at a time.
 #[derive(Debug)]
 pub struct Replay(Arc<Shared>);
 
-/// The progress of a [`Replay`].
+/// The progress of a [`Replay`]: which part of the trace was played.
 #[derive(Clone, Debug)]
 pub struct Played(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// Guards the script and its end; the waits check it under the lock.
+    /// The state of the replay: the script and its end. A waiter checks both under the lock, so no
+    /// wakeup is lost.
     state: Mutex<State>,
-    /// Notified when a message was sent or given, and at the end.
+    /// The condition variable that is notified when a message was sent or given, and at the end.
     changed: Condvar,
 }
 
@@ -62,7 +63,8 @@ impl Replay {
         })))
     }
 
-    /// Returns the progress, to be checked after a connection has taken over the replay.
+    /// Returns the progress of the replay. It can be checked after a connection has taken over the
+    /// replay.
     pub fn played(&self) -> Played {
         Played(Arc::clone(&self.0))
     }
@@ -79,7 +81,7 @@ impl Played {
         lock(&self.0.state).script.finish()
     }
 
-    /// Blocks until the whole trace was played, for a server that answers in its own time. A
+    /// Blocks until the whole trace was played. For a server that answers after a delay. A
     /// mismatch, the end of the connection or `timeout` end the wait.
     ///
     /// # Errors
@@ -95,7 +97,7 @@ impl Played {
 }
 
 impl Transport for Replay {
-    /// Never fails.
+    /// Opens the replay. Never fails.
     fn open(self: Box<Self>, _: &Limits) -> Result<TransportParts> {
         let receiver = Box::new(Half(Arc::clone(&self.0)));
         let sender = Box::new(Half(Arc::clone(&self.0)));

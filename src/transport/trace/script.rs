@@ -17,18 +17,18 @@ use crate::jsonrpc::{Message, RequestId};
 #[derive(Debug)]
 pub(super) struct Script {
     steps: Vec<Step>,
-    /// The first step that may be unplayed.
+    /// The index of the first step that might not be played yet.
     next: usize,
-    /// Recorded ids of our requests with their current ids, where these differ.
+    /// The recorded ids of our requests with their current ids, where the two differ.
     ids: BTreeMap<RequestId, RequestId>,
-    /// The ids of the peer's own requests, which are not mapped.
+    /// The ids of the peer's own requests, which are not replaced.
     theirs: BTreeSet<RequestId>,
     failed: Option<Error>,
 }
 
 #[derive(Debug)]
 struct Step {
-    /// The number of its line in the trace.
+    /// The number of the step's line in the trace.
     line: usize,
     kind: Kind,
     played: bool,
@@ -44,12 +44,12 @@ enum Kind {
 /// The properties by which messages of this side are matched.
 #[derive(Debug, PartialEq)]
 enum Sign {
-    /// The id is not compared: it is mapped.
+    /// A request, with its method and id. The id is not compared.
     Request(String, Id),
     Notification(String),
     /// A response to the peer's request with the recorded id.
     Response(Option<RequestId>),
-    /// A batch, or text that is not a message.
+    /// A batch, or text that is not a valid message.
     Other,
 }
 
@@ -114,7 +114,7 @@ impl Script {
         })
     }
 
-    /// Matches a message of this side.
+    /// Matches a sent message with the trace.
     pub(super) fn send(&mut self, text: &[u8]) -> Result<()> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -162,7 +162,7 @@ impl Script {
         Error::new(ErrorKind::State, text)
     }
 
-    /// Whether [`give`](Self::give) returns a message or an error.
+    /// Whether [`give`](Self::give) would return a message or an error.
     pub(super) fn can_give(&self) -> bool {
         self.failed.is_some() || self.givable().is_some()
     }
@@ -173,7 +173,7 @@ impl Script {
         (!matches!(self.steps[at].kind, Kind::Out(_))).then_some(at)
     }
 
-    /// Returns the next message of the peer, if it is its turn.
+    /// Returns the next message of the peer, if the trace allows it now.
     pub(super) fn give(&mut self) -> Result<Option<Received>> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -251,11 +251,11 @@ impl Step {
     }
 }
 
-/// An object with raw values. It owns its keys, which may be written with escapes.
+/// A JSON object with raw values. It owns its keys, because they may be written with escapes.
 type Members<'a> = BTreeMap<String, &'a RawValue>;
 
-/// Returns a message of the peer with the current ids of our requests, wherever it refers to one.
-/// Returns `None` when nothing changes.
+/// Returns a message of the peer in which the recorded ids of our requests are replaced by the
+/// current ids. Returns `None` when nothing changes.
 fn with_ids(
     text: &[u8],
     ids: &BTreeMap<RequestId, RequestId>,
@@ -316,7 +316,8 @@ fn with_ids(
     serde_json::to_vec(&message).ok()
 }
 
-/// Links a notification to the request that opened its stream (since 2026-07-28).
+/// The member of `_meta` that links a notification to the request that opened its stream (since
+/// 2026-07-28).
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 #[cfg(test)]

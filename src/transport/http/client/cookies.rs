@@ -1,7 +1,8 @@
-//! Cookies of the server, or of a load balancer in front of it.
+//! Cookies of the server, or of a load balancer in front of the server.
 //!
-//! They are kept in memory as long as the connection. They are sent only to the origin that set
-//! them, whatever domain they name. No text of the library shows their values.
+//! Cookies are kept in memory while the connection is open. A cookie is sent only to the origin
+//! that set it, whatever domain the cookie names. No text of the library shows the value of a
+//! cookie.
 //!
 //! Spec: RFC 6265, sections 5.1 to 5.4; RFC 6265bis, section 4.1.3, "Cookie Name Prefixes".
 
@@ -14,27 +15,27 @@ use ureq::http::{HeaderMap, HeaderValue, Uri};
 
 use crate::transport::lock;
 
-/// How many cookies are kept. At the limit, the oldest is removed.
+/// The maximum number of cookies that are kept. At the limit, the oldest cookie is removed.
 const MAX_COOKIES: usize = 50;
-/// The longest name and value of a cookie together, in bytes. A longer cookie is ignored.
+/// The maximum length of a cookie's name and value together, in bytes. A longer cookie is ignored.
 const MAX_COOKIE: usize = 4096;
-/// The most bytes of all names and values, since many servers limit the head. At the limit, the
-/// oldest are removed.
+/// The maximum length of all names and values together, in bytes. Many servers limit the size of a
+/// request head. At the limit, the oldest cookies are removed.
 const MAX_BYTES: usize = 8192;
-/// The longest lifetime of a cookie, as in browsers.
+/// The maximum lifetime of a cookie, as in browsers.
 const MAX_AGE: Duration = Duration::from_secs(400 * 86_400);
 
 /// The cookies of one connection.
 #[derive(Default)]
 pub(super) struct Cookies(Mutex<Vec<Cookie>>);
 
-/// A cookie. Its identity is its name and path, since there is one origin only.
+/// A cookie. Its name and path identify a cookie, because all cookies have the same origin.
 struct Cookie {
     name: String,
     value: String,
     path: String,
     is_secure: bool,
-    /// `None` for one that lives as long as the connection.
+    /// The time when the cookie expires. `None` for a cookie that lives as long as the connection.
     expires: Option<Instant>,
 }
 
@@ -60,8 +61,8 @@ impl Cookies {
         }
     }
 
-    /// Adds the cookies for a URL to a request, after those that the host sets. A cookie of the
-    /// host replaces one of the same name.
+    /// Adds the cookies for a URL to a request, after the cookies that the host sets. If the host
+    /// sets a cookie with the same name, that cookie is sent instead of the stored one.
     pub(super) fn give(&self, uri: &Uri, fields: &mut HeaderMap) {
         let mut kept = lock(&self.0);
         if kept.is_empty() {
@@ -97,7 +98,7 @@ impl Cookies {
         }
     }
 
-    /// Removes the values of cookies from a text of the server.
+    /// Removes the values of cookies from a text that the server sent.
     pub(super) fn redact(&self, text: &str) -> String {
         let kept = lock(&self.0);
         let values = kept.iter().map(|cookie| cookie.value.trim_matches('"'));
@@ -126,8 +127,8 @@ impl Cookie {
 }
 
 impl Said {
-    /// Parses a `Set-Cookie` field. Returns `None` if it is to be ignored. `now` is the current
-    /// time by both clocks.
+    /// Parses a `Set-Cookie` field. Returns `None` if the field has to be ignored. `now` is the
+    /// current time by the monotonic clock and by the system clock.
     fn read(text: &str, uri: &Uri, now: (Instant, SystemTime)) -> Option<Self> {
         // Tab is the only allowed control character.
         if text.chars().any(|c| c.is_control() && c != '\t') || !text.is_ascii() {
@@ -216,7 +217,7 @@ fn is_https(uri: &Uri) -> bool {
     uri.scheme_str() == Some("https")
 }
 
-/// Whether a host is in this domain.
+/// Whether a host belongs to this domain.
 fn is_within(host: &str, domain: &str) -> bool {
     let (host, domain) = (host.to_ascii_lowercase(), domain.to_ascii_lowercase());
     let is_name = || {
@@ -228,7 +229,7 @@ fn is_within(host: &str, domain: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || (rest.ends_with('.') && is_name()))
 }
 
-/// Returns the directory of the requested path.
+/// Returns the directory of the requested path: the default path of a cookie.
 fn default_path(uri: &Uri) -> &str {
     let path = uri.path();
     match path.rfind('/') {
@@ -237,7 +238,8 @@ fn default_path(uri: &Uri) -> &str {
     }
 }
 
-/// Parses a number of seconds. Returns zero for a negative one, `None` if it is not a number.
+/// Parses a number of seconds. Returns zero for a negative number, and `None` if the text is not a
+/// number.
 fn seconds(text: &str) -> Option<Duration> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -310,7 +312,7 @@ fn month_of(word: &str) -> Option<u64> {
     Some(at as u64 + 1)
 }
 
-/// Returns the days from the epoch to a Gregorian date, counted in years that begin in March.
+/// Returns the number of days from the epoch to a Gregorian date. The year is counted from March.
 fn days_before(year: u64, month: u64, day: u64) -> u64 {
     let (year, month) = match month {
         1 | 2 => (year - 1, month + 9),
@@ -334,7 +336,8 @@ impl fmt::Debug for Cookies {
 mod tests {
     use super::*;
 
-    /// Checks which cookies are sent to `to`, after `from` has set some in order.
+    /// Checks which cookies a request to `to` has, after `from` has set the cookies of `set` in
+    /// order.
     fn check(from: &str, set: &[&str], to: &str, expected: &str) {
         assert_eq!(shown(from, set, to), expected, "{set:?}");
     }

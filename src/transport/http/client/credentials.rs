@@ -15,7 +15,8 @@ use crate::transport::http::authorizer::{
 use crate::transport::lock;
 
 impl ClientTransport {
-    /// Calls `with` with the authorizer, if there is one, and its view of a request.
+    /// Calls `with` with the authorizer and the authorizer's view of a request. Does nothing
+    /// without an authorizer.
     fn shown_to_authorizer<R>(
         &self,
         ask: &Ask<'_>,
@@ -51,7 +52,8 @@ impl ClientTransport {
         given.unwrap_or_else(|| Ok(Credentials::none()))
     }
 
-    /// Reports to the authorizer, if there is one, that its credentials were accepted.
+    /// Reports to the authorizer that the server accepted the credentials. Does nothing without an
+    /// authorizer.
     pub(super) fn was_accepted(
         &self,
         ask: &Ask<'_>,
@@ -69,7 +71,7 @@ impl ClientTransport {
         });
     }
 
-    /// Whether to send a refused request again.
+    /// Whether a refused request is sent again, as the authorizer decides.
     pub(super) fn tries_again(
         &self,
         ask: &Ask<'_>,

@@ -1,9 +1,9 @@
-//! The deadline thread of a connection: ends exchanges whose deadline has passed or whose stream
+//! The deadline thread of a connection. It ends exchanges whose deadline has passed or whose stream
 //! has stalled.
 //!
-//! **Threads.** The thread is started when the first exchange has a deadline, and ended and joined
-//! by [`Deadlines::stop`]. It sleeps until the earliest deadline. So an exchange that ends in time
-//! costs an entry in a table, and no thread switch.
+//! **Threads.** The thread is started when the first exchange has a deadline. [`Deadlines::stop`]
+//! ends and joins the thread. The thread sleeps until the earliest deadline. So an exchange that
+//! ends in time costs an entry in a table, and no thread switch.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
@@ -21,12 +21,13 @@ pub(super) struct Deadlines(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// Guards all entries and the thread's next wakeup; never held while a cancel handle is called,
-    /// which may run code that uses this table (deadlock).
+    /// Guards all entries and the thread's next wakeup. The lock is never held while a cancel
+    /// handle is called, because the handle may run code that uses this table (deadlock).
     table: Mutex<Table>,
     changed: Condvar,
     started: Instant,
-    /// How long a stream may be silent after a keep-alive. Then it has stalled.
+    /// The maximum silence of a stream after a keep-alive. After a longer silence the stream has
+    /// stalled.
     stall_after: Duration,
     threads: Threads,
 }
@@ -35,9 +36,10 @@ struct Shared {
 struct Table {
     entries: Vec<Option<Arc<Entry>>>,
     free: Vec<usize>,
-    /// The thread's next wakeup, `None` if it sleeps without limit or scans the entries.
+    /// The time of the thread's next wakeup. `None` if the thread sleeps without limit or scans the
+    /// entries.
     ///
-    /// Invariant: the thread sets it to `None` before it copies the entries, and merges the next
+    /// Invariant: the thread sets this to `None` before it copies the entries, and merges the next
     /// deadline in after its scan. An exchange that is added meanwhile sets its own time. So no
     /// deadline is missed.
     wakes_at: Option<Instant>,
@@ -49,13 +51,14 @@ struct Table {
 #[derive(Debug)]
 struct Entry {
     ticket: Arc<CancelHandle>,
-    /// Whether [`Deadlines::end_calls`] ends it.
+    /// Whether [`Deadlines::end_calls`] ends the exchange.
     is_call: bool,
-    /// When its stream has stalled, in milliseconds since `started`; 0 while no keep-alive was
-    /// seen. A later value needs no wakeup: the thread wakes at the earlier time and reads the new
-    /// value.
+    /// The time when the exchange's stream stalls, in milliseconds since `started`. 0 while no
+    /// keep-alive has arrived. Setting a later time wakes no thread: the thread wakes at the
+    /// earlier time and reads the new value.
     stalls_at: AtomicU64,
-    /// Set before the exchange is interrupted, so that its reader finds the reason.
+    /// Whether the stream has stalled. The flag is set before the exchange is interrupted, so that
+    /// its reader finds the reason.
     has_stalled: AtomicBool,
 }
 
@@ -78,7 +81,7 @@ impl Deadlines {
         }))
     }
 
-    /// Registers an exchange, so that it ends in time.
+    /// Registers an exchange. The thread ends the exchange when its deadline has passed.
     ///
     /// # Errors
     ///
@@ -115,7 +118,7 @@ impl Deadlines {
         Ok(watched)
     }
 
-    /// Ends all calls that are registered.
+    /// Ends all registered exchanges that are calls.
     pub(super) fn end_calls(&self) {
         let entries = lock(&self.0.table).entries.clone();
         for entry in entries.into_iter().flatten().filter(|entry| entry.is_call) {
@@ -123,7 +126,8 @@ impl Deadlines {
         }
     }
 
-    /// Ends all exchanges, those added later too, and the thread. Joins the thread.
+    /// Ends all exchanges and the thread, and joins the thread. Exchanges that are added later end
+    /// too.
     pub(super) fn stop(&self) {
         let mut table = lock(&self.0.table);
         table.stopped = true;
@@ -143,8 +147,8 @@ impl Deadlines {
 }
 
 impl Watched {
-    /// Notes a keep-alive of the stream, or other input after one. From then on the stream has
-    /// stalled if it is silent for too long.
+    /// Records that a keep-alive arrived on the stream, or other input after a keep-alive. From now
+    /// on the stream stalls if it is silent for too long.
     pub(super) fn is_alive(&self) -> Result<()> {
         let at = self.shared.started.elapsed();
         let millis = millis(at.saturating_add(self.shared.stall_after)).max(1);
@@ -156,13 +160,13 @@ impl Watched {
         }
     }
 
-    /// Prepares for another stream that replaces one that has ended.
+    /// Prepares for another stream that replaces an ended one.
     pub(super) fn begin_anew(&self) {
         self.entry.stalls_at.store(0, Ordering::Release);
         self.entry.has_stalled.store(false, Ordering::Release);
     }
 
-    /// Whether keep-alives were seen.
+    /// Whether keep-alives have arrived on the stream.
     pub(super) fn expects_life(&self) -> bool {
         self.entry.stalls_at.load(Ordering::Acquire) > 0
     }
@@ -182,7 +186,7 @@ impl Drop for Watched {
 }
 
 impl Shared {
-    /// Makes sure that the thread wakes at this time, or earlier.
+    /// Makes sure that the thread wakes at the time `at` or earlier.
     fn wake_at(self: &Arc<Self>, at: Instant) -> Result<()> {
         let mut table = lock(&self.table);
         if table.stopped || table.wakes_at.is_some_and(|wakes_at| wakes_at <= at) {
@@ -199,7 +203,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Checks an entry. Returns when to check it again.
+    /// Checks an entry. Returns the time of the next check.
     fn look(&self, entry: &Entry, now: Instant) -> Option<Instant> {
         let stalls_at = match entry.stalls_at.load(Ordering::Acquire) {
             0 => None,

@@ -1,4 +1,4 @@
-//! Making connections: name resolution, and the way through proxies.
+//! Opens connections: resolves names, and connects directly or through a proxy.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Weak};
@@ -14,14 +14,15 @@ use ureq::unversioned::transport::{
 };
 use ureq::{Error, Timeout};
 
-/// Receives the shutdown handle of a connection, before any bytes are sent on it.
+/// A callback that gets the shutdown handle of a connection. It is called before any bytes are sent
+/// on the connection.
 pub(super) type ShutdownHook = dyn Fn(Weak<dyn ShutdownHandle>) -> Result<(), Error> + Send + Sync;
 
-/// Resolves names and connects.
+/// The name resolver and the connector.
 pub(super) struct Dialing<R = DefaultResolver> {
     config: Config,
     names: R,
-    /// Shared by all connections, so that they can resume TLS sessions.
+    /// The connector. All connections share it, so that they can resume TLS sessions.
     connector: DefaultConnector,
 }
 
@@ -135,7 +136,8 @@ mod tests {
 
     use super::*;
 
-    /// A resolver with one address for all names. It counts its calls, and checks for a timeout.
+    /// A resolver that returns one address for all names. It counts its calls, and checks
+    /// whether a timeout is set as expected.
     #[derive(Debug)]
     struct One {
         address: SocketAddr,
@@ -158,7 +160,7 @@ mod tests {
         }
     }
 
-    /// Connects to a listener by a URL whose name resolves to the listener.
+    /// Connects to a listener through a URL whose host name resolves to the listener.
     fn check(url: impl FnOnce(SocketAddr) -> String, hurries: bool) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("bound");

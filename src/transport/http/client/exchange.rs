@@ -1,8 +1,9 @@
-//! One request and its response on an HTTP connection, which may be reused for others.
+//! One request and its response on an HTTP connection. The connection may be reused for later
+//! exchanges.
 //!
 //! `ureq-proto` implements the protocol, and `ureq` moves the bytes. The head of a request is sent
-//! together with its body. A packet with the head alone would wake the server before it can do
-//! anything with it.
+//! together with its body. A packet with the head alone would wake the server before the server can
+//! process the request.
 
 use std::io;
 
@@ -17,10 +18,10 @@ use ureq_proto::client::{
 
 /// The size of each buffer of a connection, in bytes.
 pub(super) const BUFFER: usize = 16 << 10;
-/// The longest head of a response, in bytes: it has to fit into one buffer.
+/// The maximum length of a response head, in bytes. A head has to fit into one buffer.
 const MAX_HEAD: usize = BUFFER;
 
-/// An HTTP connection, if there is one, and the unread response on it.
+/// An HTTP connection, which may be closed, and the unread response on it.
 #[derive(Default)]
 pub(super) struct HttpConnection {
     transport: Option<Box<dyn Transport>>,
@@ -28,7 +29,7 @@ pub(super) struct HttpConnection {
 }
 
 impl HttpConnection {
-    /// Sets a new connection.
+    /// Uses a new connection from now on.
     pub(super) fn lead_by(&mut self, transport: Box<dyn Transport>) {
         self.transport = Some(transport);
     }
@@ -38,14 +39,15 @@ impl HttpConnection {
         *self = Self::default();
     }
 
-    /// Whether there is a connection that the server has not closed.
+    /// Whether the connection is open, and the server has not closed it.
     pub(super) fn is_open(&mut self) -> bool {
         let transport = self.transport.as_mut();
         transport.is_some_and(|transport| transport.is_open())
     }
 
-    /// Sends a request and waits for the head of its response. If the request has a body, its
-    /// length is among the fields. Sets `has_sent` when a part of the body `text` has been sent.
+    /// Sends a request and waits for the head of the response. If the request has a body, the
+    /// header fields contain the body's length. Sets `has_sent` when a part of the body `text` has
+    /// been sent.
     pub(super) fn ask(
         &mut self,
         request: Request<()>,
@@ -103,7 +105,8 @@ impl HttpConnection {
         }
     }
 
-    /// Ends the response after its body.
+    /// Ends the exchange after the body of the response. `has_ended` means that the server has
+    /// closed the connection.
     fn end_body(&mut self, has_ended: bool) {
         let must_close = match self.response.take().and_then(Call::<RecvBody>::proceed) {
             Some(RecvBodyResult::Redirect(call)) => call.must_close_connection(),
@@ -113,8 +116,8 @@ impl HttpConnection {
         self.end(must_close || has_ended);
     }
 
-    /// Ends the exchange. Closes the connection if it can't be reused, or has bytes after the
-    /// response, which belong to no request.
+    /// Ends the exchange. Closes the connection if it can't be reused. Also closes it if bytes
+    /// follow the response, because these bytes belong to no request.
     fn end(&mut self, must_close: bool) {
         let has_more = |transport: &mut Box<dyn Transport>| !transport.buffers().input().is_empty();
         if must_close || self.transport.as_mut().is_some_and(has_more) {
@@ -204,7 +207,7 @@ fn await_head(
     }
 }
 
-/// Whether the server has closed the connection.
+/// Whether an error means that the server has closed the connection.
 fn is_end(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, UnexpectedEof};
     matches!(
@@ -227,7 +230,8 @@ mod tests {
 
     use super::*;
 
-    /// A connection that records the sent bytes, and returns given input one piece at a time.
+    /// A scripted connection for tests. It records the sent bytes, and returns the given input one
+    /// piece at a time.
     #[derive(Debug)]
     struct Script {
         buffers: LazyBuffers,
@@ -395,7 +399,7 @@ mod tests {
         }
     }
 
-    /// Checks the body of a response, how it ends, and whether the connection can be reused.
+    /// Checks the body of a response, its end, and whether the connection can be reused.
     fn check(comes: &[&'static str], expected: Result<&str, io::ErrorKind>, open: bool) {
         let (mut line, _seen) = line(comes, usize::MAX);
         let response = line.ask(get(), b"", &mut false);

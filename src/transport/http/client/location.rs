@@ -1,10 +1,11 @@
-//! URLs that a server names: their resolution, and whether they have the server's origin.
+//! URLs that a server sends: resolves them, and compares their origin with the server's origin.
 //!
 //! Spec: RFC 3986, section 5.2, "Relative Resolution"; RFC 6454, section 4, "Origin of a URI".
 
 use ureq::http::Uri;
 
-/// Resolves a reference against a base URL. Returns `None` when it is invalid or has credentials.
+/// Resolves a reference against a base URL. Returns `None` when the result is invalid or contains
+/// credentials.
 pub(crate) fn resolve(base: &Uri, target: &str) -> Option<Uri> {
     // A fragment is never sent.
     let target = target.split('#').next().unwrap_or_default();
@@ -35,7 +36,8 @@ pub(crate) fn resolve(base: &Uri, target: &str) -> Option<Uri> {
     (!place.as_str().contains('@')).then_some(uri)
 }
 
-/// Whether a reference begins with a scheme. A colon may also be in a query.
+/// Whether a reference begins with a scheme. A colon alone is no proof, because a query may contain
+/// a colon too.
 fn has_scheme(target: &str) -> bool {
     let scheme = target.split_once("://").map_or("", |(scheme, _)| scheme);
     scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -88,7 +90,7 @@ pub(super) fn origin(url: &Uri) -> String {
     }
 }
 
-/// Formats a URL for messages, without the query, which may hold secrets.
+/// Formats a URL for messages. The query is omitted, because it may contain secrets.
 pub(super) fn shown(url: &Uri) -> String {
     format!("{}{}", origin(url), url.path())
 }

@@ -1,13 +1,13 @@
 //! The HTTP client: a transport to a server at a URL.
 //!
 //! Each message is a POST of its own. The thread that makes a call sends its request and reads the
-//! answer itself: JSON, or an event stream up to the response. Calls of several threads use
-//! separate HTTP connections.
+//! answer itself. The answer is JSON, or an event stream up to the response. Calls of several
+//! threads use separate HTTP connections.
 //!
 //! ```text
 //!  transport    the transport: header fields of a request, meaning of the answer
 //!  stream       event streams: of a call, of no call, and the one of 2024-11-05
-//!  location     URLs that a server names, and their origin
+//!  location     URLs that a server sends, and their origin
 //!  proxies      the proxy of a request
 //!  cookies      the cookies of the server
 //!  credentials  calls of the authorizer
@@ -20,7 +20,7 @@
 //! ```
 //!
 //! **Threads.** One deadline thread, once a call has a deadline. One thread for each stream of
-//! messages that belong to no call. Closing ends them all.
+//! messages that belong to no call. Closing ends these threads.
 //!
 //! Spec: Transports, "Streamable HTTP" (2025-03-26 and later), "HTTP with SSE" (2024-11-05).
 
@@ -55,9 +55,9 @@ use crate::transport::http::authorizer::{Authorizer, Bearer};
 
 /// The transport to a server that is reached over HTTP.
 ///
-/// Redirects to the same origin that keep the method are [followed](Self::follow_redirects), others
-/// never. Cookies are kept in memory for the connection, and sent only to the origin that set them;
-/// load balancers use them to find the server of a session. No proxy is used unless one is set. The
+/// A redirect is [followed](Self::follow_redirects) only if it keeps the method and the origin.
+/// Cookies are kept in memory for the connection, and sent only to the origin that set them. Load
+/// balancers use cookies to find the server of a session. No proxy is used unless one is set. The
 /// values of header fields, tokens and cookies appear in no error, log line or debug output.
 ///
 /// Spec: Transports, "Streamable HTTP" (2025-03-26 and later), "HTTP with SSE" (2024-11-05).
@@ -86,11 +86,11 @@ pub struct Http {
     follows: bool,
     #[cfg(feature = "tls")]
     tls: tls::Tls,
-    /// The first invalid setting. It is reported when the transport is opened.
+    /// The error of the first invalid setting. It is reported when the transport is opened.
     fault: Option<Error>,
 }
 
-/// Fields that only the library writes.
+/// The names of header fields that only the library may set.
 const OURS: [&str; 10] = [
     "accept",
     "connection",
@@ -105,11 +105,11 @@ const OURS: [&str; 10] = [
 ];
 
 impl Http {
-    /// Creates the transport to the server at a URL, `http` or `https`.
+    /// Creates the transport to the server at an `http` or `https` URL.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when it is not such a URL, or has a user name or password in it:
+    /// [`ErrorKind::Invalid`] when `url` is not an HTTP URL, or contains a user name or password:
     /// credentials belong in a header field. [`ErrorKind::Unsupported`] for `https` in a build
     /// without the feature `tls`.
     pub fn new(url: &str) -> Result<Self> {
@@ -153,10 +153,10 @@ impl Http {
         })
     }
 
-    /// Sends a header field with every request. Its value is never shown.
+    /// Sends a header field with every request. The value of the field is never shown.
     ///
     /// Connecting fails with [`ErrorKind::Invalid`] for a name or value that HTTP does not allow,
-    /// and for a field that only the library writes.
+    /// and for a field that only the library may set.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         let lower = name.to_ascii_lowercase();
         if OURS.contains(&&*lower) || lower.starts_with("mcp-param-") {
@@ -187,27 +187,27 @@ impl Http {
         self.bearer_with(move || Ok(token.clone()))
     }
 
-    /// Sends a token with every request, and gets it from `token` each time.
+    /// Sends a token with every request. `token` is called for each request and returns the token.
     ///
-    /// `token` runs on the thread that sends, and should not wait for the server. If it fails, the
-    /// request is not sent and fails with its error.
+    /// `token` runs on the thread that sends, and should not wait for the server. If `token` fails,
+    /// the request is not sent and fails with the same error.
     pub fn bearer_with(self, token: impl Fn() -> Result<String> + Send + Sync + 'static) -> Self {
         self.authorizer(Bearer(token))
     }
 
-    /// Gets the credentials of each request from `authorizer`, which is also called when the server
-    /// refuses them. It replaces an earlier authorizer or token. Connecting fails with
-    /// [`ErrorKind::Invalid`] if [`header`](Self::header) sets `Authorization`, too.
+    /// Gets the credentials of each request from `authorizer`. The authorizer is also called when
+    /// the server refuses credentials. It replaces an earlier authorizer or token. Connecting fails
+    /// with [`ErrorKind::Invalid`] if [`header`](Self::header) sets `Authorization`, too.
     pub fn authorizer(mut self, authorizer: impl Authorizer + 'static) -> Self {
         self.authorizer = Some(Arc::new(authorizer));
         self
     }
 
     /// Uses a proxy: `http://`, `https://`, `socks4://`, `socks4a://`, `socks5://` or `socks5h://`
-    /// with host and port. Defaults to none, whatever the environment says.
+    /// with host and port. By default no proxy is used, and the environment is ignored.
     ///
-    /// With `socks4` and `socks5` this side resolves the server's name, with the others the proxy
-    /// does. Connecting fails with [`ErrorKind::Invalid`] if the URL can't be parsed.
+    /// With `socks4` and `socks5` this side resolves the server's name. With the other schemes the
+    /// proxy resolves it. Connecting fails with [`ErrorKind::Invalid`] if the URL can't be parsed.
     pub fn proxy(mut self, url: &str) -> Self {
         match Proxy::new(url) {
             Ok(proxy) => {
@@ -218,22 +218,24 @@ impl Http {
         }
     }
 
-    /// Uses the proxy that the environment names for the URL, if it names one.
+    /// Uses the proxy that the environment sets for the server's URL, if there is one.
     ///
     /// `HTTP_PROXY` is for `http`, `HTTPS_PROXY` for `https`, and `ALL_PROXY` for both. `NO_PROXY`
     /// lists hosts, domains and networks (`10.0.0.0/8`) that are reached directly, or `*` for all.
-    /// Each may be in lower case, which takes precedence. They are read when the transport is
-    /// opened. Connecting fails with [`ErrorKind::Invalid`] if one can't be parsed.
+    /// Each variable may be written in lower case, which takes precedence. The variables are read
+    /// when the transport is opened. Connecting fails with [`ErrorKind::Invalid`] if a variable
+    /// can't be parsed.
     pub fn proxy_from_environment(mut self) -> Self {
         self.proxy = Proxies::Environment;
         self
     }
 
-    /// Trusts only servers whose certificates these authorities issued. Defaults to Mozilla's list.
-    /// A second call adds to the first. `pem` is PEM text with one or more certificates; other
-    /// sections are skipped.
+    /// Trusts only servers whose certificates were issued by the authorities in `pem`. Defaults to
+    /// Mozilla's list. A second call adds authorities to those of the first. `pem` is PEM text with
+    /// one or more certificates; other sections are skipped.
     ///
-    /// Connecting fails with [`ErrorKind::Invalid`] if there is no certificate, or an invalid one.
+    /// Connecting fails with [`ErrorKind::Invalid`] if `pem` contains no certificate, or an invalid
+    /// one.
     #[cfg(feature = "tls")]
     pub fn root_certificates(mut self, pem: impl AsRef<[u8]>) -> Self {
         match self.tls.roots.trust(pem.as_ref()) {
@@ -244,11 +246,13 @@ impl Http {
 
     /// Sends a client certificate to servers that request one.
     ///
-    /// `chain` is PEM text: the certificate, then those that lead to an authority that the server
-    /// knows. `key` is its private key as PEM text, unencrypted (PKCS #8, PKCS #1 or SEC 1). Both
-    /// may be the same text. The key appears in no error, log line or debug output.
+    /// `chain` is PEM text: the certificate, then the certificates that lead to an authority that
+    /// the server knows. `key` is the certificate's private key as PEM text, unencrypted (PKCS #8,
+    /// PKCS #1 or SEC 1). `chain` and `key` may be the same text. The key appears in no error, log
+    /// line or debug output.
     ///
-    /// Connecting fails with [`ErrorKind::Invalid`] if they are invalid or don't fit together.
+    /// Connecting fails with [`ErrorKind::Invalid`] if `chain` or `key` is invalid, or if the key
+    /// does not belong to the certificate.
     #[cfg(feature = "tls")]
     pub fn client_certificate(mut self, chain: impl AsRef<[u8]>, key: impl AsRef<[u8]>) -> Self {
         match self.tls.present(chain.as_ref(), key.as_ref()) {
@@ -264,8 +268,8 @@ impl Http {
         self
     }
 
-    /// Sets after how much silence an event stream is given up, if its server has sent keep-alives
-    /// before. Defaults to 60 s.
+    /// Sets the maximum silence of an event stream whose server has sent keep-alives before. After
+    /// a longer silence the stream is given up. Defaults to 60 s.
     pub fn stall_timeout(mut self, timeout: Duration) -> Self {
         self.stall_timeout = timeout;
         self
@@ -278,8 +282,8 @@ impl Http {
     }
 
     /// Sets whether redirects to the same origin that keep the method (307, 308) are followed, at
-    /// most five in a row. Defaults to true. A redirect to another origin is always an error that
-    /// names it: credentials are never sent there.
+    /// most five in a row. Defaults to true. A redirect to another origin is always an error, and
+    /// the error names that origin: credentials are never sent to it.
     pub fn follow_redirects(mut self, follows: bool) -> Self {
         self.follows = follows;
         self

@@ -1,9 +1,9 @@
-//! Pooled connections: each carries one exchange at a time, so that ending one exchange ends no
-//! other.
+//! Pooled connections. Each connection carries one exchange at a time, so that ending one exchange
+//! does not end another.
 //!
 //! An exchange takes a connection from the pool, and returns it when the body was read to its end.
-//! To end an exchange from another thread, its connection is shut down, which a blocked read
-//! notices at once. That connection is not returned.
+//! To end an exchange from another thread, its connection is shut down. A blocked read notices the
+//! shutdown at once. A connection that was shut down is not returned to the pool.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -25,18 +25,19 @@ use super::tls;
 use crate::transport::clock::about_now;
 use crate::transport::lock;
 
-/// How many idle connections are kept. Even if this many threads call at once, only a few are idle
-/// at a time.
+/// The maximum number of idle connections that are kept. Even if this many threads make calls at
+/// once, only a few connections are idle at a time.
 const KEPT: usize = 32;
-/// A connection that was idle for longer is not reused. Many servers close one after 5 s, and a
-/// request that crosses that close is lost.
+/// The maximum idle time of a connection that is reused. Many servers close a connection after 5 s,
+/// and a request that is sent at that moment is lost.
 const IDLE: Duration = Duration::from_secs(4);
-/// The beginning of the standard library's error for a failed name resolution, which has no kind.
+/// The beginning of the standard library's error text for a failed name resolution. This error has
+/// no kind of its own.
 const LOOKUP_FAILED: &str = "failed to lookup address information";
 /// The `User-Agent` for servers and proxies.
 pub(super) const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
 
-/// How to reach the server.
+/// The way to reach the server: its proxy and its TLS settings.
 #[derive(Clone)]
 pub(super) struct Route {
     pub(super) connect_timeout: Duration,
@@ -45,18 +46,18 @@ pub(super) struct Route {
     pub(super) tls: TlsConfig,
 }
 
-/// Why a request has no response.
+/// The reason why a request has no response.
 pub(super) struct Failed {
     pub(super) error: Error,
-    /// Whether the request may have had an effect.
+    /// Whether the request might have had an effect on the server.
     pub(super) sent: bool,
 }
 
 /// The connection pool for one server.
 pub(super) struct Pool {
-    /// Idle connections, the last used one at the back, with the time of the last use. They are
-    /// boxed because they are large and often moved. The lock is not held while a connection is
-    /// closed, which may block.
+    /// Idle connections with the time of their last use. The connection used last is at the back.
+    /// The connections are boxed because they are large and often moved. The lock is not held while
+    /// a connection is closed, because closing may block.
     free: Mutex<VecDeque<(Box<PoolSlot>, Instant)>>,
     connect_timeout: Duration,
     dialing: Arc<Dialing>,
@@ -71,9 +72,10 @@ pub(super) struct PoolSlot {
 
 /// The shutdown handle of a connection.
 ///
-/// Invariant: [`hold`](Self::hold) checks `was_pulled` and stores the connection under one lock,
-/// and [`pull`](Self::pull) sets the flag and takes the connection under it. So after a shutdown no
-/// new connection is made for the exchange; a shutdown during connecting is not lost.
+/// Invariant: [`hold`](Self::hold) checks `was_pulled` and stores the connection under one lock.
+/// [`pull`](Self::pull) sets the flag and takes the connection under the same lock. So after a
+/// shutdown no new connection is made for the exchange, and a shutdown during connecting is not
+/// lost.
 #[derive(Default)]
 struct Shutdown(Mutex<Held>);
 
@@ -130,7 +132,7 @@ impl Pool {
     }
 
     /// Returns a connection to the pool after its exchange was read to the end. Closes at most one
-    /// other that was idle for long or is beyond the limit.
+    /// other connection that was idle for too long or exceeds the limit.
     pub(super) fn put(&self, lane: Box<PoolSlot>) {
         let now = about_now();
         let mut free = lock(&self.free);
@@ -148,8 +150,8 @@ impl Pool {
         drop(free);
     }
 
-    /// Sends a request and waits for the head of the response. Connecting may take until
-    /// `deadline`, and at most `connect_timeout`.
+    /// Sends a request and waits for the head of the response. Connecting must finish before
+    /// `deadline`, and takes `connect_timeout` at most.
     pub(super) fn run(
         &self,
         lane: &mut PoolSlot,
@@ -208,7 +210,7 @@ impl Route {
 }
 
 impl PoolSlot {
-    /// Returns a function that ends the exchange from another thread.
+    /// Returns a function with which another thread can end the exchange.
     pub(super) fn brake(&self) -> impl FnOnce() + Send + 'static {
         let brake = Arc::clone(&self.brake);
         move || brake.pull()
@@ -223,7 +225,7 @@ impl fmt::Debug for Pool {
     }
 }
 
-/// Whether the server refused the connection before it read anything.
+/// Whether the server refused the connection before it read any bytes.
 fn is_refused(error: &Error) -> bool {
     match error {
         #[cfg(feature = "tls")]

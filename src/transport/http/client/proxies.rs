@@ -1,8 +1,9 @@
-//! The proxy of a request: none, the one that is set, or that of the environment.
+//! The proxy of a request: no proxy, the proxy that the host has set, or the proxy of the
+//! environment.
 //!
 //! The environment variables are those of curl. `http_proxy` and `https_proxy` are for their
-//! scheme, `all_proxy` is for both, and `no_proxy` lists exceptions. Each may be in lower or upper
-//! case; lower case takes precedence.
+//! scheme, `all_proxy` is for both, and `no_proxy` lists exceptions. Each variable may be written
+//! in lower or upper case; lower case takes precedence.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,11 +14,11 @@ use ureq::http::Uri;
 /// The proxy setting.
 #[derive(Clone, Default)]
 pub(crate) enum Proxies {
-    /// Directly to the server.
+    /// Requests go directly to the server.
     #[default]
     None,
     One(Proxy),
-    /// The proxy that the environment names when a transport is opened.
+    /// Requests use the proxy that the environment names when the transport is opened.
     Environment,
 }
 
@@ -26,7 +27,7 @@ impl Proxies {
     ///
     /// # Errors
     ///
-    /// A text that names the environment variable whose URL can't be parsed.
+    /// A text with the name of the environment variable whose URL can't be parsed.
     pub(crate) fn of(&self, uri: &Uri) -> Result<Option<Proxy>, String> {
         match self {
             Self::None => Ok(None),
@@ -36,7 +37,7 @@ impl Proxies {
     }
 }
 
-/// Shows only the kind of setting, since a proxy's URL may have a password in it.
+/// Formats only the kind of the setting, because a proxy's URL may contain a password.
 impl fmt::Debug for Proxies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -82,7 +83,7 @@ fn from_environment(
     })
 }
 
-/// Whether a URL is one of those that are reached without a proxy.
+/// Whether a URL is one of the exceptions that are reached without a proxy.
 fn is_excepted(uri: &Uri, exceptions: &str) -> bool {
     let host = uri.host().unwrap_or_default();
     let host = host.trim_matches(['[', ']']).trim_end_matches('.');
@@ -102,7 +103,7 @@ fn is_excepted(uri: &Uri, exceptions: &str) -> bool {
     })
 }
 
-/// Splits an entry into host and port, if it has one.
+/// Splits an entry of `no_proxy` into the host and the port, if the entry has a port.
 fn split_port(entry: &str) -> (&str, Option<u16>) {
     let (place, port) = match entry.rsplit_once(':') {
         // An IPv6 address has several colons, and needs brackets to have a port.
@@ -117,7 +118,7 @@ fn split_port(entry: &str) -> (&str, Option<u16>) {
     }
 }
 
-/// Whether a host is that of an entry, in its domain, or in its network.
+/// Whether a host is the one that an entry names, or belongs to the entry's domain or network.
 fn matches(entry: &str, host: &str) -> bool {
     if entry == "*" {
         return true;
@@ -138,7 +139,8 @@ fn matches(entry: &str, host: &str) -> bool {
     !domain.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// Whether an address has the first bits of a network.
+/// Whether an address belongs to a network: its first `bits` bits are equal to those of the
+/// network.
 fn is_in(address: IpAddr, network: IpAddr, bits: u32) -> bool {
     let (one, other, len) = match (address, network) {
         (IpAddr::V4(one), IpAddr::V4(other)) => {

@@ -18,14 +18,15 @@ use crate::transport::http::authorizer::Credentials;
 use crate::transport::http::event_reader::{EventReader, Item};
 use crate::transport::{Control as _, lock};
 
-/// How many bytes of an error response are read.
+/// The maximum number of bytes of an error response that are read.
 const MAX_REFUSAL: u64 = 64 << 10;
 
-/// The error codes with which servers of the official SDKs refuse a request for its session.
+/// The error codes that servers of the official SDKs send when they do not know the session of a
+/// request.
 const ABOUT_SESSION: [i64; 2] = [-32000, -32001];
 
 impl ClientTransport {
-    /// Returns the error of a response without success, and its header fields.
+    /// Returns the error for an unsuccessful response, together with its header fields.
     pub(super) fn refusal(
         &self,
         ask: &Ask<'_>,
@@ -100,7 +101,7 @@ impl ClientTransport {
         (error, head.headers)
     }
 
-    /// Returns the body of an error response; of an event stream, its first response.
+    /// Returns the text of an error response: its body, or the first response of an event stream.
     fn refusal_text(
         &self,
         mut lane: Box<PoolSlot>,
@@ -121,7 +122,7 @@ impl ClientTransport {
         text
     }
 
-    /// Removes the client's secrets from a text of the server.
+    /// Removes the client's secrets from a text that the server sent.
     fn redact(&self, text: &str, credentials: &Credentials) -> String {
         let mut text = self.cookies.redact(text);
         let session = lock(&self.state).session.clone();
@@ -141,7 +142,7 @@ impl ClientTransport {
         text
     }
 
-    /// Returns the error of a response that is incomplete.
+    /// Returns the error for an incomplete response.
     pub(super) fn broken_off(
         &self,
         error: io::Error,
@@ -152,7 +153,7 @@ impl ClientTransport {
         self.failure(Failed { error, sent: true }, ticket, watched)
     }
 
-    /// Returns the error of a request without a response, or of an incomplete response.
+    /// Returns the error for a request that has no response, or an incomplete one.
     pub(super) fn failure(
         &self,
         failed: Failed,
@@ -244,7 +245,8 @@ fn first_response(lane: &mut PoolSlot) -> Vec<u8> {
     found
 }
 
-/// Whether the code means that the server does not know the session, whatever id the error has.
+/// Whether an error code means that the server does not know the session. The id in the error does
+/// not matter.
 fn is_about_session(rpc: &RpcError) -> bool {
     ABOUT_SESSION.contains(&rpc.code.value())
 }

@@ -1,5 +1,5 @@
-//! Event streams: of a call, of messages that belong to no call, and the one of the oldest
-//! transport.
+//! Event streams: the stream of a call, the stream of messages that belong to no call, and the one
+//! stream of the oldest transport (HTTP+SSE).
 
 use std::io::Read as _;
 use std::ops::ControlFlow;
@@ -21,36 +21,38 @@ use crate::transport::http::event_reader::{EventReader, Item};
 use crate::transport::message::RequestKind;
 use crate::transport::{Control as _, Received, SessionMessage, lock};
 
-/// The first and the longest pause before a broken stream is requested again. The first applies
-/// unless the server sets one; a longer first pause of the server's also raises the maximum.
+/// The first and the maximum pause before a broken stream is requested again. A pause that the
+/// server sets replaces the first pause. If the server's pause is longer than the maximum, it also
+/// replaces the maximum.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
-/// The shortest pause, for a server that sets a pause of 0.
+/// The minimum pause. It applies when the server sets a pause of 0.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// The longest URL of an endpoint, in bytes.
+/// The maximum length of an endpoint's URL, in bytes.
 const MAX_ENDPOINT: usize = 32 << 10;
 
-/// The back-off before a stream is requested again: it doubles with each request that was in vain.
+/// The back-off before a stream is requested again. The pause doubles after each unsuccessful
+/// request.
 #[derive(Debug, Default)]
 struct Pauses {
     in_vain: u32,
 }
 
 impl Pauses {
-    /// Returns the next pause; `retry` is the server's last setting.
+    /// Returns the next pause. `retry` is the pause that the server set last.
     fn next(&self, retry: Option<Duration>) -> Duration {
         let first = retry.unwrap_or(PAUSES.0).max(SHORTEST);
         let factor = 2u32.saturating_pow(self.in_vain.saturating_sub(1).min(16));
         first.saturating_mul(factor).min(PAUSES.1.max(first))
     }
 
-    /// Notes that a stream was refused or could not be opened.
+    /// Records that a stream was refused or could not be opened.
     fn refused(&mut self) {
         self.in_vain = self.in_vain.saturating_add(1);
     }
 
-    /// Notes that a stream has ended. If it was of use, or lived as long as the last pause, the
-    /// back-off is reset.
+    /// Records that a stream has ended. If the stream was of use, or lived as long as the last
+    /// pause, the back-off is reset.
     fn ended(&mut self, lived: Duration, was_of_use: bool, retry: Option<Duration>) {
         if was_of_use || lived >= self.next(retry) {
             self.in_vain = 0;
@@ -60,12 +62,12 @@ impl Pauses {
     }
 }
 
-/// The meaning of a refused stream for the next request.
+/// The consequence of a refused stream: whether to request the stream again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refusal {
-    /// The session offers no such stream.
+    /// The session offers no stream of this kind.
     NoneSuch,
-    /// It may be available later.
+    /// The stream may be available later.
     ForNow,
     ForGood,
 }
@@ -84,7 +86,7 @@ impl Refusal {
         }
     }
 
-    /// Whether the rest of a stream may be available later.
+    /// Whether an error is temporary, so that the rest of a stream may be available later.
     fn passes(error: &Error) -> bool {
         match error.http_status() {
             Some(status) => matches!(status, 408 | 409 | 425 | 429 | 500..),
@@ -96,10 +98,10 @@ impl Refusal {
     }
 }
 
-/// The end of reading a stream.
+/// The reason why reading a stream has ended.
 enum End {
     Enough,
-    /// The server ended it, or it failed with this error.
+    /// The server ended the stream, or the stream failed with this error.
     Over(Option<Error>),
 }
 
@@ -135,8 +137,8 @@ impl ClientTransport {
         }
     }
 
-    /// Delivers the stream that answers a request, up to its response. Resumes the stream if it
-    /// breaks.
+    /// Delivers the messages of the stream that answers a request, up to the response. Resumes the
+    /// stream if it breaks.
     pub(super) fn take_stream(
         &self,
         request: &SessionMessage,
@@ -233,7 +235,8 @@ impl ClientTransport {
             .with_http(answer.status.as_u16(), None))
     }
 
-    /// Delivers messages that belong to no call, from a GET stream. Requests it again when it ends.
+    /// Delivers messages that belong to no call, from a stream that is requested with GET. Requests
+    /// the stream again when it ends.
     pub(super) fn hear(
         &self,
         news: &mut dyn FnMut(Listening),
@@ -303,7 +306,8 @@ impl ClientTransport {
         }
     }
 
-    /// Delivers the one stream of the oldest transport. Its first event names the URL for messages.
+    /// Delivers the messages of the oldest transport (HTTP+SSE), where all messages arrive on one
+    /// stream. The first event of the stream contains the URL for messages.
     pub(super) fn hear_everything(
         &self,
         ticket: &Arc<CancelHandle>,
@@ -356,7 +360,8 @@ impl ClientTransport {
         }))
     }
 
-    /// Resolves the URL for messages that the server names. It must have the server's origin.
+    /// Resolves the URL for messages that the server has sent. The URL must have the server's
+    /// origin.
     fn endpoint(&self, url: &Uri, data: &[u8]) -> Result<Uri> {
         let text = str::from_utf8(data)
             .ok()
@@ -377,8 +382,8 @@ impl ClientTransport {
     }
 }
 
-/// Returns the error of a broken stream, with the reason why it could not be resumed, if that was
-/// tried.
+/// Returns the error for a broken stream. If resuming the stream was tried, the error includes the
+/// reason why that failed.
 fn going_on_failed(unfinished: Error, last: Option<Error>) -> Error {
     match last {
         Some(error) => unfinished.remark(format_args!("going on failed: {error}")),

@@ -10,12 +10,14 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{AlertDescription, CertificateError, InvalidMessage, RootCertStore};
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 
-/// The certificate authorities that are trusted instead of the default ones, if there are any.
+/// The certificate authorities that are trusted instead of the default ones. Empty if the default
+/// ones are trusted.
 #[derive(Clone, Default)]
 pub(crate) struct Roots(Vec<Certificate<'static>>);
 
 impl Roots {
-    /// Adds the certificates of authorities. Returns what is wrong with them.
+    /// Adds trusted certificate authorities from PEM text. Fails with a text that says what is
+    /// wrong with the certificates.
     pub(crate) fn trust(&mut self, pem: &[u8]) -> Result<(), String> {
         for certificate in certificates(pem)? {
             // Without this check unusable ones would be ignored silently.
@@ -52,7 +54,8 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    /// Sets the client certificate, its chain and its key. Returns what is wrong with them.
+    /// Sets the client certificate, its chain and its key. Fails with a text that says what is
+    /// wrong with them.
     pub(super) fn present(&mut self, chain: &[u8], key: &[u8]) -> Result<(), String> {
         let certificates = certificates(chain)?;
         let own: Vec<_> = certificates
@@ -82,7 +85,7 @@ impl Tls {
     }
 }
 
-/// Parses all certificates of a PEM text. Fails if there is none.
+/// Parses all certificates of a PEM text. Fails if the text contains no certificate.
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     match all {
@@ -96,15 +99,15 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
 
 /// A failure that TLS caused.
 pub(super) enum Fault {
-    /// No trusted connection was made.
+    /// No trusted connection could be made.
     NoneSuch(String),
-    /// The server refused the client's certificate, or that there was none. With TLS 1.3 it does so
-    /// after the handshake, but before it reads anything else.
+    /// The server refused the client's certificate, or requires one that the client lacks. With TLS
+    /// 1.3 the server refuses after the handshake, but before it reads a request.
     Refused(String),
 }
 
-/// Returns the text for a certificate of an untrusted issuer; `setting` names the setting of
-/// trusted ones.
+/// Returns the error text for a certificate of an untrusted issuer. `setting` is the name of the
+/// setting for trusted issuers.
 pub(crate) fn untrusted(error: &io::Error, setting: &str) -> Option<String> {
     let is_unknown = matches!(
         of_tls(error)?,

@@ -35,14 +35,14 @@ static SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 static VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 static METHOD: HeaderName = HeaderName::from_static("mcp-method");
 static NAME: HeaderName = HeaderName::from_static("mcp-name");
-/// How many bytes may follow the response on a stream, and how long they may take, for the
-/// connection to be reused.
+/// The maximum number of bytes after the response on a stream, and the maximum time to read them.
+/// If either is exceeded, the connection is not reused.
 const REST: (usize, Duration) = (64 << 10, Duration::from_millis(50));
 const MAX_REDIRECTS: usize = 5;
-/// The capacity for header fields: those of the library, and a few more.
+/// The capacity for header fields: enough for the fields of the library and a few more.
 const FIELDS: usize = 12;
 
-/// Reads and discards the rest of a body. Returns whether it ended within `most` bytes.
+/// Reads and discards the rest of a body. Returns whether the body ended within `most` bytes.
 fn ends_within(most: usize, lane: &mut PoolSlot) -> bool {
     let mut len = 0;
     while len < most {
@@ -56,7 +56,8 @@ fn ends_within(most: usize, lane: &mut PoolSlot) -> bool {
     false
 }
 
-/// Returns the content encodings of a body other than `identity`, if it has any.
+/// Returns the content encodings of a body except `identity`. Returns `None` if the body has no
+/// other encoding.
 pub(crate) fn foreign_encoding(fields: &HeaderMap) -> Option<String> {
     let values = fields.get_all(header::CONTENT_ENCODING).into_iter();
     let all: Vec<_> = values
@@ -95,31 +96,32 @@ pub(super) struct ClientTransport {
     pub(super) http: Http,
     pub(super) lanes: Pool,
     pub(super) watch: Deadlines,
-    /// Held briefly only, never during I/O.
+    /// The state of the session. The lock is held briefly only, never during I/O.
     pub(super) state: Mutex<State>,
     pub(super) cookies: Cookies,
     pub(super) max_message_bytes: usize,
     pub(super) threads: Threads,
-    /// Whether the server keeps its streams open after the response. Then the client does not wait
-    /// for their end. A hint: a stale value costs only time.
+    /// Whether the server keeps its streams open after the response. If so, the client does not
+    /// wait for the end of a stream. The flag is a hint: a stale value costs only time.
     ends_late: AtomicBool,
-    /// For how long users were asked while requests waited, in milliseconds.
+    /// The total time during which requests waited for a user, in milliseconds.
     people: AtomicU64,
-    /// Set before the calls are ended, so that a call that fails because of it finds it set.
+    /// Whether the transport was stopped. The flag is set before the calls are ended, so that a
+    /// call that fails because of the stop finds the flag set.
     stopped: AtomicBool,
 }
 
-/// The server's state that later requests refer to.
+/// State of the server that later requests refer to, such as the session.
 #[derive(Default)]
 pub(super) struct State {
     pub(super) session: Option<HeaderValue>,
-    /// The number of sessions so far.
+    /// The number of sessions that were opened so far.
     sessions: u64,
-    /// The agreed protocol revision, if its header field is to be sent.
+    /// The agreed protocol revision, if requests have to contain it in a header field.
     version: Option<HeaderValue>,
-    /// The URL for messages, with a server of the oldest HTTP transport.
+    /// The URL for messages, if the server uses the oldest HTTP transport.
     pub(super) endpoint: Option<Uri>,
-    /// The cancel handle of this session's stream for messages that belong to no call.
+    /// The cancel handle of the stream for messages that belong to no call, in the current session.
     pub(super) listening: Option<Arc<CancelHandle>>,
     pub(super) closed: bool,
 }
@@ -138,7 +140,7 @@ pub(super) struct Ask<'a> {
 /// A successful response, and the connection with its body.
 pub(super) struct Answer {
     pub(super) lane: Box<PoolSlot>,
-    /// The URL that answered, which differs from the request's after a redirect.
+    /// The URL that answered. After a redirect it differs from the requested URL.
     pub(super) uri: Uri,
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
@@ -149,7 +151,7 @@ impl Answer {
         content_type(&self.headers)
     }
 
-    /// Whether the body has this media type, with any parameters.
+    /// Whether the body has this media type. Parameters of the type are ignored.
     pub(super) fn is_of(&self, media_type: &str) -> bool {
         is_of(&self.headers, media_type)
     }
@@ -161,7 +163,7 @@ fn content_type(fields: &HeaderMap) -> &str {
     text.unwrap_or_default()
 }
 
-/// Whether a body with these fields has this media type.
+/// Whether a body with these header fields has this media type. Parameters of the type are ignored.
 pub(super) fn is_of(fields: &HeaderMap, media_type: &str) -> bool {
     let own = content_type(fields).split(';').next().unwrap_or_default();
     own.trim().eq_ignore_ascii_case(media_type)
@@ -183,8 +185,8 @@ impl ClientTransport {
         }
     }
 
-    /// Sends a request and waits for the head of the response. Anything but success is an error.
-    /// `ticket` can end the exchange from then on.
+    /// Sends a request and waits for the head of the response. Any status except success is an
+    /// error. From the start of the request on, `ticket` can end the exchange.
     pub(super) fn ask(
         &self,
         ask: &Ask<'_>,
@@ -306,7 +308,7 @@ impl ClientTransport {
         Ok(request)
     }
 
-    /// Returns the target of a redirect, if it may be followed.
+    /// Returns the target of a redirect. Returns `None` if the redirect must not be followed.
     fn redirect(&self, from: &Uri, response: &Response<()>) -> Option<Uri> {
         let keeps_method = matches!(response.status().as_u16(), 307 | 308);
         if !(self.http.follows && keeps_method) {
@@ -332,7 +334,7 @@ impl ClientTransport {
             .with_http(answer.status.as_u16(), None))
     }
 
-    /// Reads the rest after a response, so that the connection can be reused.
+    /// Reads the rest of the body after a response, so that the connection can be reused.
     pub(super) fn finish(&self, mut lane: Box<PoolSlot>, ticket: &CancelHandle) {
         if !ticket.release() || self.ends_late.load(Ordering::Relaxed) {
             return;
@@ -353,7 +355,8 @@ impl ClientTransport {
         }
     }
 
-    /// Reads a whole body. Returns `None` when it is longer than a message may be.
+    /// Reads a whole body. Returns `None` when the body is longer than the maximum length of a
+    /// message.
     fn read_body(
         &self,
         answer: Answer,
@@ -410,7 +413,7 @@ impl ClientTransport {
         Ok(())
     }
 
-    /// Sends a message without an answer.
+    /// Sends a message that has no answer.
     pub(super) fn deposit(
         &self,
         message: &SessionMessage,
@@ -431,7 +434,8 @@ impl ClientTransport {
         Ok(())
     }
 
-    /// There is no memory for an answer of so many bytes, or more. Its connection is not used again.
+    /// Returns the error when there is no memory for an answer of at least this many bytes. The
+    /// answer's connection is not used again.
     fn no_memory(&self, bytes: usize) -> Error {
         let peer = self.peer();
         let what = format_args!("the answer of '{peer}', of at least {bytes} bytes");
@@ -447,7 +451,7 @@ impl ClientTransport {
         })
     }
 
-    /// Delivers an answer in JSON.
+    /// Delivers an answer that is JSON.
     fn take_json(
         &self,
         request: &SessionMessage,
@@ -607,7 +611,7 @@ impl ExchangeTransport for ClientTransport {
     }
 }
 
-/// A guard that removes a cancel handle's shutdown handle when dropped.
+/// A guard that removes the shutdown handle from a cancel handle when dropped.
 pub(super) struct Released<'a>(pub(super) &'a CancelHandle);
 
 impl Drop for Released<'_> {
@@ -617,7 +621,8 @@ impl Drop for Released<'_> {
 }
 
 impl ClientTransport {
-    /// Ends the session at the server, then ends all exchanges.
+    /// Ends the session at the server, then ends all exchanges. Ending the session takes `patience`
+    /// at most.
     fn leave(&self, patience: Duration) {
         let mut state = lock(&self.state);
         if std::mem::replace(&mut state.closed, true) {
@@ -696,12 +701,13 @@ impl Transport for Http {
         Ok(TransportParts::over_exchanges(Arc::clone(&wire) as _, wire))
     }
 
-    /// A transport to the server at this URL, with connections of its own.
+    /// Creates another transport with the same settings. It makes its own connections.
     fn again(&self) -> Option<Box<dyn Transport>> {
         Some(Box::new(self.clone()))
     }
 
-    /// The URL. A query, which may hold secrets, is only hashed to tell it from others.
+    /// Returns the server's URL. A query may contain secrets, so only a hash of the query is
+    /// included.
     fn address(&self) -> Option<String> {
         let Some(query) = self.url.query() else {
             return Some(shown(&self.url));

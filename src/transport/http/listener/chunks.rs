@@ -1,16 +1,17 @@
 //! The chunked transfer coding of a request (RFC 9112, section 7.1).
 //!
-//! Chunk extensions are ignored. Trailer fields are checked to be well-formed, then ignored. Both
-//! together are limited, so that a sender can't have much input read for nothing.
+//! Chunk extensions are ignored. Trailer fields must be well-formed, and are otherwise ignored. The
+//! size of extensions and trailers together is limited. Otherwise a client could make the listener
+//! read any amount of useless input.
 
 use memchr::memchr;
 
 use super::head::Refusal;
 use crate::fallible;
 
-/// The longest chunk-size line, in bytes.
+/// The maximum length of a chunk-size line, in bytes.
 const MAX_LINE: usize = 256;
-/// The most bytes of all chunk extensions and trailers of a request.
+/// The maximum size of all chunk extensions and trailers of a request together, in bytes.
 const MAX_EXTRA: usize = 16 << 10;
 
 /// The decoder of a chunked body.
@@ -29,7 +30,7 @@ enum Place {
     Trailer,
 }
 
-/// The result of a step.
+/// The result of one decoding step.
 enum Step {
     /// The step has used this many bytes.
     Used(usize),
@@ -40,8 +41,8 @@ enum Step {
 }
 
 impl Chunks {
-    /// Appends the data of `input` to `body`, which may grow to `max` bytes. Returns how many bytes
-    /// of the input were used, and whether the body has ended.
+    /// Appends the data of `input` to `body`, which may grow to `max` bytes. Returns the number of
+    /// input bytes that were used, and whether the body has ended.
     pub(super) fn push(
         &mut self,
         input: &[u8],
@@ -140,11 +141,11 @@ impl Chunks {
     }
 }
 
-/// Fields that are not allowed after a body: they define the framing or the target of the message
-/// (RFC 9110, section 6.5.1). Another server might trust them there.
+/// Fields that are not allowed in a trailer, because they define the framing or the target of the
+/// message (RFC 9110, section 6.5.1). Another server might trust such fields in a trailer.
 const NEVER_TRAILERS: [&str; 3] = ["content-length", "transfer-encoding", "host"];
 
-/// Checks one trailer field, which is ignored (RFC 9110, section 6.5).
+/// Checks that one trailer field is well-formed. The field is then ignored (RFC 9110, section 6.5).
 fn check_trailer(field: &[u8]) -> Result<(), Refusal> {
     let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     let is_value = |byte: &u8| *byte == b'\t' || !byte.is_ascii_control();
@@ -160,7 +161,8 @@ fn check_trailer(field: &[u8]) -> Result<(), Refusal> {
     }
 }
 
-/// Whether the input can be the beginning of a size line: a digit first, and CR only at its end.
+/// Whether the input can be the beginning of a chunk-size line. The line begins with a digit, and
+/// has CR only at its end.
 fn may_become_size(input: &[u8]) -> bool {
     let starts = input.first().is_none_or(u8::is_ascii_hexdigit);
     starts && memchr(b'\r', input).is_none_or(|at| at + 1 == input.len())
@@ -182,7 +184,7 @@ fn too_much_extra() -> Refusal {
 mod tests {
     use super::*;
 
-    /// Decodes `input` split in two at every offset, and byte by byte.
+    /// Checks the decoding of `input`: split in two at every offset, and byte by byte.
     fn check(input: &[u8], expected: Result<&[u8], u16>) {
         let bytewise: Vec<usize> = (1..input.len()).collect();
         let cuts = (0..=input.len()).map(|at| vec![at]).chain([bytewise]);

@@ -1,11 +1,12 @@
-//! A fair queue: takes jobs round robin over the clients that queued them.
+//! A fair queue, which takes jobs round robin over the clients that queued them.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
 /// A round-robin queue with one FIFO queue for each client.
 ///
-/// **Invariant:** a client that has jobs is in `turns` exactly once; any other client is not there.
+/// **Invariant:** a client that has jobs is in `turns` exactly once. A client without jobs is not
+/// in `turns`.
 #[derive(Debug)]
 pub(super) struct FairQueue<K, J> {
     queues: HashMap<K, VecDeque<J>>,
@@ -65,7 +66,7 @@ impl<K: Clone + Eq + Hash, J> FairQueue<K, J> {
         Some(job)
     }
 
-    /// Takes the newest job of a client, which keeps its turn.
+    /// Takes the newest job of a client. The client keeps its place in the order.
     pub(super) fn pop_last_of(&mut self, client: &K) -> Option<J> {
         let job = self.queues.get_mut(client)?.pop_back()?;
         self.took_from(client, false);

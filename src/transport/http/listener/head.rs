@@ -1,9 +1,11 @@
 //! The head of a request: finds its end, parses it, and validates it.
 //!
 //! A head that two servers could understand differently is refused, against request smuggling (RFC
-//! 9112, sections 3.2, 5 and 6). Such heads have: line ends without CR; white space before a colon;
-//! folded lines; a repeated or malformed `Content-Length`, or one beside a transfer coding; a
-//! missing or repeated `Host`.
+//! 9112, sections 3.2, 5 and 6). These heads are refused:
+//!
+//! - a head with line ends without CR, with white space before a colon, or with folded lines;
+//! - a head with a repeated or malformed `Content-Length`, or with one beside a transfer coding;
+//! - a head with a missing or repeated `Host`.
 
 use std::borrow::Cow;
 use std::mem::MaybeUninit;
@@ -12,10 +14,10 @@ use memchr::memchr;
 
 use super::HttpLimits;
 
-/// The upper limit of [`HttpLimits::max_fields`].
+/// The maximum value of [`HttpLimits::max_fields`].
 const MAX_FIELDS: usize = 256;
 
-/// A request that is not served: the status, and the text of the response body.
+/// The refusal of a request that is not served: the status, and the text of the response body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: u16,
@@ -28,7 +30,7 @@ impl Refusal {
         Self { status, text }
     }
 
-    /// The refusal when there is not enough memory for the request.
+    /// Returns the refusal for a request for which there is not enough memory.
     pub(super) fn no_memory() -> Self {
         Self::new(503, "there is no memory for the request: try again later")
     }
@@ -38,14 +40,14 @@ impl Refusal {
     }
 }
 
-/// How the body is delimited.
+/// The way in which the body is delimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
     Length(u64),
     Chunked,
 }
 
-/// A part of the bytes that a head was parsed from.
+/// A part of the bytes from which a head was parsed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Span {
     start: usize,
@@ -65,18 +67,18 @@ impl Span {
         bytes.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Returns the text of a method, target or name; the parser has checked that it is UTF-8.
+    /// Returns the text of a method, target or name. The parser has checked that the text is UTF-8.
     fn of_text(self, bytes: &[u8]) -> &str {
         std::str::from_utf8(self.of_bytes(bytes)).unwrap_or_default()
     }
 }
 
-/// A parsed head. It refers to its bytes by offsets, so that it can be stored while its body
+/// A parsed head. The head refers to its bytes by offsets, so that it can be stored while the body
 /// arrives.
 #[derive(Debug)]
 pub(super) struct Head {
     method: Span,
-    /// `None` for an absolute target without a path.
+    /// The path and query of the target. `None` for an absolute target without a path.
     target: Option<Span>,
     fields: Vec<(Span, Span)>,
     pub(super) framing: Framing,
@@ -85,7 +87,8 @@ pub(super) struct Head {
     pub(super) expects_continue: bool,
 }
 
-/// Finds the end of the head. `scanned` is the number of bytes already searched; it is updated.
+/// Returns the offset of the head's end, if it has arrived. `scanned` is the number of bytes
+/// already searched, and is updated.
 pub(super) fn end(bytes: &[u8], scanned: &mut usize) -> Result<Option<usize>, Refusal> {
     while let Some(found) = memchr(b'\n', &bytes[*scanned..]) {
         let at = *scanned + found;
@@ -101,7 +104,7 @@ pub(super) fn end(bytes: &[u8], scanned: &mut usize) -> Result<Option<usize>, Re
     Ok(None)
 }
 
-/// Returns the refusal of a head that exceeds its limit.
+/// Returns the refusal for a head that exceeds its limit.
 pub(super) fn too_long(bytes: &[u8], limits: &HttpLimits) -> Refusal {
     let limit = limits.max_head_bytes;
     let line = memchr(b'\n', bytes).unwrap_or(bytes.len());
@@ -173,7 +176,7 @@ impl Head {
         Ok(known)
     }
 
-    /// Checks the field `Expect` (RFC 9110, section 10.1.1). One in HTTP/1.0 is ignored.
+    /// Checks the field `Expect` (RFC 9110, section 10.1.1). In HTTP/1.0 the field is ignored.
     fn take_expectation(&mut self, value: &[u8]) -> Result<(), Refusal> {
         if !value.eq_ignore_ascii_case(b"100-continue") {
             let value = value.escape_ascii();
@@ -237,10 +240,10 @@ impl Head {
     }
 }
 
-/// The fields that define where the request ends and which host it is for.
+/// The fields that define the end of the request and its host.
 #[derive(Debug, Default)]
 struct Known {
-    /// The index of the `Host` field.
+    /// The index of the `Host` field, if there is one.
     host: Option<usize>,
     length: Option<u64>,
     codings: Vec<Coding>,
@@ -275,7 +278,7 @@ impl Known {
         }
     }
 
-    /// Returns how the body is delimited (RFC 9112, section 6.3).
+    /// Returns the way in which the body is delimited (RFC 9112, section 6.3).
     fn framing(&self, is_http10: bool) -> Result<Framing, Refusal> {
         match (self.codings.as_slice(), self.length) {
             ([], length) => Ok(Framing::Length(length.unwrap_or(0))),
@@ -304,8 +307,8 @@ fn coding(token: &[u8]) -> Coding {
     }
 }
 
-/// Checks a host name or address with an optional port. Empty is allowed: there are URLs without a
-/// host.
+/// Checks a host name or address with an optional port. An empty value is allowed, because some
+/// URLs have no host.
 fn check_authority(value: &[u8]) -> Result<(), Refusal> {
     let is_fine = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=:[]".contains(byte);
     if value.iter().all(is_fine) {

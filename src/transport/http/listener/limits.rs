@@ -5,100 +5,107 @@ use std::time::Duration;
 use crate::transport::Threads;
 use crate::transport::http::Network;
 
-/// Limits of a listener. Each has a defined answer when it is reached. A refused connection gets an
+/// The limits of a listener. The behavior at each limit is defined. A refused connection gets an
 /// HTTP error and is closed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HttpLimits {
-    /// How many connections may be open. Defaults to 24 000, and never exceeds seven eighths of the
-    /// process's descriptor limit.
+    /// The maximum number of open connections. Defaults to 24 000. The number never exceeds seven
+    /// eighths of the process's descriptor limit.
     ///
-    /// Clients that have few connections may exceed it a little: see
+    /// Clients that have few connections may exceed the limit a little: see
     /// [`reserve_percent`](Self::reserve_percent). At the limit, a connection without a request in
-    /// flight is closed to make room. It is one of the client that has most: first those without a
-    /// byte, then those idle longest. If none can be closed, the new connection is answered with
-    /// 503.
+    /// flight is closed to make space. This connection belongs to the client that has the most.
+    /// Connections that have sent no byte are closed first, then those that were idle longest. If
+    /// no connection can be closed, the new connection is answered with 503.
     pub max_connections: usize,
-    /// How many requests may be served at once, each on its own thread. Defaults to 64.
+    /// The maximum number of requests that are served at once, each on its own thread. Defaults to
+    /// 64.
     ///
-    /// One client alone may use all of them. Clients that hold few threads may exceed the limit a
-    /// little: see [`reserve_percent`](Self::reserve_percent). Further requests wait; the client
-    /// that holds fewest threads is served first. Requests that the service calls
+    /// A single client may use all of these threads. Clients that hold few threads may exceed the
+    /// limit a little: see [`reserve_percent`](Self::reserve_percent). Further requests wait; the
+    /// client that holds the fewest threads is served first. Requests that the service calls
     /// [quick](crate::transport::http::Service::is_quick) don't wait: one extra thread serves them.
     /// Responses that are kept open after the service has returned do not count.
     pub max_workers: usize,
-    /// How many requests may wait for a thread. Defaults to 256. At the limit, the newest request
-    /// of the client that has most of them waiting is answered with 503.
+    /// The maximum number of requests that may wait for a thread. Defaults to 256. At the limit,
+    /// the newest request of the client with the most waiting requests is answered with 503.
     pub max_waiting: usize,
-    /// How much of a shared resource one client may hold while others want some, in percent:
-    /// connections, threads and sessions. Defaults to 50.
+    /// The maximum share of a resource that one client may hold while others need some of it, in
+    /// percent. The shared resources are connections, threads and sessions. Defaults to 50.
     ///
-    /// Up to its part, a client may displace the idle resources of others. Beyond it, only its own.
+    /// A client below its share may displace idle resources of other clients. A client that has
+    /// reached its share can displace only its own.
     pub part_percent: usize,
-    /// A reserve beyond the limits for clients that hold little, in percent of each limit. Defaults
-    /// to 12; 0 means no reserve.
+    /// The size of a reserve beyond each limit, in percent of the limit. The reserve is for clients
+    /// that hold little. Defaults to 12; 0 means no reserve.
     ///
-    /// It applies to connections, threads and bytes of unfinished bodies. Unless it is 0, it has at
-    /// least two threads, and space for two bodies. A client that uses the reserve holds no more
-    /// than is left free of it, and no more than its part.
+    /// The reserve applies to connections, threads and bytes of unfinished bodies. Unless it is 0,
+    /// it has at least two threads, and space for two bodies. A client that uses the reserve holds
+    /// at most as much as is left free of the reserve, and at most its share
+    /// ([`part_percent`](Self::part_percent)).
     pub reserve_percent: usize,
-    /// The reverse proxies whose `Forwarded` (RFC 7239) or `X-Forwarded-For` fields are trusted.
-    /// Defaults to none: then a proxy counts as one client.
+    /// The reverse proxies whose `Forwarded` (RFC 7239) or `X-Forwarded-For` fields are trusted. By
+    /// default no proxy is trusted: then all clients behind a proxy count as one client.
     ///
-    /// The client is the last address that is not one of these proxies. If the field can't be
-    /// parsed, the client is the proxy. Threads and sessions are shared by that client address;
-    /// connections are counted for the proxy.
+    /// The client is the last address that is not a trusted proxy. If the field can't be parsed,
+    /// the client is the proxy. Threads and sessions are shared by this client address. Connections
+    /// are counted for the proxy.
     pub trusted_proxies: Vec<Network>,
-    /// The longest request line with its header fields, in bytes. Defaults to 32 KiB. A longer head
-    /// is answered with 431, or with 414 if the request line alone is too long.
+    /// The maximum length of the request line with its header fields, in bytes. Defaults to 32 KiB.
+    /// A longer head is answered with 431, or with 414 if the request line alone is too long.
     pub max_head_bytes: usize,
-    /// How many header fields a request may have. Defaults to 128; values above 256 act as 256. A
-    /// request with more is answered with 431.
+    /// The maximum number of header fields of a request. Defaults to 128; values above 256 act as
+    /// 256. A request with more fields is answered with 431.
     pub max_fields: usize,
-    /// The longest body, in bytes without its transfer coding. Defaults to 16 MiB. A longer one is
-    /// answered with 413.
+    /// The maximum length of a body, in bytes without its transfer coding. Defaults to 16 MiB. A
+    /// request with a longer body is answered with 413.
     ///
-    /// All unfinished bodies together may take [`max_workers`](Self::max_workers) times this.
-    /// Beyond that, large ones are answered with 503, except those of clients that hold little: see
-    /// [`reserve_percent`](Self::reserve_percent).
+    /// All unfinished bodies together may take [`max_workers`](Self::max_workers) times this limit.
+    /// If that is exceeded, requests with large bodies are answered with 503. Clients that hold
+    /// little may use a reserve: see [`reserve_percent`](Self::reserve_percent).
     pub max_body_bytes: usize,
-    /// How many bytes of a streamed body may wait for a client that does not read. Defaults to
-    /// 256 KiB. At the limit, writes wait or report that there is no room.
+    /// The maximum number of bytes of a streamed body that may wait for a client that does not
+    /// read. Defaults to 256 KiB. At the limit, writes wait or report that there is no space.
     ///
-    /// One piece is always accepted, whatever its size. So is a whole response; see
-    /// [`max_unsent_bytes`](Self::max_unsent_bytes).
+    /// If no bytes wait, one piece of any size is accepted. A whole response of any size is
+    /// accepted too; see [`max_unsent_bytes`](Self::max_unsent_bytes).
     pub max_stream_bytes: usize,
-    /// How many bytes may wait for all clients together that do not read, whole responses included.
-    /// Defaults to 256 MiB.
+    /// The maximum number of bytes that may wait for all clients together that do not read. Whole
+    /// responses count too. Defaults to 256 MiB.
     ///
-    /// Beyond it, connections are reset: first those with the most unread bytes that have read
-    /// nothing for longest.
+    /// Beyond this limit, connections are reset. The first ones are those with the most unread
+    /// bytes whose clients have read nothing for the longest time.
     pub max_unsent_bytes: usize,
-    /// How long a new connection may take until its first byte. Defaults to 10 s, and never exceeds
-    /// [`keep_alive`](Self::keep_alive) unless that disables keep-alive. Then it is closed.
+    /// The maximum time from the start of a connection to its first byte. After that the connection
+    /// is closed. Defaults to 10 s. The time never exceeds [`keep_alive`](Self::keep_alive), unless
+    /// that setting disables keep-alive.
     pub first_byte_timeout: Duration,
-    /// How long a head may take from its first byte. Defaults to 10 s. A slower one is answered
-    /// with 408.
+    /// The maximum time from the first byte of a head to its end. Defaults to 10 s. A request with
+    /// a slower head is answered with 408.
     pub head_timeout: Duration,
-    /// How long a body may arrive more slowly than [`min_body_rate`](Self::min_body_rate), or not
-    /// at all. Defaults to 10 s. A slower one is answered with 408, however fast it was before.
+    /// The maximum time during which a body may arrive more slowly than
+    /// [`min_body_rate`](Self::min_body_rate), or not at all. Defaults to 10 s. A request with a
+    /// slower body is answered with 408, even if the body arrived faster before.
     pub body_timeout: Duration,
-    /// The slowest rate of a body, in bytes per second. Defaults to 1 024; 0 acts as 1. See
+    /// The minimum rate of a body, in bytes per second. Defaults to 1 024; 0 acts as 1. See
     /// [`body_timeout`](Self::body_timeout).
     pub min_body_rate: usize,
-    /// How long a client may read nothing of the bytes that wait for it. Defaults to 30 s. Then its
-    /// connection is reset.
+    /// The maximum time during which a client may read none of the bytes that wait for it. Defaults
+    /// to 30 s. After that the client's connection is reset.
     pub write_timeout: Duration,
-    /// How long a connection may stay idle between requests. Defaults to 75 s. Then it is closed.
+    /// The maximum idle time of a connection between requests. Defaults to 75 s. After that the
+    /// connection is closed.
     ///
-    /// Some clients do not retry when this close crosses their next request. For them, choose a
-    /// time longer than the clients' own idle timeout, which is often 4 to 5 s.
+    /// Some clients do not retry a request that they send while the connection is being closed. For
+    /// these clients, choose a time longer than the clients' own idle timeout, which is often 4 to
+    /// 5 s.
     ///
-    /// Below 10 ms, keep-alive is disabled: each response has `Connection: close`, so no client
+    /// A time below 10 ms disables keep-alive: each response has `Connection: close`, so no client
     /// sends a request on a connection that is being closed.
     pub keep_alive: Duration,
-    /// Stack size, names and hooks of the listener's threads. The listener of a
-    /// [server](crate::server::Server) uses those of the server.
+    /// The stack size, names and hooks of the listener's threads. The listener of a
+    /// [server](crate::server::Server) uses the thread settings of the server.
     pub threads: Threads,
 }
 
@@ -127,7 +134,7 @@ impl Default for HttpLimits {
     }
 }
 
-/// The shortest [`keep_alive`](HttpLimits::keep_alive) with which connections are kept.
+/// The minimum [`keep_alive`](HttpLimits::keep_alive). With a shorter time, keep-alive is disabled.
 const SHORTEST_KEEP_ALIVE: Duration = Duration::from_millis(10);
 
 impl HttpLimits {
@@ -145,12 +152,12 @@ impl HttpLimits {
         }
     }
 
-    /// Returns `part_percent` of a limit: at least 1.
+    /// Returns `part_percent` percent of a limit, but at least 1.
     pub(crate) fn part_of(&self, bound: usize) -> usize {
         percent_of(self.part_percent, bound).max(1)
     }
 
-    /// Returns `reserve_percent` of a limit.
+    /// Returns `reserve_percent` percent of a limit.
     pub(super) fn reserve_of(&self, bound: usize) -> usize {
         percent_of(self.reserve_percent, bound)
     }
@@ -162,36 +169,38 @@ fn percent_of(percent: usize, bound: usize) -> usize {
     usize::try_from(part.div_ceil(100)).unwrap_or(usize::MAX)
 }
 
-/// Current counts of a listener, and totals since it was opened.
+/// The current counts of a listener, and its totals since it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HttpStats {
-    /// Open connections, including those in lingering close.
+    /// The number of open connections, including those in lingering close.
     pub connections: usize,
-    /// Connections without a request in flight.
+    /// The number of connections without a request in flight.
     pub idle: usize,
-    /// Connections with a request in flight: it is being served, or its response is open or not yet
-    /// read completely.
+    /// The number of connections with a request in flight. A request is in flight while it is
+    /// served, and until its response is complete and read by the client.
     pub in_hand: usize,
-    /// Connections in `in_hand` whose response is a stream that has begun.
+    /// The number of connections in `in_hand` whose response is a stream that has begun.
     pub streams: usize,
-    /// Bytes that wait because clients have not read them yet.
+    /// The number of bytes that wait because clients have not read them yet.
     pub unsent: usize,
-    /// Connections with input, and requests, that wait for a thread.
+    /// The number of connections with input and of requests that wait for a thread.
     pub waiting: usize,
-    /// Worker threads, busy or idle. The extra priority worker, which only reads while all others
-    /// run handlers, does not count.
+    /// The number of worker threads, busy or idle. The extra priority worker does not count. It
+    /// only reads while all other workers run handlers.
     pub workers: usize,
-    /// Connections accepted so far.
+    /// The number of connections accepted so far.
     pub accepted: u64,
-    /// Connections and requests refused so far because they were malformed or exceeded a limit.
+    /// The number of connections and requests refused so far because they were malformed or
+    /// exceeded a limit.
     pub refused: u64,
-    /// Connections without a request in flight that were closed so far to make room for others.
+    /// The number of connections without a request in flight that were closed so far to make space
+    /// for others.
     pub displaced_connections: u64,
-    /// Waiting requests that were answered with 503 so far to make room for those of other clients.
-    /// They also count as refused.
+    /// The number of waiting requests that were answered with 503 so far to make space for requests
+    /// of other clients. They also count as refused.
     pub displaced_requests: u64,
-    /// Idle sessions that were ended so far to make room for others. Only for a
+    /// The number of idle sessions that were ended so far to make space for others. Only for a
     /// [server](crate::server::http::HttpServer).
     pub displaced_sessions: u64,
 }

@@ -70,18 +70,19 @@ use crate::transport::Stack;
 use crate::transport::sys::origin::Origin;
 use crate::transport::sys::tcp::{self, Registered};
 
-/// How long a shutdown waits after its deadline for workers that are still in the service.
+/// The maximum time after the deadline of a shutdown that the shutdown waits for workers that are
+/// still in the service.
 const LAST: Duration = Duration::from_secs(1);
 
-/// The longest drain time. A longer one is shortened to this.
+/// The maximum drain time. A longer drain time is shortened to this one.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// An HTTP server: a listening socket, its connections, and the threads that serve them. Dropping
-/// it closes it.
+/// the listener closes it.
 pub struct HttpListener {
     shared: Arc<Shared>,
-    /// The poller thread, until it is joined. A shutdown holds the lock while it joins, so a
-    /// concurrent shutdown does not return before the thread has ended.
+    /// The handle of the poller thread, until the thread is joined. A shutdown holds the lock while
+    /// it joins the thread, so a concurrent shutdown does not return before the thread has ended.
     poller: Mutex<Option<JoinHandle<()>>>,
     poller_id: ThreadId,
     origin: Origin,
@@ -116,7 +117,7 @@ impl HttpListener {
         Self::on(listener, service, limits)
     }
 
-    /// Serves requests on a socket that already listens, for example one passed by systemd.
+    /// Serves requests on a socket that already listens, for example a socket passed by systemd.
     ///
     /// The socket becomes non-blocking, also for other processes that share it.
     ///
@@ -150,7 +151,8 @@ impl HttpListener {
         })
     }
 
-    /// Returns the listening address, with the port that the system chose if it was 0.
+    /// Returns the listening address. If the requested port was 0, the address contains the port
+    /// that the system chose.
     pub fn local_addr(&self) -> SocketAddr {
         self.shared.local
     }
@@ -160,16 +162,16 @@ impl HttpListener {
         self.shared.stats()
     }
 
-    /// Closes the listener at once: [`shutdown`](Self::shutdown) with no time for requests in
-    /// flight.
+    /// Closes the listener at once. The same as [`shutdown`](Self::shutdown) with a drain time of
+    /// zero.
     pub fn close(&self) {
         self.shutdown(Duration::ZERO);
     }
 
-    /// Begins to close: accepts no more connections and closes idle ones at once.
+    /// Begins to close: accepts no more connections and closes idle connections at once.
     ///
-    /// Blocks until no request is in flight or `drain` has passed. It aborts nothing: requests that
-    /// are still in flight are to be ended before [`shutdown`](Self::shutdown).
+    /// Blocks until no request is in flight or `drain` has passed. Aborts no request. The caller
+    /// has to end requests that are still in flight before [`shutdown`](Self::shutdown).
     ///
     /// On the listener's own poller thread it returns at once.
     pub(crate) fn drain(&self, drain: Duration) {
@@ -182,15 +184,16 @@ impl HttpListener {
         self.shared.wait_for_end(until);
     }
 
-    /// Closes the listener. It accepts no more connections and closes idle ones at once.
+    /// Closes the listener. It accepts no more connections and closes idle connections at once.
     ///
-    /// Requests in flight may take up to `drain`. Then their connections are reset, and their
-    /// gone-callbacks run. An open response counts as a request in flight, so end streams first.
+    /// Requests in flight may take up to `drain`. After that their connections are reset, and the
+    /// callbacks for lost clients run. An open response counts as a request in flight, so end
+    /// streams first.
     ///
-    /// Blocks until the threads have ended and have released the service. It stops waiting for
-    /// workers that are still in the service one second after `drain`; they end when the service
-    /// returns. Idempotent and thread-safe. It may be called from within the service: then it does
-    /// not wait for the calling thread.
+    /// Blocks until the threads have ended and have released the service. If workers are still in
+    /// the service one second after `drain`, the shutdown no longer waits for them; they end when
+    /// the service returns. Idempotent and thread-safe. The method may be called from within the
+    /// service: then it does not wait for the calling thread.
     pub fn shutdown(&self, drain: Duration) {
         let now = Instant::now();
         let deadline = now.checked_add(drain.min(LONGEST)).unwrap_or(now);

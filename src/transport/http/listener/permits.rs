@@ -1,8 +1,9 @@
-//! Permits: how many handlers each client may run at once.
+//! Permits: the number of handlers that each client may run at once.
 //!
-//! There are `max_workers` permits, which one client may hold alone, and a reserve for clients that
-//! hold few. Half of the reserve is for sessions that hold few permits at an address that holds
-//! many. The rest is for addresses and principals that hold few.
+//! There are `max_workers` permits, and one client may hold all of them. In addition there is a
+//! reserve for clients that hold few permits. Half of the reserve is for sessions that hold few
+//! permits at an address that holds many. The other half is for addresses and principals that hold
+//! few permits.
 
 use crate::shares::{Admission, Client, Shares};
 use crate::transport::http::ClientKey;
@@ -10,9 +11,9 @@ use crate::transport::http::ClientKey;
 /// The permits in use.
 #[derive(Debug)]
 pub(super) struct Permits {
-    /// Permits by principal or address.
+    /// The permits by principal or address.
     groups: Shares<()>,
-    /// Permits by principal, address or session.
+    /// The permits by principal, address or session.
     own: Shares<()>,
 }
 
@@ -30,7 +31,7 @@ impl Permits {
         self.groups.total()
     }
 
-    /// Takes a permit for a client. Returns false if the client may not have one more.
+    /// Takes a permit for a client. Returns false if the client has reached its limit.
     pub(super) fn take(&mut self, key: &ClientKey) -> bool {
         let may_take = self.may_take(key);
         if may_take {
@@ -52,8 +53,8 @@ impl Permits {
         self.own.give_back(key.own(), 1);
     }
 
-    /// Returns the number of permits of a client, for comparison: first those of its principal or
-    /// address, then those of its session.
+    /// Returns the number of permits of a client, for comparison. The first number is that of its
+    /// principal or address, the second number that of its session.
     pub(super) fn held_by(&self, key: &ClientKey) -> (usize, usize) {
         (self.groups.of(key.group()), self.own.of(key.own()))
     }

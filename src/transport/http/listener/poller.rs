@@ -1,10 +1,11 @@
-//! The poller thread, which waits on all connections that no worker owns.
+//! The poller thread, which waits for events of all connections that no worker owns.
 //!
-//! It accepts connections and queues those that have input. It sends the output that clients did
-//! not read in time. It also notices clients that go away, and runs all timers.
+//! The poller accepts connections and queues those that have input. It sends the output that
+//! clients did not read in time. It also notices clients that have gone, and runs all timers.
 //!
-//! It blocks in its wait only. A connection that a worker owns, or whose request is new, is checked
-//! in every tick. Any other connection is checked after an event, or at a time that it requested.
+//! The poller blocks only in its wait for events. A connection that a worker owns, or whose request
+//! is new, is checked in every tick. Any other connection is checked after an event, or at a time
+//! that it requested.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -22,37 +23,38 @@ use crate::shares::{Admission, Client};
 use crate::transport::sys::fd;
 use crate::transport::sys::tcp::{self, Registered};
 
-/// The period of the checks. A request that is in flight for longer has its client watched.
+/// The period of the checks. If a request is in flight for longer, the poller watches its client.
 const TICK: Duration = Duration::from_millis(100);
-/// The longest wait while the listener waits for its last requests.
+/// The maximum wait for events while the listener waits for its last requests.
 const CLOSING_TICK: Duration = Duration::from_millis(5);
-/// How long accepting pauses after the system refused to accept.
+/// The pause after the system refused to accept a connection.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How many connections beyond the limit may be open, only to be answered with 503.
+/// The maximum number of connections beyond the limit. They are open only to be answered with 503.
 const TURNED_AWAY: usize = 64;
-/// How many connections are tried as candidates for displacement. Those that turn out busy stay.
-/// Each of them has been used since it was last tried.
+/// The maximum number of connections that are tried as candidates for displacement. A candidate
+/// that turns out to be busy is kept. It has been used since the last time it was tried.
 const GIVING_WAY: usize = 1024;
-/// How many connections are accepted before other events are handled.
+/// The maximum number of connections that are accepted before other events are handled.
 const AT_ONCE: usize = 64;
 
 /// The state of the poller thread.
 pub(super) struct Loop {
     shared: Arc<Shared>,
     listener: Option<Registered<TcpListener>>,
-    /// The next connection's key. Keys are never reused, so an old event can't reach a new
+    /// The key of the next connection. Keys are never reused, so an old event can't reach a new
     /// connection.
     next_key: usize,
-    /// Connections to check in each tick.
+    /// The keys of the connections to check in each tick.
     listed: Vec<usize>,
     next_tick: Instant,
-    /// Connections to check at a time; at most one entry for each.
+    /// The times of scheduled checks, with the keys of their connections. Each connection has at
+    /// most one entry.
     timers: BTreeSet<(Instant, usize)>,
     /// The time when accepting resumes, if it is paused.
     paused_until: Option<Instant>,
     /// The time of the next check of the workers' ready sets, while they are checked.
     next_watch: Instant,
-    /// The number of checks in a row without a stealable set.
+    /// The number of consecutive checks of the ready sets in which no set was open for stealing.
     calm: u32,
 }
 
@@ -100,8 +102,8 @@ impl Loop {
         self.shared.end();
     }
 
-    /// Whether the listener is closing and has nothing left to wait for. Closes the listening
-    /// socket and the idle connections first.
+    /// Whether the listener is closing and has nothing left to wait for. When the listener is
+    /// closing, first closes the listening socket and the idle connections.
     fn has_closed(&mut self) -> bool {
         if !self.shared.is_closing() {
             return false;
@@ -199,7 +201,7 @@ impl Loop {
         }
     }
 
-    /// Checks a connection. Returns whether to check it again in the next tick.
+    /// Checks a connection. Returns whether to check the connection again in the next tick.
     fn look(&mut self, key: usize, now: Instant) -> bool {
         let Some(conn) = self.shared.table.find(key) else {
             return false;
@@ -265,7 +267,7 @@ impl Loop {
         self.list(key);
     }
 
-    /// Makes room for one more connection of a client. Returns whether there is room.
+    /// Makes space for one more connection of a client. Returns whether there is space.
     fn make_room(&self, client: &Client) -> bool {
         let table = &self.shared.table;
         for _ in 0..GIVING_WAY {
@@ -282,8 +284,9 @@ impl Loop {
         false
     }
 
-    /// Closes a connection because the system has no descriptor left. Returns whether it did. If a
-    /// worker has to close it, the descriptor is free a moment later.
+    /// Closes a connection because the system has no descriptor left. Returns whether a connection
+    /// was closed. If a worker has to close the connection, the descriptor becomes free a moment
+    /// later.
     fn displace_first(&self) -> bool {
         for _ in 0..GIVING_WAY {
             let Some(first) = self.shared.table.first_to_give_way() else {

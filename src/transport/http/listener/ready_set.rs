@@ -3,20 +3,21 @@
 //! A worker waits for the next request on all of them with one system call, and serves the ready
 //! ones one after the other. Under load, many requests then cost one thread switch.
 //!
-//! While a worker runs a handler, its other connections may be stolen (*stealable*):
+//! While a worker runs a handler, the poller may take the worker's other connections: the set is
+//! *stealable*.
 //!
 //! - If the handler takes longer than one tick, the poller moves all of them to other workers.
 //! - If the worker is merely slow, the poller takes half of its ready connections while CPUs are
 //!   idle.
 //!
-//! While requests are quick, one CPU is left free, where there is more than one: for the clients,
-//! the poller, and the system's network code. A worker that shares its CPU waits for a time slice
-//! of the scheduler, and all its connections wait with it.
+//! While requests are quick, one CPU is left free, if the machine has more than one CPU. The
+//! clients, the poller, and the system's network code use this CPU. A worker that shares its CPU
+//! waits for a time slice of the scheduler, and all its connections wait with it.
 //!
 //! **Invariant:** a connection in a ready set is owned by a worker
-//! ([`Owner::Worker`](super::connection)). It is removed under the set's lock: by that worker, to
-//! be served or released; or by the poller, only while the set is stealable. So no connection is
-//! served by two threads.
+//! ([`Owner::Worker`](super::connection)). It is removed under the set's lock. The worker removes
+//! it to serve or release it. The poller removes it only while the set is stealable. So no
+//! connection is served by two threads.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,21 +29,24 @@ use crate::sync::Mutex;
 use crate::transport::sys::fd::Wake;
 use crate::transport::sys::tcp;
 
-/// How long a worker waits on its ready set before it releases the connections to the poller.
+/// The maximum time that a worker waits on its ready set. After that it releases the connections to
+/// the poller.
 pub(super) const LINGER: Duration = Duration::from_millis(5);
-/// The largest ready set. A larger one would make each wait expensive.
+/// The maximum size of a ready set. A larger set would make each wait expensive.
 const LARGEST: usize = 64;
-/// The largest ready set where only one thread runs at a time. There, each answer that wakes a
-/// client preempts a worker that holds all connections, but not one of two workers.
+/// The maximum size of a ready set where only one thread runs at a time. On such a machine, each
+/// answer wakes a client that preempts the worker. With two workers, not all connections wait for
+/// the preempted one.
 const LARGEST_OF_ONE: usize = 32;
-/// How often connections that sent nothing are released to the poller.
+/// The period in which connections that sent no input are released to the poller.
 const SWEEP: Duration = Duration::from_millis(50);
-/// The period of the poller's checks. A stealable set is taken after one to two of these.
+/// The period of the poller's checks of ready sets. If a worker is busy with one request for one to
+/// two periods, the poller takes the worker's other connections.
 pub(super) const TICK: Duration = Duration::from_millis(1);
-/// A worker that serves fewer requests in a tick runs slow handlers.
+/// The number of requests that a worker has to serve in a tick to count as quick.
 const QUICK: u32 = 8;
-/// After this many ticks without a stealable set the poller stops its checks. Until then, the next
-/// stealable set need not wake it.
+/// The number of consecutive ticks without a stealable set after which the poller stops its checks.
+/// Until then, a worker that makes its set stealable need not wake the poller.
 const ALERT: u32 = 100;
 
 /// The ready set of a worker.
@@ -50,25 +54,25 @@ const ALERT: u32 = 100;
 pub(super) struct ReadySet {
     largest: usize,
     state: Mutex<State>,
-    /// Ends the wait of the worker, when it has a job to do.
+    /// The wakeup that ends the worker's wait when the worker has a job to do.
     pub(super) wake: Wake,
 }
 
-/// Guarded by [`ReadySet::state`], which is held briefly only.
+/// The state of a ready set, guarded by [`ReadySet::state`]. The lock is held briefly only.
 #[derive(Debug)]
 struct State {
     quiet: Vec<Member>,
     /// Connections with input, in the order in which they are served.
     ready: VecDeque<Arc<Connection>>,
-    /// Whether the poller may take connections: the worker serves one, or waits for the rest of a
-    /// request. The worker sets it before that and clears it when it is back. Both threads hold the
-    /// lock, so the worker and the poller never take one connection both.
+    /// Whether the poller may take connections of this set. The worker sets the flag before it
+    /// serves a request or waits for the rest of a request. It clears the flag after that. Both
+    /// threads hold the lock, so they never take the same connection.
     lies_open: bool,
-    /// How often the worker has made the set stealable.
+    /// The number of times that the worker has made the set stealable.
     turn: u32,
     /// The value of `turn` at the poller's last check.
     seen: u32,
-    /// When connections that sent nothing were last released.
+    /// The time when connections that sent no input were last released.
     swept: Instant,
 }
 
@@ -76,7 +80,8 @@ struct State {
 #[derive(Debug)]
 struct Member {
     conn: Arc<Connection>,
-    /// Whether it has served a request since the last sweep. Otherwise the sweep releases it.
+    /// Whether the connection has served a request since the last sweep. If not, the next sweep
+    /// releases it.
     was_ready: bool,
 }
 
@@ -115,14 +120,16 @@ impl ReadySet {
         true
     }
 
-    /// Ends stealing: the worker is back. Takes the next connection that has input.
+    /// Forbids stealing, because the worker has finished the request. Takes the next connection
+    /// that has input.
     pub(super) fn come_back(&self) -> Option<Arc<Connection>> {
         let mut state = self.state.lock();
         state.lies_open = false;
         state.ready.pop_front()
     }
 
-    /// Allows stealing until the worker is back. Returns whether there is a connection to steal.
+    /// Allows the poller to take connections until [`come_back`](Self::come_back) is called.
+    /// Returns whether the set has a connection to take.
     fn lay_open(&self) -> bool {
         let mut state = self.state.lock();
         state.turn = state.turn.wrapping_add(1);
@@ -134,10 +141,10 @@ impl ReadySet {
         self.state.lock().len() == 0
     }
 
-    /// Waits until a connection has input, or the wake handle is fired, or [`LINGER`] is over.
+    /// Waits until a connection has input, the wakeup is fired, or [`LINGER`] has passed.
     ///
-    /// Returns the connections to release to the poller: those that sent nothing since the last
-    /// sweep, or all of them when no event came in time.
+    /// Returns the connections to release to the poller. These are the connections that sent no
+    /// input since the last sweep. If no event came in time, these are all connections.
     pub(super) fn wait(&self) -> Vec<Arc<Connection>> {
         let mut state = self.state.lock();
         let conns = state.quiet.iter().map(|member| Arc::clone(&member.conn));
@@ -170,7 +177,7 @@ impl ReadySet {
     }
 
     /// Takes all connections if the worker has served the same request for a whole tick. The poller
-    /// calls it in each tick.
+    /// calls this method in each tick.
     fn watch(&self, taken: &mut Vec<Arc<Connection>>) -> Seen {
         let mut state = self.state.lock();
         let served = state.turn.wrapping_sub(state.seen);
@@ -202,25 +209,25 @@ impl ReadySet {
 /// The result of the poller's check of a ready set.
 struct Seen {
     lies_open: bool,
-    /// Some connections are ready, and the worker is slow.
+    /// Whether several connections are ready, and the worker is slow.
     is_slow: bool,
 }
 
 /// The ready sets of all workers.
 #[derive(Debug)]
 pub(super) struct ReadySets {
-    /// Lock order: this one before the lock of any set.
+    /// All ready sets. Lock order: this lock before the lock of any set.
     all: Mutex<Vec<Arc<ReadySet>>>,
     /// The number of threads that can run at the same time.
     parallel: usize,
-    /// The number of ticks until requests count as quick again. Written by the poller only.
+    /// The number of ticks until requests count as quick again. Only the poller writes it.
     slow_for: AtomicU32,
     /// Whether the poller checks the sets in each tick.
     ///
-    /// Invariant: a worker makes its set stealable first and sets this flag after it; it wakes the
-    /// poller if the flag was clear. The poller clears the flag first and checks all sets once more
-    /// after it. So a stealable set is never left without a poller that checks it, and its
-    /// connections never wait behind a slow handler.
+    /// Invariant: a worker first makes its set stealable and then sets this flag. If the flag was
+    /// clear, the worker wakes the poller. The poller first clears the flag and then checks all
+    /// sets once more. So while a set is stealable, the poller checks it, and its connections never
+    /// wait behind a slow handler.
     is_watched: AtomicBool,
 }
 
@@ -238,8 +245,9 @@ impl ReadySets {
         self.slow_for.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether a worker may wait for one connection alone, beside `alone` workers that do so. It
-    /// may not while another worker holds several connections, since that one can take it too.
+    /// Whether one more worker may wait for one connection alone. `alone` is the number of workers
+    /// that already do so. While requests are quick, no worker may do so if another worker keeps
+    /// connections, because that worker can keep the connection too.
     pub(super) fn may_be_beside(&self, alone: usize) -> bool {
         let is_busy = |round: &Arc<ReadySet>| !round.is_empty();
         alone < self.parallel && (self.is_slow() || !self.all.lock().iter().any(is_busy))
@@ -256,8 +264,8 @@ impl ReadySets {
         Some(round)
     }
 
-    /// Whether a worker without connections may begin to keep some. With more sets the connections
-    /// would never gather.
+    /// Whether a worker that keeps no connection may begin to keep one. The number of ready sets is
+    /// limited. With more sets, fewer connections would share one wait.
     pub(super) fn may_begin(&self) -> bool {
         let places = match self.is_slow() {
             true => self.parallel,
@@ -271,13 +279,13 @@ impl ReadySets {
         all.iter().filter(with_room).count() < places
     }
 
-    /// Removes the set of a worker that ends. The set is empty.
+    /// Removes the set of a worker that ends. The set must be empty.
     pub(super) fn close(&self, round: &Arc<ReadySet>) {
         self.all.lock().retain(|other| !Arc::ptr_eq(other, round));
     }
 
-    /// Makes a set stealable until its worker is back. Returns whether the caller has to wake the
-    /// poller.
+    /// Lets the poller take connections out of a set while its worker is busy with a request. It
+    /// ends with [`ReadySet::come_back`]. Returns whether the caller has to wake the poller.
     pub(super) fn lay_open(&self, round: &ReadySet) -> bool {
         round.lay_open() && !self.is_watched.swap(true, Ordering::SeqCst)
     }
@@ -286,8 +294,8 @@ impl ReadySets {
         self.is_watched.load(Ordering::SeqCst)
     }
 
-    /// Checks all sets after a tick. Returns the connections that are taken from their workers.
-    /// `calm` counts the ticks without a stealable set.
+    /// Checks all sets after a tick. Returns the connections that were taken from their workers.
+    /// `calm` counts the consecutive ticks without a stealable set.
     pub(super) fn watch(&self, calm: &mut u32) -> Vec<Arc<Connection>> {
         let rounds = self.all.lock().clone();
         let (mut taken, mut slow) = (Vec::new(), None);

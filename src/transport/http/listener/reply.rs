@@ -22,7 +22,8 @@ pub(super) struct Reply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Waiting,
-    /// A stream has begun, whose end is marked like this.
+    /// The response is a stream that has begun. The value is the way in which the end of its body
+    /// is marked.
     Body(Delimiter),
     Over,
 }
@@ -31,7 +32,7 @@ enum Phase {
 enum Delimiter {
     Chunks,
     End,
-    /// The response has no body: pieces are dropped.
+    /// The response has no body. Pieces of the body are dropped.
     NoBody,
 }
 

@@ -1,4 +1,4 @@
-//! The request parser of a connection.
+//! The request parser, which collects and parses the input of a connection.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,46 +11,47 @@ use crate::fallible;
 use crate::shares::{Admission, Client, Shares};
 use crate::sync::Mutex;
 
-/// How many bytes are read at once.
+/// The maximum number of bytes that are read at once.
 const ROOM: usize = 16 << 10;
 
-/// Unfinished bodies up to this size count for nothing, so that small requests are served however
-/// many large ones there are.
+/// The maximum size of an unfinished body that needs no reservation of memory. So small requests
+/// are served however many large ones there are.
 const SMALL: usize = 64 << 10;
 
-/// Collects the bytes of a connection until a request is complete. Keeps the bytes that follow it,
-/// which belong to the next request.
+/// Collects the bytes of a connection until a request is complete. The parser keeps the bytes after
+/// the request, because they belong to the next request.
 ///
-/// A worker has one for the connections that it serves. The part of an unfinished request that has
-/// arrived is stored with its connection.
+/// A worker has one parser for the connections that it serves. The part of an unfinished request
+/// that has arrived is stored with its connection.
 #[derive(Debug, Default)]
 pub(super) struct RequestParser {
     /// The input, from the first byte of the request.
     bytes: Vec<u8>,
-    /// An empty line before the request line was skipped.
+    /// Whether an empty line before the request line was skipped.
     has_skipped: bool,
-    /// How many bytes were searched for the end of the head.
+    /// The number of bytes that were searched for the end of the head.
     scanned: usize,
     head: Option<Head>,
     /// The offset of the first unused byte.
     used: usize,
     chunks: Chunks,
     body: Vec<u8>,
-    /// The deadline for the missing part of the head or the body. It is set when the part is first
-    /// missed.
+    /// The deadline for the missing part of the head or the body. It is set when the part is found
+    /// to be missing for the first time.
     until: Option<Instant>,
-    /// How many bytes of the body have already extended the deadline.
+    /// The number of bytes of the body that have already extended the deadline.
     counted: usize,
     held: Option<Held>,
-    /// The request is complete, and not taken yet.
+    /// Whether the request is complete and not taken yet.
     is_whole: bool,
 }
 
-/// The memory budget for the unfinished bodies of all clients. It is an innermost lock.
+/// The memory budget for the unfinished bodies of all clients. Its lock is an innermost lock.
 pub(super) type Unfinished = Mutex<Shares<()>>;
 
-/// Creates the budget: a body of the largest size for each worker, and a reserve for clients that
-/// hold little. One client takes at most half of a reserve, which is at least one whole body.
+/// Creates the memory budget for unfinished bodies. It has space for a body of the maximum size for
+/// each worker, and a reserve for clients that hold little. One client takes at most half of the
+/// reserve, or one whole body if that is more.
 pub(super) fn unfinished(limits: &HttpLimits) -> Unfinished {
     let body = limits.max_body_bytes;
     let max = limits.max_workers.saturating_mul(body);
@@ -62,7 +63,8 @@ pub(super) fn unfinished(limits: &HttpLimits) -> Unfinished {
     Mutex::new(Shares::new(max.saturating_add(reserve), part, reserve))
 }
 
-/// A reservation of the budget for unfinished bodies. Dropping it gives it back.
+/// A reservation of the budget for unfinished bodies. Dropping the reservation returns its memory
+/// to the budget.
 #[derive(Debug)]
 struct Held {
     bytes: usize,
@@ -83,10 +85,10 @@ pub(super) struct Body {
     held: Option<Held>,
 }
 
-/// What the parser needs next.
+/// The next step that the parser needs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ParseStep {
-    /// The request is complete.
+    /// The request is complete, and can be served.
     Request,
     /// More input is needed.
     More,
@@ -95,7 +97,7 @@ pub(super) enum ParseStep {
 }
 
 impl RequestParser {
-    /// Whether no input of a request has arrived.
+    /// Whether no input of the next request has arrived.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -140,8 +142,8 @@ impl RequestParser {
         })
     }
 
-    /// Skips one empty line before the request line (RFC 9112, section 2.2): some clients send one
-    /// after the previous body. A connection with nothing else in its input is idle.
+    /// Skips one empty line before the request line (RFC 9112, section 2.2). Some clients send an
+    /// empty line after the previous body. A connection whose only input is an empty line is idle.
     fn skip_empty_line(&mut self) -> Result<(), Refusal> {
         if !self.bytes.starts_with(b"\r\n") {
             return Ok(());
@@ -172,7 +174,7 @@ impl RequestParser {
         Ok(true)
     }
 
-    /// Moves the body's bytes to the body buffer. Returns whether the body is complete.
+    /// Moves the bytes of the body to the body buffer. Returns whether the body is complete.
     fn take_body(&mut self, limits: &HttpLimits) -> Result<bool, Refusal> {
         let input = &self.bytes[self.used..];
         match self.head.as_ref().map(|head| head.framing) {
@@ -206,7 +208,7 @@ impl RequestParser {
         }
     }
 
-    /// Returns how many bytes are missing of a body of known length.
+    /// Returns the number of missing bytes of a body of known length.
     fn missing(&self) -> usize {
         match self.head.as_ref().map(|head| head.framing) {
             Some(Framing::Length(length)) => {
@@ -216,7 +218,7 @@ impl RequestParser {
         }
     }
 
-    /// Returns the buffer for the next read, and how many bytes to read.
+    /// Returns the buffer for the next read, and the maximum number of bytes to read.
     pub(super) fn room(&mut self) -> (&mut Vec<u8>, usize) {
         match self.missing() {
             0 => (&mut self.bytes, ROOM),
@@ -229,14 +231,14 @@ impl RequestParser {
         }
     }
 
-    /// Whether the body is so large that it is read with a permit only. While all permits are in
-    /// use, large bodies stay in the system's socket buffers.
+    /// Whether the body is so large that a worker reads it only with a permit. While all permits
+    /// are in use, large bodies stay in the system's socket buffers.
     pub(super) fn is_large(&self) -> bool {
         self.body.len().saturating_add(self.missing()) > SMALL
     }
 
-    /// Returns the deadline for the rest of the request, `None` for never. `now` is when input last
-    /// arrived.
+    /// Returns the deadline for the rest of the request. Returns `None` if there is no time limit.
+    /// `now` is the time when input last arrived.
     pub(super) fn deadline(&mut self, now: Instant, limits: &HttpLimits) -> Option<Instant> {
         if self.head.is_none() {
             self.until = self.until.or_else(|| now.checked_add(limits.head_timeout));
@@ -252,8 +254,9 @@ impl RequestParser {
         self.until
     }
 
-    /// Reserves memory for the part of the body that has arrived. Refused when the client may not
-    /// have so much: there may be many more connections than workers.
+    /// Reserves memory for the part of the body that has arrived. Refuses the request when its
+    /// client has used up its memory. The limit is needed because there may be many more
+    /// connections than workers.
     pub(super) fn hold(&mut self, all: &Arc<Unfinished>, client: &Client) -> Result<(), Refusal> {
         if self.body.len() <= SMALL {
             return Ok(());
@@ -275,7 +278,7 @@ impl RequestParser {
         Ok(())
     }
 
-    /// Returns the refusal of a request that took too long.
+    /// Returns the refusal for a request that took too long to arrive.
     pub(super) fn lateness(&self) -> Refusal {
         let what = if self.head.is_some() { "body" } else { "head" };
         Refusal::new(
@@ -284,7 +287,8 @@ impl RequestParser {
         )
     }
 
-    /// Returns the head, the bytes that it refers to, and the body, which moves out.
+    /// Returns the head, the bytes that the head refers to, and the body. The body is moved out of
+    /// the parser.
     pub(super) fn request(&mut self) -> Option<(&Head, &[u8], Body)> {
         let body = Body {
             bytes: std::mem::take(&mut self.body),
@@ -295,7 +299,7 @@ impl RequestParser {
             .map(|head| (head, self.bytes.as_slice(), body))
     }
 
-    /// Puts the body of a request back that was only inspected.
+    /// Puts the body of a request back after the request was only inspected.
     pub(super) fn give_back(&mut self, body: Body) {
         (self.body, self.held) = (body.bytes, body.held);
     }
@@ -310,14 +314,14 @@ impl RequestParser {
         self.chunks = Chunks::default();
     }
 
-    /// Removes everything.
+    /// Removes all input.
     pub(super) fn clear(&mut self) {
         self.used = self.bytes.len();
         self.body = Vec::new();
         self.forget();
     }
 
-    /// Moves everything out, to be stored with the connection.
+    /// Moves the parser's content out, so that it can be stored with the connection.
     pub(super) fn take(&mut self) -> Self {
         let mut taken = std::mem::take(self);
         buffer_cache::shrink(&mut taken.bytes);

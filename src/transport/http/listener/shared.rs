@@ -21,7 +21,7 @@ use crate::transport::http::forwarded::client_address;
 use crate::transport::http::{ClientKey, HttpRequest, Service};
 use crate::transport::{Stack, Started};
 
-/// The poller key of the listening socket. Connections have keys above it.
+/// The poller key of the listening socket. The keys of connections are higher.
 pub(super) const LISTENER: usize = 0;
 
 /// The shared state of a listener.
@@ -36,31 +36,34 @@ pub(super) struct Shared {
     pub(super) crew: Workers<Arc<Connection>>,
     pub(super) workers: Started,
     pub(super) rounds: ReadySets,
-    /// How many workers block in a read of one connection alone. That costs least, but such a
-    /// worker can't be woken for anything else. A worker increments it before it asks whether it
-    /// may, and decrements it when it may not, or after the read.
+    /// The number of workers that block in a read of one connection alone. Reading in this way
+    /// costs least, but a worker that blocks in a read can't be woken for other work. A worker
+    /// first increments the number and then checks whether blocking is allowed. The worker
+    /// decrements the number when blocking is not allowed, or after the read.
     alone: AtomicUsize,
     pub(super) unfinished: Arc<Unfinished>,
-    /// How many bytes the outboxes of all connections hold. A connection updates its own part
+    /// The number of bytes in the outboxes of all connections. A connection updates its own part
     /// before it releases its lock.
     pub(super) unsent: AtomicUsize,
     /// All connections that are not closed.
     pub(super) table: Table,
-    /// Work from other threads for the poller.
+    /// Work that other threads have queued for the poller.
     ///
     /// Invariant: a thread adds work first and wakes the poller after it. The poller takes all work
-    /// after each wait. So the poller never sleeps over added work. Innermost lock.
+    /// after each wait. So added work never waits while the poller sleeps (no lost wakeup).
+    /// Innermost lock.
     errands: Mutex<Errands>,
-    /// Whether the listener closes. Set after `deadline`, so a thread that reads `true` finds a
-    /// deadline there.
+    /// Whether the listener is closing. The flag is set after `deadline`, so a thread that reads
+    /// `true` finds a deadline in that field.
     closing: AtomicBool,
-    /// The end of the drain time, once the listener closes. Innermost lock.
+    /// The end of the drain time, once the listener is closing. Innermost lock.
     deadline: Mutex<Option<Instant>>,
-    /// Whether the poller has ended. It is set under the lock before `has_ended` is notified, and a
-    /// waiter checks it under the lock, so no wakeup is lost. Innermost lock.
+    /// Whether the poller has ended. The value is set under the lock before `has_ended` is
+    /// notified, and a waiter checks it under the lock, so no wakeup is lost. Innermost lock.
     ended: Mutex<bool>,
     has_ended: Condvar,
-    /// This and the next three are statistics: independent counters that order nothing.
+    /// The number of accepted connections. This and the next three fields are statistics:
+    /// independent counters, which order no other memory accesses.
     pub(super) accepted: AtomicU64,
     refused: AtomicU64,
     pub(super) displaced_connections: AtomicU64,
@@ -70,9 +73,9 @@ pub(super) struct Shared {
 /// Work that other threads have queued for the poller.
 #[derive(Default)]
 pub(super) struct Errands {
-    /// Keys of connections to check.
+    /// The keys of connections to check.
     pub(super) looks: Vec<usize>,
-    /// Callbacks of the service to run.
+    /// The callbacks of the service to run.
     pub(super) calls: Vec<Callback>,
 }
 
@@ -127,8 +130,8 @@ impl Shared {
         }
     }
 
-    /// Starts the worker that the pool has asked for, if any. If no thread can be started and no
-    /// worker is left, answers the queued requests with 503.
+    /// Starts a worker thread if `hands` requests it. If no thread can be started and no worker is
+    /// left, answers the queued requests with 503.
     pub(super) fn start(self: &Arc<Self>, hands: Spawn) {
         if hands == Spawn::No {
             return;
@@ -148,8 +151,8 @@ impl Shared {
         }
     }
 
-    /// Reserves the right to wait for one connection alone. When it returns true, the caller must
-    /// release it with [`no_longer_alone`](Self::no_longer_alone).
+    /// Reserves the right to block in a read of one connection alone. When it returns true, the
+    /// caller must release the right with [`no_longer_alone`](Self::no_longer_alone).
     pub(super) fn may_be_alone(&self) -> bool {
         let alone = self.alone.fetch_add(1, Ordering::Relaxed);
         let may = self.rounds.may_be_beside(alone);
@@ -169,7 +172,8 @@ impl Shared {
         self.alone.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Returns the client that a request is accounted to: the service's answer, else its address.
+    /// Returns the client that a request is accounted to. The service chooses the client. The
+    /// default is the client at the request's address.
     pub(super) fn client(&self, request: &HttpRequest<'_>) -> ClientKey {
         let proxies = &self.limits.trusted_proxies;
         let address = request
@@ -180,8 +184,8 @@ impl Shared {
         catch_unwind(AssertUnwindSafe(told)).unwrap_or_else(|_| address.clone())
     }
 
-    /// Queues a request until its client may have a permit. Returns the connection when the queue
-    /// is full. A request that is displaced by this one is answered with 503.
+    /// Queues a request until its client can have a permit. If the queue is full, returns the
+    /// connection. If the request displaces another one, that other request is answered with 503.
     pub(super) fn wait(
         &self,
         conn: Arc<Connection>,
@@ -197,20 +201,20 @@ impl Shared {
         Ok(hands)
     }
 
-    /// Has the poller check a connection.
+    /// Requests a check of a connection by the poller.
     pub(super) fn attend(&self, key: usize) {
         // Before the wakeup: the poller takes the work after its wait.
         self.errands.lock().looks.push(key);
         self.wake();
     }
 
-    /// Has the poller run a callback of the service.
+    /// Passes a callback of the service to the poller, which runs it.
     pub(super) fn tell(&self, callback: Callback) {
         self.errands.lock().calls.push(callback);
         self.wake();
     }
 
-    /// Runs a callback of the service.
+    /// Runs a callback of the service on this thread.
     pub(super) fn call(callback: Callback) {
         // A panic in it must not end the thread that happens to run it.
         _ = catch_unwind(AssertUnwindSafe(callback));
@@ -225,7 +229,7 @@ impl Shared {
         _ = self.poller.notify();
     }
 
-    /// Begins to close. The earliest of several deadlines applies.
+    /// Begins to close the listener. If there are several deadlines, the earliest one applies.
     pub(super) fn close_until(&self, deadline: Instant) {
         let mut until = self.deadline.lock();
         *until = Some(until.map_or(deadline, |until| until.min(deadline)));
@@ -241,9 +245,9 @@ impl Shared {
 
     /// Resets connections while too many bytes wait in all outboxes together.
     ///
-    /// The caller holds no connection's lock, because this takes that of each connection in turn.
-    /// It scans them only when the limit is exceeded, and then frees an eighth of it, so that not
-    /// every response causes a scan.
+    /// The caller must hold no connection's lock, because this method takes the lock of each
+    /// connection in turn. It scans the connections only when the limit is exceeded. It then frees
+    /// an eighth of the limit, so that not every response causes a scan.
     pub(super) fn tidy(self: &Arc<Self>) {
         if !self.has_too_much() {
             return;
@@ -276,7 +280,7 @@ impl Shared {
         self.has_ended.notify_all();
     }
 
-    /// Blocks until the poller has ended, at most until `until`.
+    /// Blocks until the poller has ended, or until the time `until`.
     pub(super) fn wait_for_end(&self, until: Instant) {
         let mut ended = self.ended.lock();
         while !*ended && Instant::now() < until {

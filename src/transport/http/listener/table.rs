@@ -1,11 +1,13 @@
-//! The table of open connections, which also chooses the ones to close when there are too many.
+//! The table of open connections. It also chooses the connections to close when there are too many.
 //!
 //! Only a connection without a request in flight can be displaced, and the client with the most
-//! connections loses one first. The order is: connections in lingering close, those that have sent
-//! no byte, idle ones (longest idle first), and at last those with an unfinished request.
+//! connections loses one first. The order is: connections in lingering close, connections that have
+//! sent no byte, idle connections (longest idle first), and at last those with an unfinished
+//! request.
 //!
-//! The rank of a connection that a worker has may be out of date, since its requests don't update
-//! the table. Such a connection updates its rank when it is tried, and the next candidate is tried.
+//! The rank of a connection that a worker has may be out of date, because its requests don't update
+//! the table. When such a connection is tried, it updates its rank, and the next candidate is
+//! tried.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,23 +16,23 @@ use super::connection::Connection;
 use crate::shares::{Admission, Client, Shares};
 use crate::sync::Mutex;
 
-/// How readily a connection is displaced; the first variants go first.
+/// The displacement rank of a connection. Connections with the first ranks are displaced first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rank {
-    /// In lingering close.
+    /// The connection is in lingering close.
     Parting,
-    /// New: no byte has arrived.
+    /// The connection is new: no byte has arrived.
     Fresh,
-    /// Idle between two requests.
+    /// The connection is idle between two requests.
     Idle,
-    /// Its request has arrived in part.
+    /// A request has arrived in part.
     Unfinished,
 }
 
 /// The table of open connections.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// Innermost lock.
+    /// The entries of the table. Innermost lock.
     state: Mutex<State>,
     max: usize,
     reserve: usize,
@@ -47,14 +49,17 @@ struct State {
 #[derive(Debug)]
 struct Entry {
     conn: Arc<Connection>,
-    /// It counts against the limit. False for one that was accepted only to be answered with 503.
+    /// Whether the connection counts against the limit. False for a connection that was accepted
+    /// only to be answered with 503.
     is_counted: bool,
-    /// Its rank and order in the list of displaceable connections, if it is there.
+    /// The rank and order of the connection in the list of displaceable connections. `None` if it
+    /// is not in the list.
     place: Option<(Rank, u64)>,
 }
 
 impl Table {
-    /// Creates a table for `max` connections, and `reserve` more for clients that have few.
+    /// Creates a table for `max` connections, and `reserve` more for clients that have few
+    /// connections.
     pub(super) fn new(max: usize, part: usize, reserve: usize) -> Self {
         Self {
             state: Mutex::new(State {
@@ -67,7 +72,8 @@ impl Table {
         }
     }
 
-    /// Decides whether a client may have one more connection. `descriptors` is the process's limit.
+    /// Decides whether a client may have one more connection. `descriptors` is the process's limit
+    /// for descriptors.
     pub(super) fn admit(&self, client: &Client, descriptors: Option<usize>) -> Admission<usize> {
         let mut state = self.state.lock();
         let max = self.max.saturating_add(self.reserve);
@@ -103,7 +109,7 @@ impl Table {
         state.open.insert(key, entry);
     }
 
-    /// Sets how readily a connection is displaced; `None` means that it is not.
+    /// Sets the displacement rank of a connection. `None` means that it can't be displaced.
     pub(super) fn set_rank(&self, key: usize, rank: Option<Rank>) {
         let mut state = self.state.lock();
         let State {
@@ -124,7 +130,7 @@ impl Table {
         }
     }
 
-    /// A connection is about to be closed: it takes no place any more.
+    /// Stops counting a connection against the limit, because it is about to be closed.
     pub(super) fn uncount(&self, key: usize) {
         let mut state = self.state.lock();
         let State { open, shares, .. } = &mut *state;
@@ -135,7 +141,7 @@ impl Table {
         }
     }
 
-    /// It takes a place after all, be there one or not.
+    /// Counts a connection against the limit again, even if the limit is exceeded then.
     pub(super) fn count_again(&self, key: usize) {
         let mut state = self.state.lock();
         let State { open, shares, .. } = &mut *state;
@@ -171,7 +177,7 @@ impl Table {
         conns.collect()
     }
 
-    /// Returns the number of connections over the limit, which are only answered with 503.
+    /// Returns the number of connections over the limit. They are only answered with 503.
     pub(super) fn turned_away(&self) -> usize {
         let state = self.state.lock();
         state.open.len().saturating_sub(state.shares.total())

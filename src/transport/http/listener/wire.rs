@@ -9,7 +9,7 @@ use memchr::memchr3;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::http::ResponseHead;
 
-/// How a response delimits its body.
+/// The way in which a response delimits its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
     Known(usize),
@@ -17,12 +17,14 @@ pub(super) enum Length {
     UntilTheEnd,
 }
 
-/// The `Connection` field of a response.
+/// Whether the connection is kept or closed after a response. The `Connection` field of the
+/// response states this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
-    /// Keep-alive without a field, which is the default of HTTP/1.1.
+    /// The connection is kept alive. No field is needed, because this is the default of HTTP/1.1.
     Stays,
-    /// Keep-alive with `Connection: keep-alive`, which a client of HTTP/1.0 needs.
+    /// The connection is kept alive, and the response has `Connection: keep-alive`. A client of
+    /// HTTP/1.0 needs this field.
     StaysAsAsked,
     Closes,
 }
@@ -32,12 +34,12 @@ pub(super) fn has_no_body(status: u16) -> bool {
     matches!(status, 204 | 304)
 }
 
-/// Returns the line that begins a chunk.
+/// Returns the line before the data of a chunk.
 pub(super) fn chunk_start(len: usize) -> String {
     format!("{len:x}\r\n")
 }
 
-/// Serializes a head.
+/// Serializes the head of a response.
 ///
 /// # Errors
 ///
@@ -129,7 +131,8 @@ fn date() -> Date {
     date
 }
 
-/// Formats a date (RFC 9110, section 5.6.7). Only the last four digits of a year are written.
+/// Formats the value of a `Date` field (RFC 9110, section 5.6.7). Only the last four digits of a
+/// year are written.
 fn date_of(second: u64) -> Date {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] = [

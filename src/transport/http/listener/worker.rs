@@ -1,12 +1,13 @@
 //! A worker thread, which serves one request at a time.
 //!
-//! It keeps a connection for a moment after a request, so that the next one costs no thread switch.
-//! With a single connection and no other work, it blocks in the read of that connection. With
-//! several, it waits on its [ready set](super::ready_set). While jobs are ready in the queue it
-//! keeps none.
+//! A worker keeps a connection for a moment after a request, so that the next request costs no
+//! thread switch. With a single connection and no other work, it blocks in the read of that
+//! connection. With several connections, it waits on its [ready set](super::ready_set). While jobs
+//! are ready in the queue it does not wait, but takes the next one. The priority worker keeps no
+//! connection.
 //!
-//! It runs a handler with a permit of the client. While the client can't have one, the worker
-//! serves the client's quick requests and queues the others.
+//! A worker runs a handler with a permit of the client. While the client can't have a permit, the
+//! worker serves the client's quick requests and queues the others.
 
 use std::cell::Cell;
 use std::io;
@@ -26,7 +27,7 @@ use crate::transport::http::{ClientKey, HttpRequest};
 use crate::transport::sys::tcp;
 
 thread_local! {
-    /// The listener whose worker this thread is, as an address that is only compared.
+    /// The listener whose worker this thread is. It is stored as an address that is only compared.
     static OF: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -65,7 +66,7 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    /// Takes a connection that has input; blocks until there is one. `None` means that the thread
+    /// Takes a connection that has input. Blocks until there is one. Returns `None` when the thread
     /// has to end.
     fn next(&mut self) -> Option<Arc<Connection>> {
         loop {
@@ -106,8 +107,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether it may be the only thread that reads (the priority worker). Then it waits for no
-    /// connection.
+    /// Whether this worker may be the only thread that reads (the priority worker). Such a worker
+    /// waits for no connection.
     fn is_lookout(&self) -> bool {
         self.permit.is_none() && self.shared.crew.is_saturated()
     }
@@ -150,8 +151,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether this thread may serve the request, or read the rest of it. Otherwise the request is
-    /// queued until its client may have a permit.
+    /// Whether this thread can serve the request, or read the rest of it. If not, the request was
+    /// queued until its client can have a permit.
     fn may_serve(&mut self, conn: &Arc<Connection>) -> bool {
         if self.permit.is_some() {
             return true;
@@ -180,7 +181,7 @@ impl Worker<'_> {
         is_quick
     }
 
-    /// Lets the poller steal the other connections from now on.
+    /// Allows the poller from now on to take the worker's other connections.
     fn lay_open(&self) {
         if let Some((round, _)) = &self.round
             && self.shared.rounds.lay_open(round)
@@ -195,8 +196,9 @@ impl Worker<'_> {
         self.shared.crew.has_ready() || round.is_some_and(|(round, _)| !round.is_empty())
     }
 
-    /// Keeps the connection in the ready set, or releases it to the poller. Returns false if the
-    /// worker should wait for this connection alone.
+    /// After a request: keeps the connection in the ready set or releases it to the poller, and
+    /// returns true. Returns false, and does neither, if the worker should block in a read of this
+    /// one connection.
     fn stay(&mut self, conn: &Arc<Connection>) -> bool {
         if self.is_lookout() || self.shared.is_closing() {
             conn.let_go();
@@ -237,8 +239,8 @@ impl Worker<'_> {
         self.intake.clear();
     }
 
-    /// Reads once. Returns whether there is input to look at; otherwise the connection has been
-    /// passed on or closed.
+    /// Reads once. Returns whether there is input to parse. If not, the connection has been passed
+    /// on or closed.
     fn read(&mut self, conn: &Arc<Connection>, is_fresh: bool) -> bool {
         let is_lookout = self.is_lookout();
         let (shared, intake) = (self.shared, &mut self.intake);

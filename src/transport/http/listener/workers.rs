@@ -1,20 +1,21 @@
 //! The worker pool of a listener: threads are started on demand, up to a limit, and end when idle.
 //!
 //! A worker takes a connection that has input, round robin over the addresses. To run the handler
-//! of a complete request it needs a [permit](super::permits). A request that gets no permit is
-//! queued until its client may have one. A permit that is released goes to the client that holds
-//! fewest. Quick requests need no permit.
+//! of a complete request the worker needs a [permit](super::permits). A request that gets no permit
+//! is queued until its client can have one. A released permit goes to the waiting client that holds
+//! the fewest permits. Quick requests need no permit.
 //!
-//! So one worker more than there are permits is enough, the *priority worker*: it reads while all
+//! One worker beyond the permits is therefore enough. This *priority worker* reads input while all
 //! others run handlers, and serves the quick requests, such as cancellations.
 //!
 //! **Invariant:** while a job is ready, at least one of three holds. An idle worker has been woken
-//! for it; or a worker is being started; or the pool is full, and at least one of its workers runs
-//! no handler. A worker that takes a job checks, under the same lock, whether more jobs are ready,
-//! and has another worker started if so. So no ready job is left behind (no lost wakeup).
+//! for the job; or a worker is being started; or the pool is full, and at least one of its workers
+//! runs no handler. A worker that takes a job checks, under the same lock, whether more jobs are
+//! ready. If so, it wakes or starts another worker. So no ready job is left behind (no lost
+//! wakeup).
 //!
-//! **Invariant:** a request waits for a permit only while its client may not have one. Both ends
-//! are checked under the lock: when the request begins to wait, and when a permit is released. So a
+//! **Invariant:** a request waits for a permit only while its client can't have one. This is
+//! checked under the lock both when the request begins to wait and when a permit is released. So a
 //! permit that is released in between is not missed.
 
 use std::collections::{HashMap, VecDeque};
@@ -29,10 +30,10 @@ use crate::shares::Client;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::ClientKey;
 
-/// How long an idle worker stays.
+/// The maximum time that a worker stays idle. After that it ends.
 const IDLE: Duration = Duration::from_secs(3);
 
-/// Whether the caller has to start a worker thread. The pool has counted it already.
+/// Whether the caller has to start a worker thread. The pool has already counted that thread.
 #[must_use = "a thread that is counted has to be started"]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Spawn {
@@ -44,13 +45,13 @@ pub(super) enum Spawn {
 /// The limits of the pool.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
-    /// How many handlers may run at once. One client may use all of them.
+    /// The maximum number of handlers that run at once. One client may use all of them.
     pub(super) max_workers: usize,
-    /// How many more handlers may run for clients that hold few permits.
+    /// The number of handlers beyond `max_workers` that may run for clients that hold few permits.
     pub(super) reserve: usize,
-    /// The most permits that a client holds while it uses the reserve.
+    /// The maximum number of permits that a client holds while it uses the reserve.
     pub(super) part: usize,
-    /// How many requests may wait for a permit.
+    /// The maximum number of requests that wait for a permit.
     pub(super) max_waiting: usize,
 }
 
@@ -58,27 +59,29 @@ pub(super) struct Sizes {
 #[derive(Debug)]
 pub(super) struct Workers<J> {
     state: Mutex<State<J>>,
-    /// How many jobs are ready. A hint that is read without the lock and may be stale; it is stored
-    /// under the lock after each change. A decision that must be right is made under the lock.
+    /// The number of ready jobs. The number is a hint that is read without the lock and may be
+    /// stale. It is stored under the lock after each change. A decision that must be right is made
+    /// under the lock.
     ready: AtomicUsize,
-    /// How many permits are in use; a hint like `ready`.
+    /// The number of permits in use. A hint like `ready`.
     held: AtomicUsize,
-    /// Notified when a worker has ended.
+    /// The condition variable that is notified when a worker has ended.
     fewer: Condvar,
     sizes: Sizes,
 }
 
-/// Guarded by [`Workers::state`], which is held briefly only. It is an innermost lock.
+/// The state of the pool, guarded by [`Workers::state`]. The lock is held briefly only, and is an
+/// innermost lock.
 #[derive(Debug)]
 struct State<J> {
-    /// Connections that have input, by their addresses.
+    /// Connections that have input, by their clients' addresses.
     jobs: FairQueue<Client, J>,
     /// Requests that wait for a permit.
     ///
-    /// Invariant: none of their clients may have another permit. Otherwise [`grant`](Self::grant)
-    /// would have taken the request out under this lock.
+    /// Invariant: none of the waiting clients can have another permit. Otherwise
+    /// [`grant`](Self::grant) would have taken the request out under this lock.
     waiting: FairQueue<ClientKey, J>,
-    /// Requests that waited and have a permit now.
+    /// Requests that waited for a permit and have one now.
     granted: VecDeque<(J, ClientKey)>,
     permits: Permits,
     /// Idle workers that have not been woken.
@@ -88,7 +91,7 @@ struct State<J> {
     /// newest slot is woken first, so that surplus workers time out.
     idle: Vec<Arc<IdleSlot>>,
     threads: usize,
-    /// A worker was requested and has not arrived. Set with [`Spawn::One`], cleared by
+    /// Whether a worker was requested and has not arrived. Set with [`Spawn::One`], cleared by
     /// [`Workers::arrived`] or [`Workers::failed`].
     starting: bool,
     stopped: bool,
@@ -98,17 +101,18 @@ struct State<J> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Assignment<J> {
     pub(super) job: J,
-    /// The client whose permit the job has. It is given back with [`Workers::release`].
+    /// The client whose permit the job has. [`Workers::release`] returns the permit to the pool.
     pub(super) permit: Option<ClientKey>,
     pub(super) hands: Spawn,
 }
 
-/// The slot of an idle worker, by which it is woken.
+/// The slot of an idle worker. The worker is woken through it.
 #[derive(Debug)]
 pub(super) enum IdleSlot {
     /// The worker waits for jobs only.
     Idle(Condvar),
-    /// The worker also waits for connections of its ready set, whose wake handle ends that wait.
+    /// The worker waits for jobs and for connections of its ready set. The wakeup of the set ends
+    /// the wait.
     Busy(Arc<ReadySet>),
 }
 
@@ -140,8 +144,8 @@ impl<J> State<J> {
         self.idle.iter().any(|other| Arc::ptr_eq(other, seat))
     }
 
-    /// Takes the slot to wake: the newest one that waits with connections, else the newest. So
-    /// connections gather at few workers.
+    /// Takes the slot of the idle worker to wake. A worker that waits with connections is
+    /// preferred, and among equals the newest slot. So connections gather at few workers.
     fn pop_idle(&mut self) -> Option<Arc<IdleSlot>> {
         let busy = |seat: &Arc<IdleSlot>| matches!(**seat, IdleSlot::Busy(_));
         match self.idle.iter().rposition(busy) {
@@ -150,14 +154,14 @@ impl<J> State<J> {
         }
     }
 
-    /// Removes a slot. Returns true if the worker had not been woken.
+    /// Removes a slot from the idle list. Returns true if the worker had not been woken.
     fn leave(&mut self, seat: &Arc<IdleSlot>) -> bool {
         let place = self.idle.iter().position(|other| Arc::ptr_eq(other, seat));
         place.map(|place| self.idle.remove(place)).is_some()
     }
 
-    /// Gives free permits to waiting requests, each to the client that holds fewest. Returns
-    /// whether it gave any.
+    /// Gives free permits to waiting requests. Each permit goes to the client that holds the
+    /// fewest. Returns whether any permit was given.
     fn grant(&mut self) -> bool {
         let mut has_granted = false;
         loop {
@@ -177,7 +181,9 @@ impl<J> State<J> {
         }
     }
 
-    /// Returns the client whose newest request is displaced by a request of `key`, which has fewer.
+    /// Returns the client that loses its newest waiting request to a new request of `key`. This
+    /// client, or its group, has more waiting requests than `key`. Returns `None` if no client has
+    /// more.
     fn gives_way_to(&self, key: &ClientKey) -> Option<ClientKey> {
         let mut groups: HashMap<&Client, usize> = HashMap::new();
         for (other, queued) in self.waiting.clients() {
@@ -231,7 +237,7 @@ impl<J> Workers<J> {
         Ok(self.spawn_if_needed(&mut state))
     }
 
-    /// Takes a permit for a client, or returns `None` if it may not have one now. The calling
+    /// Takes a permit for a client. Returns `None` if the client can't have one now. The calling
     /// worker runs a handler next, so another worker may be needed to read.
     pub(super) fn permit(&self, key: &ClientKey) -> Option<Spawn> {
         let mut state = self.state.lock();
@@ -242,9 +248,9 @@ impl<J> Workers<J> {
         Some(self.call_for_rest(&mut state))
     }
 
-    /// Queues a request until its client may have a permit. Also returns the request of another
-    /// client that it displaced, if any. Returns the request when the queue is full and none can be
-    /// displaced, or when the pool was stopped.
+    /// Queues a request until its client can have a permit. If another client's request is
+    /// displaced, also returns that request. If the queue is full and no request can be displaced,
+    /// or if the pool was stopped, returns the new request itself as the error.
     pub(super) fn wait(&self, job: J, key: ClientKey) -> Result<(Spawn, Option<J>), J> {
         let mut state = self.state.lock();
         if state.stopped {
@@ -266,7 +272,7 @@ impl<J> Workers<J> {
         Ok((self.spawn_if_needed(&mut state), displaced))
     }
 
-    /// Gives a permit back, and passes free permits on to waiting requests.
+    /// Returns a permit to the pool, and gives free permits to waiting requests.
     pub(super) fn release(&self, key: &ClientKey) -> Spawn {
         let mut state = self.state.lock();
         state.permits.give_back(key);
@@ -279,7 +285,7 @@ impl<J> Workers<J> {
         }
     }
 
-    /// Updates the hints that are read without the lock.
+    /// Updates the hints that other threads read without the lock.
     fn publish(&self, state: &State<J>) {
         self.ready.store(state.ready(), Ordering::Relaxed);
         self.held.store(state.permits.held(), Ordering::Relaxed);
@@ -300,8 +306,9 @@ impl<J> Workers<J> {
 
     /// Requests a worker if a job is ready and the pool may grow.
     ///
-    /// At most one worker is starting at a time, since quick jobs need no more. When all workers
-    /// may be running handlers, one worker beyond the limit is allowed: the priority worker.
+    /// At most one worker is starting at a time. More would not help, because quick jobs are soon
+    /// done. When all workers may be running handlers, one worker beyond the limit is allowed: the
+    /// priority worker.
     fn call(&self, state: &mut State<J>) -> Spawn {
         if state.ready() == 0 || state.starting {
             return Spawn::No;
@@ -314,7 +321,7 @@ impl<J> Workers<J> {
         Spawn::No
     }
 
-    /// Requests a worker for the jobs that are still ready, unless one is idle.
+    /// Requests a worker for the jobs that are still ready, unless a worker is idle.
     fn call_for_rest(&self, state: &mut State<J>) -> Spawn {
         match state.idle.is_empty() {
             true => self.call(state),
@@ -322,8 +329,8 @@ impl<J> Workers<J> {
         }
     }
 
-    /// Moves all waiting requests back to the ready queue, for a worker to check again. A session
-    /// may have ended, and its requests then need no permit. The others wait again.
+    /// Moves all waiting requests back to the ready queue, so that a worker checks them again. A
+    /// request whose session has ended needs no permit any more. The other requests wait again.
     pub(super) fn look_again(&self) -> Spawn {
         let mut state = self.state.lock();
         let keys: Vec<ClientKey> = state
@@ -339,7 +346,7 @@ impl<J> Workers<J> {
         self.spawn_if_needed(&mut state)
     }
 
-    /// Marks the requested worker as arrived. The worker calls it first.
+    /// Marks the requested worker as arrived. A new worker calls this method first.
     pub(super) fn arrived(&self) {
         self.state.lock().starting = false;
     }
@@ -358,8 +365,8 @@ impl<J> Workers<J> {
         left
     }
 
-    /// Takes a job; blocks until there is one. `None` means that the worker has to end; it is not
-    /// counted any more.
+    /// Takes a job. Blocks until there is one. Returns `None` when the worker has to end; the
+    /// worker is no longer counted then.
     pub(super) fn next(&self) -> Option<Assignment<J>> {
         let mut state = self.state.lock();
         let mut seat = None;
@@ -394,8 +401,9 @@ impl<J> Workers<J> {
 
     /// Takes a job, or registers the slot as idle.
     ///
-    /// Both happen under one lock: a job that is queued later finds the slot and wakes it. The
-    /// caller waits after this returns; a wakeup in between stays set in the slot's wake handle.
+    /// Both steps happen under one lock: a job that is queued later finds the slot and wakes the
+    /// worker. The caller waits after this method returns. A wakeup in between stays set in the
+    /// slot's wakeup.
     pub(super) fn sit(&self, seat: &Arc<IdleSlot>) -> Option<Assignment<J>> {
         let mut state = self.state.lock();
         let taken = self.take(&mut state);
@@ -405,8 +413,8 @@ impl<J> Workers<J> {
         taken
     }
 
-    /// Removes the slot from the idle list, and takes a job if there is one. The slot may have been
-    /// woken for that job.
+    /// Removes the slot from the idle list, and takes a job if there is one. The worker may have
+    /// been woken for that job.
     pub(super) fn rise(&self, seat: &Arc<IdleSlot>) -> Option<Assignment<J>> {
         let mut state = self.state.lock();
         state.leave(seat);
@@ -428,13 +436,13 @@ impl<J> Workers<J> {
         self.ready.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether as many handlers run as `max_workers` allows. A worker that runs none then may be
-    /// the only one that reads, so it keeps no connection. The answer may be stale.
+    /// Whether as many handlers run as `max_workers` allows. In this state, a worker that runs no
+    /// handler may be the only one that reads, so it keeps no connection. The answer may be stale.
     pub(super) fn is_saturated(&self) -> bool {
         self.held.load(Ordering::Relaxed) >= self.sizes.max_workers
     }
 
-    /// Returns the number of jobs that wait, with a permit or without.
+    /// Returns the number of jobs that wait, including those that have a permit already.
     pub(super) fn waiting(&self) -> usize {
         let state = self.state.lock();
         state.ready() + state.waiting.len()
@@ -447,8 +455,8 @@ impl<J> Workers<J> {
         state.threads.min(most)
     }
 
-    /// Stops the pool: idle workers are woken and end, busy ones end after their job. Returns the
-    /// queued jobs.
+    /// Stops the pool. Idle workers are woken and end; busy workers end after their job. Returns
+    /// the queued jobs.
     pub(super) fn stop(&self) -> Vec<J> {
         let mut state = self.state.lock();
         state.stopped = true;
@@ -460,8 +468,8 @@ impl<J> Workers<J> {
         left
     }
 
-    /// Waits until at most `own` workers are left, or until the deadline. Returns whether that is
-    /// so.
+    /// Waits until at most `own` workers are left, or until the deadline. Returns false when the
+    /// deadline passed first.
     pub(super) fn wait_for_threads(&self, own: usize, deadline: Instant) -> bool {
         let mut state = self.state.lock();
         while state.threads > own && Instant::now() < deadline {
@@ -609,7 +617,7 @@ mod loom_tests {
         crew
     }
 
-    /// Two jobs are queued while the only worker goes idle: it is woken, and takes both.
+    /// Two jobs are queued while the only worker becomes idle. The worker is woken, and takes both.
     #[test]
     fn loom_a_job_is_never_left_lying() {
         loom::model(|| {
@@ -629,7 +637,7 @@ mod loom_tests {
     }
 
     /// A job is queued while a worker registers its slot as idle and removes it again. The job is
-    /// taken once, and the slot is gone.
+    /// taken once, and the slot is removed.
     #[test]
     fn loom_who_sits_down_and_rises_misses_no_job() {
         loom::model(|| {
@@ -655,7 +663,8 @@ mod loom_tests {
         });
     }
 
-    /// A request begins to wait while its client's only permit is released: it is granted once.
+    /// A request begins to wait while its client's only permit is released. The permit is granted
+    /// once.
     #[test]
     fn loom_a_request_that_waits_gets_the_permit_that_is_given_back() {
         loom::model(|| {
@@ -681,7 +690,7 @@ mod loom_tests {
         });
     }
 
-    /// The pool is stopped while a worker goes idle: the worker ends.
+    /// The pool is stopped while a worker becomes idle. The worker ends.
     #[test]
     fn loom_stopping_reaches_every_thread() {
         loom::model(|| {

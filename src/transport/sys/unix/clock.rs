@@ -9,8 +9,8 @@ const CHEAP: clockid_t = libc::CLOCK_MONOTONIC_RAW_APPROX;
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "macos")))]
 const CHEAP: clockid_t = libc::CLOCK_MONOTONIC;
 
-/// A reading of the coarse clock, which advances every few milliseconds. Two readings are equal if
-/// it has not advanced in between.
+/// A reading of the system's coarse clock, which advances every few milliseconds. Two readings are
+/// equal if the clock has not advanced in between.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tick(libc::time_t, libc::c_long);
 

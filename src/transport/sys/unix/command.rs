@@ -1,4 +1,4 @@
-//! The program that a child runs, and how its data is passed to the system.
+//! The program that a child runs, and the conversion of arguments and environment for the system.
 
 use std::ffi::{CString, OsStr, OsString, c_char};
 use std::io;
@@ -14,17 +14,17 @@ use crate::error::{Error, ErrorKind, Result};
 pub(crate) struct Command<'a> {
     pub(crate) program: &'a OsStr,
     pub(crate) args: &'a [OsString],
-    /// The whole environment.
+    /// The whole environment of the program. The environment of this process is not added.
     pub(crate) env: &'a [(OsString, OsString)],
     pub(crate) directory: Option<&'a Path>,
     pub(crate) stdin: OwnedFd,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: Stderr,
-    /// Whether the child is killed when the current thread ends.
+    /// Whether the child is killed when the thread that starts it ends.
     pub(crate) dies_with_parent: bool,
 }
 
-/// The destination of the standard error.
+/// The destination of the child's standard error.
 #[derive(Debug)]
 pub(crate) enum Stderr {
     To(OwnedFd),
@@ -57,7 +57,7 @@ pub(super) fn pointers(strings: &[CString]) -> Vec<*mut c_char> {
     pointers.chain([ptr::null_mut()]).collect()
 }
 
-/// Returns the open descriptors that are not close-on-exec, without the standard ones.
+/// Returns the open descriptors that are not close-on-exec, except the standard ones.
 pub(super) fn inheritable() -> Vec<libc::c_int> {
     let entries = std::fs::read_dir("/dev/fd").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());

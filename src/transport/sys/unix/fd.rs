@@ -1,7 +1,7 @@
 //! File descriptors: private ones, pairs, polling, wakeups.
 //!
-//! **Invariant:** a descriptor made here is close-on-exec and not below 3. So no child inherits it,
-//! and it is never mistaken for a standard stream.
+//! **Invariant:** a descriptor that this module creates is close-on-exec and not below 3. So no
+//! child inherits the descriptor, and it is never mistaken for a standard stream.
 
 use std::io;
 use std::mem;
@@ -19,7 +19,8 @@ pub(super) fn check(result: c_int) -> io::Result<c_int> {
     }
 }
 
-/// Returns the soft limit of descriptors of the process; `None` if unlimited or unknown.
+/// Returns the soft limit for the number of descriptors of this process. Returns `None` if the
+/// number is unlimited or the limit is unknown.
 #[cfg(feature = "http-server")]
 pub(crate) fn most() -> Option<usize> {
     let mut limit = libc::rlimit {
@@ -32,13 +33,13 @@ pub(crate) fn most() -> Option<usize> {
     is_known.then(|| usize::try_from(limit.rlim_cur).ok())?
 }
 
-/// Whether the process or the system has no descriptor left.
+/// Whether an error means that the process or the system has no descriptor left.
 #[cfg(feature = "http-server")]
 pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
-/// Returns a private duplicate.
+/// Returns a private duplicate of a descriptor.
 pub(crate) fn duplicate(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     // SAFETY: the descriptor is open for as long as it is borrowed.
     let new = check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 3) })?;
@@ -46,8 +47,8 @@ pub(crate) fn duplicate(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(new) })
 }
 
-/// Returns the descriptor, or a duplicate if it has a standard number, which a host may have
-/// closed.
+/// Returns the descriptor itself. If its number is that of a standard stream, which the host may
+/// have closed, returns a duplicate with another number.
 pub(super) fn private(fd: OwnedFd) -> io::Result<OwnedFd> {
     use std::os::fd::AsFd;
     if fd.as_raw_fd() < 3 {
@@ -63,13 +64,13 @@ fn private_pair(raw: [c_int; 2]) -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((private(first)?, private(second)?))
 }
 
-/// Makes two connected stream sockets.
+/// Creates two connected stream sockets.
 pub(crate) fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let (first, second) = std::os::unix::net::UnixStream::pair()?;
     Ok((private(first.into())?, private(second.into())?))
 }
 
-/// Makes a pipe: its read end, its write end.
+/// Creates a pipe. Returns its read end and its write end.
 #[cfg(not(target_vendor = "apple"))]
 pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut raw = [0; 2];
@@ -78,7 +79,7 @@ pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     private_pair(raw)
 }
 
-/// Makes a pipe: its read end, its write end.
+/// Creates a pipe. Returns its read end and its write end.
 #[cfg(target_vendor = "apple")]
 pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut raw = [0; 2];
@@ -92,7 +93,8 @@ pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(pair)
 }
 
-/// Makes an open file description non-blocking. Only for descriptions that no other process shares.
+/// Makes an open file description non-blocking. Call it only for a description that no other
+/// process shares.
 pub(crate) fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the descriptor is open for as long as it is borrowed.
     let flags = check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFL) })?;
@@ -101,14 +103,14 @@ pub(crate) fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// The kind of a descriptor, as far as reads and writes depend on it.
+/// The kind of a descriptor. Reads and writes differ by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Socket,
     Pipe,
-    /// Terminals and other devices.
+    /// A terminal or another device.
     Device,
-    /// Regular files: they never block for long.
+    /// A regular file, which never blocks for long.
     File,
 }
 
@@ -128,8 +130,8 @@ pub(crate) fn kind(fd: BorrowedFd<'_>) -> io::Result<Kind> {
 
 /// Opens the pipe behind `fd` again, as a non-blocking description of our own.
 ///
-/// The given description is shared with the host and often with its parent, so its flags must not
-/// be changed.
+/// The description of `fd` is shared with the host and often with the host's parent, so its flags
+/// must not be changed.
 #[cfg(target_os = "linux")]
 pub(super) fn reopen_pipe(fd: BorrowedFd<'_>, access: c_int) -> io::Result<OwnedFd> {
     let path = std::ffi::CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd()))?;
@@ -140,13 +142,14 @@ pub(super) fn reopen_pipe(fd: BorrowedFd<'_>, access: c_int) -> io::Result<Owned
     private(unsafe { OwnedFd::from_raw_fd(raw) })
 }
 
-/// On other systems a pipe can't be opened again.
+/// Fails, because on these systems a pipe can't be opened again.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn reopen_pipe(_: BorrowedFd<'_>, _: c_int) -> io::Result<OwnedFd> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Shuts a socket down in one or both directions, for every thread that uses it.
+/// Shuts a socket down in one or both directions. The shutdown affects every thread that uses the
+/// socket.
 pub(super) fn shut(fd: BorrowedFd<'_>, how: std::net::Shutdown) {
     let how = match how {
         std::net::Shutdown::Read => libc::SHUT_RD,
@@ -157,7 +160,7 @@ pub(super) fn shut(fd: BorrowedFd<'_>, how: std::net::Shutdown) {
     unsafe { libc::shutdown(fd.as_raw_fd(), how) };
 }
 
-/// Returns an entry for [`poll`].
+/// Returns the entry of one descriptor for [`poll`].
 pub(super) fn entry(fd: RawFd, events: libc::c_short) -> libc::pollfd {
     libc::pollfd {
         fd,
@@ -166,8 +169,8 @@ pub(super) fn entry(fd: RawFd, events: libc::c_short) -> libc::pollfd {
     }
 }
 
-/// Waits until a descriptor is ready (`true`) or the deadline passes (`false`). Without a deadline
-/// it waits without limit.
+/// Waits until a descriptor is ready (returns true) or the deadline passes (returns false). Without
+/// a deadline the wait has no limit.
 pub(super) fn poll(fds: &mut [libc::pollfd], deadline: Option<Instant>) -> io::Result<bool> {
     let ready = until(deadline, |timeout| {
         // SAFETY: the entries are initialised, and their number is given.
@@ -176,8 +179,8 @@ pub(super) fn poll(fds: &mut [libc::pollfd], deadline: Option<Instant>) -> io::R
     Ok(ready > 0)
 }
 
-/// Calls `wait` until something is ready or the deadline passes. `wait` gets a timeout in
-/// milliseconds, -1 for no limit. Returns how many descriptors are ready.
+/// Calls `wait` until something is ready or the deadline passes. The argument of `wait` is a
+/// timeout in milliseconds; -1 means no limit. Returns the number of ready descriptors.
 pub(super) fn until(
     deadline: Option<Instant>,
     mut wait: impl FnMut(c_int) -> c_int,
@@ -192,8 +195,8 @@ pub(super) fn until(
     }
 }
 
-/// Returns the milliseconds until the deadline, rounded up. Rounded down, the last fraction of a
-/// millisecond would be busy waiting.
+/// Returns the milliseconds until the deadline, rounded up. If the time were rounded down, the last
+/// fraction of a millisecond would be busy waiting.
 fn millis_until(deadline: Instant) -> c_int {
     let left = deadline.saturating_duration_since(Instant::now());
     let millis = (left + Duration::from_nanos(999_999)).as_millis();
@@ -219,8 +222,8 @@ fn errno() -> *mut c_int {
     place
 }
 
-/// A wakeup for a thread that polls it. Once fired it stays ready until it is cleared, so a wakeup
-/// before the wait is not lost.
+/// A wakeup for a thread that polls. A fired wakeup stays ready until it is cleared. So a wakeup
+/// that is fired before the wait begins is not lost.
 #[derive(Debug)]
 pub(crate) struct Wake {
     polled: OwnedFd,
@@ -247,7 +250,8 @@ impl Wake {
         Ok(Self { polled, written })
     }
 
-    /// Fires it. Safe in a signal handler: allocates nothing, takes no lock, and preserves `errno`.
+    /// Fires the wakeup. Safe in a signal handler: allocates nothing, takes no lock, and preserves
+    /// `errno`.
     pub(crate) fn fire(&self) {
         #[cfg(target_os = "linux")]
         let fd = self.polled.as_raw_fd();
@@ -265,7 +269,7 @@ impl Wake {
         unsafe { errno.write(before) };
     }
 
-    /// Resets it to not fired.
+    /// Clears the wakeup, so that it is no longer ready.
     #[cfg(any(feature = "cffi", feature = "http-server"))]
     pub(crate) fn clear(&self) {
         let mut bytes = [0u8; 64];
@@ -276,7 +280,7 @@ impl Wake {
         {}
     }
 
-    /// Waits until it is fired (`true`) or the deadline passes (`false`).
+    /// Waits until the wakeup is fired (returns true) or the deadline passes (returns false).
     #[cfg(feature = "cffi")]
     pub(crate) fn wait(&self, deadline: Option<Instant>) -> io::Result<bool> {
         poll(&mut [entry(self.raw(), libc::POLLIN)], deadline)
@@ -302,12 +306,12 @@ pub(crate) fn wait_readable(
     Ok(entries.iter().map(|entry| entry.revents != 0).collect())
 }
 
-/// A result of a wait.
+/// The result of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ready {
     Input,
     Woken,
     Watched,
-    /// The deadline has passed.
+    /// The deadline has passed, and nothing is ready.
     Nothing,
 }

@@ -1,8 +1,8 @@
 //! Starts a child that is killed when the thread that started it ends.
 //!
-//! `posix_spawn` has no option for that: the child has to request it itself (`PR_SET_PDEATHSIG`),
-//! between fork and exec. All code there is async-signal-safe. It allocates no memory and takes no
-//! lock, since another thread may have held a lock at the fork (deadlock).
+//! `posix_spawn` has no option for this. The child itself has to request it (`PR_SET_PDEATHSIG`),
+//! between fork and exec. All code between fork and exec is async-signal-safe. It allocates no
+//! memory and takes no lock, because another thread may have held a lock at the fork (deadlock).
 
 use std::ffi::{CStr, CString, c_char};
 use std::fs::File;
@@ -23,12 +23,12 @@ struct Plan {
     envp: *const *mut c_char,
     stdin: libc::c_int,
     stdout: libc::c_int,
-    /// `None` to inherit it.
+    /// The child's standard error. With `None` the child inherits it.
     stderr: Option<libc::c_int>,
     directory: Option<*const c_char>,
     inheritable: *const [libc::c_int],
     no_signals: Set,
-    /// The pipe that takes the error number.
+    /// The pipe to which the child writes the error number if the start fails.
     failure: libc::c_int,
 }
 
@@ -98,7 +98,7 @@ pub(super) fn spawn(
     }
 }
 
-/// Returns the child's error; `None` once it has executed the program.
+/// Returns the error that the child reported. Returns `None` if the child has executed the program.
 fn failure_of(failures: OwnedFd) -> Option<io::Error> {
     let mut number = [0; size_of::<libc::c_int>()];
     let read = File::from(failures).read_exact(&mut number);
@@ -106,9 +106,12 @@ fn failure_of(failures: OwnedFd) -> Option<io::Error> {
         .then(|| io::Error::from_raw_os_error(libc::c_int::from_ne_bytes(number)))
 }
 
+/// Turns this forked child into the program. Never returns.
+///
 /// # Safety
 ///
-/// Only in a child that was just forked, with a plan whose pointers are valid there.
+/// Call this only in a child that was just forked, with a plan whose pointers are valid in the
+/// child.
 unsafe fn become_program(plan: &Plan) -> ! {
     // SAFETY: every function here is async-signal-safe, and the plan is as the caller promises.
     unsafe {
@@ -126,8 +129,8 @@ unsafe fn become_program(plan: &Plan) -> ! {
     }
 }
 
-/// Returns only if the program was not executed: because the parent has gone (`Some`), or with
-/// `errno` set.
+/// Prepares the child and executes the program. Returns only if the program was not executed:
+/// `Some` if the parent has gone, or `None` with the reason in `errno`.
 ///
 /// # Safety
 ///
@@ -173,7 +176,7 @@ unsafe fn follow(plan: &Plan) -> Option<()> {
     }
 }
 
-/// Returns the number of the last error.
+/// Returns the error number of the last failed system call.
 fn errno() -> libc::c_int {
     // SAFETY: it is this thread's own, and readable.
     unsafe { *libc::__errno_location() }

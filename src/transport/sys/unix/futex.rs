@@ -1,4 +1,4 @@
-//! Waiting for a change of a word in memory, with wakeups for several threads at once (`futex(2)`).
+//! Waits for a change of a word in memory, and wakes several waiting threads at once (`futex(2)`).
 
 use std::ptr::null;
 use std::sync::OnceLock;
@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use libc::timespec;
 
-/// Waits for a [`wake`] of one of these bits. Returns at once if the word no longer has the value
+/// Waits for a [`wake`] with one of these bits. Returns at once if the word no longer has the value
 /// `seen`. Returns false when the deadline has passed. Spurious wakeups are possible.
 ///
-/// The kernel compares the word and begins the wait atomically. So a waker that changes the word
-/// before it calls [`wake`] is never missed (no lost wakeup).
+/// The kernel compares the word and begins the wait atomically. So if a waker changes the word
+/// before it calls [`wake`], the wakeup is never lost.
 pub(crate) fn wait(word: &AtomicU32, seen: u32, bits: u32, deadline: Option<Instant>) -> bool {
     let until = deadline.and_then(on_system_clock);
     let until = until.as_ref().map_or(null(), std::ptr::from_ref);
@@ -31,7 +31,7 @@ pub(crate) fn wait(word: &AtomicU32, seen: u32, bits: u32, deadline: Option<Inst
     woken == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ETIMEDOUT)
 }
 
-/// Wakes all threads that wait for one of these bits. Change the word first.
+/// Wakes all threads that wait for one of these bits. The caller has to change the word first.
 pub(crate) fn wake(word: &AtomicU32, bits: u32) {
     // SAFETY: the word lives until the call returns. Nothing else is read or written.
     unsafe {
@@ -47,8 +47,8 @@ pub(crate) fn wake(word: &AtomicU32, bits: u32) {
     }
 }
 
-/// Converts a time to the system's monotonic clock, or to a moment later. Returns `None` when the
-/// clock can't represent it.
+/// Converts a time to the system's monotonic clock, never to an earlier time. Returns `None` when
+/// the clock can't represent the time.
 fn on_system_clock(time: Instant) -> Option<timespec> {
     static ANCHOR: OnceLock<(Instant, Duration)> = OnceLock::new();
     let (anchor, counted) = ANCHOR.get_or_init(|| {

@@ -1,15 +1,16 @@
-//! Detects whether this process created an object, or is a fork of the one that did.
+//! Detects whether this process created an object, or is a fork of the creating process.
 //!
-//! Every use of a handle checks this, so it must not cost a system call. The process number is
-//! cached in a page that the system clears in a fork (`MADV_WIPEONFORK`, Linux 4.14). Where that is
-//! missing, the system is asked each time.
+//! Every use of a handle checks this, so the check must not cost a system call. The process number
+//! is cached in a page that the system clears in a fork (`MADV_WIPEONFORK`, Linux 4.14). If the
+//! system lacks that feature, each check requests the process number from the system.
 
 use std::process;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// The process in which an object was created. In a fork of it, the object is only memory and
-/// descriptors: its threads do not exist there, and its peer belongs to the other process.
+/// The process in which an object was created. In a fork of that process, the object is only memory
+/// and descriptors: its threads do not exist in the fork, and its peer belongs to the other
+/// process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin(u32);
 
@@ -21,7 +22,8 @@ impl Origin {
         Self(number())
     }
 
-    /// Whether this is that process. Safe in a signal handler.
+    /// Whether the current process is the one in which the object was created. Safe in a signal
+    /// handler.
     pub(crate) fn is_here(self) -> bool {
         self.0 == number()
     }
@@ -29,9 +31,9 @@ impl Origin {
 
 /// The address of the cached process number, or null.
 ///
-/// Invariant: it is set once, after the page was mapped and marked, and the page is never unmapped.
-/// The number there is 0 or that of this process; a fork sets it to 0. So a reader that sees the
-/// address may read the number without further synchronization.
+/// Invariant: the address is set once, after the page was mapped and marked, and the page is never
+/// unmapped. The cached number is 0 or that of this process; a fork sets it to 0. So a reader that
+/// sees the address may read the number without further synchronization.
 static KEPT: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
 
 fn number() -> u32 {

@@ -1,13 +1,13 @@
-//! A child process and the group that it leads: detecting its end, signalling, reaping.
+//! A child process and the process group that it leads: detecting the end, signalling, reaping.
 //!
 //! **Invariant:** no signal is sent to a number that may belong to another process. The leader's
-//! number is ours until it is reaped, and signals and reaping are under one lock. After that, the
-//! rest of its group is signalled through the pidfd (Linux 6.9), which refers to this group for
-//! ever. Without that, the rest of the group is killed before the leader is reaped.
+//! number is valid until the leader is reaped, and signals and reaping are under one lock. After
+//! reaping, the rest of the group is signalled through the pidfd (Linux 6.9), which always refers
+//! to this group. On other systems the rest of the group is killed before the leader is reaped.
 //!
-//! Nothing here relies on SIGCHLD, which belongs to the host. The host may ignore it (the system
-//! then reaps by itself) or reap every child in a handler. In both cases `waitpid` knows no such
-//! child, which means "ended, status unknown".
+//! Nothing in this module relies on SIGCHLD, which belongs to the host. The host may ignore SIGCHLD
+//! (the system then reaps by itself) or reap every child in a handler. In both cases `waitpid`
+//! reports that no such child exists, which means "ended, status unknown".
 
 use std::fmt;
 use std::io;
@@ -26,22 +26,22 @@ use crate::transport::lock;
 pub(crate) struct Process {
     pid: libc::pid_t,
     pidfd: Option<OwnedFd>,
-    /// Whether the group can be signalled through the pidfd, even after its leader has ended.
+    /// Whether the group can be signalled through the pidfd, even after the leader has ended.
     group_by_pidfd: bool,
-    /// In a forked child of ours, this process belongs to the parent.
+    /// The process that started this child. In a fork of that process, the child is not ours.
     origin: Origin,
-    /// How the process ended. `Some` once it has been reaped: from then on its number may belong to
-    /// another process. A thread that reaps it or sends a signal holds the lock, so no signal goes
-    /// to a reused number.
+    /// The way in which the process ended, if it has been reaped. From then on its number may
+    /// belong to another process. A thread that reaps the process or sends a signal holds the lock,
+    /// so no signal goes to a reused number.
     exit: Mutex<Option<Exit>>,
 }
 
-/// How a process ended.
+/// The way in which a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Status(i32),
     Signal(i32),
-    /// Other code reaped it.
+    /// The status is unknown, because other code reaped the process.
     Unknown,
 }
 
@@ -63,13 +63,13 @@ impl fmt::Display for Exit {
 /// A signal to a process group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
-    /// Requests an orderly end. Also continues stopped processes, so that they can end.
+    /// SIGTERM: requests an orderly end. Stopped processes are continued, so that they can end.
     Terminate,
     Kill,
 }
 
 impl Process {
-    /// Takes over a child that was just started as the leader of its own group.
+    /// Takes ownership of a child that was just started as the leader of its own group.
     pub(super) fn new(pid: libc::pid_t) -> Self {
         let pidfd = pidfd::open(pid).ok();
         let group_by_pidfd = pidfd.as_ref().is_some_and(pidfd::reaches_group);
@@ -86,17 +86,19 @@ impl Process {
         self.pid
     }
 
-    /// Whether this process started it, and is not a fork of the one that did.
+    /// Whether the current process started this child, and is not a fork of the process that did.
     pub(crate) fn is_ours(&self) -> bool {
         self.origin.is_here()
     }
 
-    /// Returns a descriptor that is readable once the process has ended, where the system has one.
+    /// Returns a descriptor that is readable once the process has ended. Returns `None` where the
+    /// system has no such descriptor.
     pub(crate) fn end_signal(&self) -> Option<BorrowedFd<'_>> {
         self.pidfd.as_ref().map(OwnedFd::as_fd)
     }
 
-    /// Waits for the end of the process, at most until `deadline`. Does not reap it.
+    /// Waits for the end of the process until `deadline`, without reaping it. Returns whether the
+    /// process has ended.
     pub(crate) fn wait(&self, deadline: Instant) -> bool {
         if lock(&self.exit).is_some() {
             return true;
@@ -140,16 +142,16 @@ impl Process {
         Ok(unsafe { info.assume_init().si_pid() } != 0)
     }
 
-    /// Reaps the process if it has ended. Without group signals by pidfd it stays a zombie until
-    /// [`finish`](Self::finish).
+    /// Reaps the process if it has ended. If the group can't be signalled through a pidfd, the
+    /// process stays a zombie until [`finish`](Self::finish).
     pub(crate) fn reap_early(&self) {
         if self.group_by_pidfd {
             self.reap();
         }
     }
 
-    /// Kills the rest of the group if its leader has ended, reaps the leader, and returns how it
-    /// ended. Returns `None` while the leader runs.
+    /// If the leader has ended, kills the rest of the group, reaps the leader, and returns how the
+    /// leader ended. Returns `None` while the leader runs.
     pub(crate) fn finish(&self) -> Option<Exit> {
         if !self.group_by_pidfd && self.wait(Instant::now()) {
             self.signal_group(Signal::Kill);
@@ -157,7 +159,7 @@ impl Process {
         self.reap()
     }
 
-    /// Ends the rest of the group after its leader has ended: with SIGTERM, and with SIGKILL after
+    /// Ends the rest of the group after its leader has ended. Sends SIGTERM, and SIGKILL after
     /// `grace`.
     pub(crate) fn end_rest_of_group(&self, grace: Duration) {
         if !self.group_by_pidfd {
@@ -227,7 +229,7 @@ impl Process {
         }
     }
 
-    /// Signals the whole group.
+    /// Sends a signal to every process of the group.
     pub(crate) fn signal_group(&self, signal: Signal) {
         let numbers: &[i32] = match signal {
             Signal::Terminate => &[libc::SIGTERM, libc::SIGCONT],
@@ -254,8 +256,8 @@ mod pidfd {
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
     use std::ptr;
 
-    /// Signals every member of the group that the process leads, or led:
-    /// `PIDFD_SIGNAL_PROCESS_GROUP`, Linux 6.9.
+    /// The flag `PIDFD_SIGNAL_PROCESS_GROUP` (Linux 6.9): the signal goes to every member of the
+    /// group whose leader the pidfd refers to. The leader may have ended.
     const PROCESS_GROUP: libc::c_uint = 4;
 
     pub(super) fn open(pid: libc::pid_t) -> io::Result<OwnedFd> {
@@ -320,7 +322,8 @@ mod tests {
     use super::super::spawn::spawn;
     use super::*;
 
-    /// Starts a shell. Returns it with the number that it printed first.
+    /// Starts a shell that runs `script`. Returns the process, and the number that the script
+    /// printed first.
     fn start(script: &str) -> (Process, libc::pid_t) {
         let (stdin, _closed) = fd::pipe().expect("there are descriptors");
         let (output, stdout) = fd::pipe().expect("there are descriptors");
@@ -346,7 +349,7 @@ mod tests {
         stat.map_or(true, |stat| stat.contains(") Z "))
     }
 
-    /// The features of older kernels and other systems.
+    /// Returns functions that disable features, as on older kernels and other systems.
     fn variants() -> [fn(&mut Process); 3] {
         [
             |_as_it_is| {},

@@ -1,4 +1,4 @@
-//! The read end of a byte stream, with timeouts, which any thread can end.
+//! The read end of a byte stream. Reads have timeouts, and any thread can end the stream.
 
 use std::io;
 use std::net::Shutdown;
@@ -10,60 +10,62 @@ use std::time::{Duration, Instant};
 use super::epoll::Epoll;
 use super::fd::{self, Kind, Ready, Wake};
 
-/// How long a read of a socket blocks by itself before it uses `poll`. An answer within this time
-/// costs one system call.
+/// The maximum time that a read of a socket blocks by itself before it uses `poll`. An answer
+/// within this time costs one system call.
 const QUICK: Duration = Duration::from_millis(10);
 
-/// The read end of a stream. Its methods may be called from any thread: one thread reads, any may
-/// [`end`](Self::end) it.
+/// The read end of a stream. Its methods may be called from any thread. One thread reads, and any
+/// thread may call [`end`](Self::end).
 #[derive(Debug)]
 pub(crate) struct ReadEnd {
-    /// Waits for the descriptor and the wakeup, where possible.
+    /// The registration of the descriptor and the wakeup for `epoll`, where that is possible.
     #[cfg(target_os = "linux")]
     epoll: Option<Epoll>,
     fd: OwnedFd,
-    /// Sockets are read with flags, so that no read blocks unexpectedly.
+    /// Whether the descriptor is a socket. Sockets are read with flags, so that no read blocks
+    /// unexpectedly.
     is_socket: bool,
-    /// Ends the wait of a reader whose socket must not be shut down. Our own socket has none: it is
-    /// ended by shutting it down. A read of it blocks for [`QUICK`] at most, so it can be tried
-    /// before the poll.
+    /// The wakeup that ends the wait of a reader whose socket must not be shut down. `None` for our
+    /// own socket, which is ended by a shutdown. A read of our own socket blocks for [`QUICK`] at
+    /// most, so it can be tried before the poll.
     wake: Option<Wake>,
-    /// Set before the wakeup or the shutdown. So a reader that they interrupt finds the flag set,
-    /// and does not take the end for one of the peer.
+    /// Whether [`end`](Self::end) was called. The flag is set before the wakeup or the shutdown. So
+    /// a reader that is interrupted finds the flag set, and does not report that the peer ended the
+    /// stream.
     ended: AtomicBool,
-    /// How many bytes that had arrived may still be read after the end. Limited, so that a peer
-    /// that goes on writing can't keep the stream alive.
+    /// The number of bytes that may still be read after the end, because they had arrived before.
+    /// The limit prevents a peer that goes on writing from keeping the stream alive.
     left_after_end: AtomicUsize,
 }
 
-/// A result of a read.
+/// The result of a read.
 #[derive(Debug)]
 pub(crate) enum Read {
     Bytes(usize),
-    /// The end of the stream, or [`ReadEnd::end`] was called.
+    /// The peer ended the stream, or [`ReadEnd::end`] was called.
     End,
     /// No input arrived in time.
     Nothing,
-    /// The watched descriptor is ready.
+    /// The other descriptor that the caller watches is ready.
     Watched,
 }
 
 impl ReadEnd {
-    /// Takes a socket that no other code reads. Ending it shuts it down in both directions, even if
-    /// other processes hold the other end.
+    /// Creates a read end from a socket that no other code reads. [`end`](Self::end) shuts the
+    /// socket down in both directions, even if other processes hold the other end.
     pub(crate) fn socket(fd: OwnedFd) -> io::Result<Self> {
         set_receive_timeout(fd.as_fd(), QUICK)?;
         Ok(Self::new(fd, true, None, 1 << 20))
     }
 
-    /// Takes the pipe of a child of ours.
+    /// Creates a read end from the pipe of a child of ours.
     pub(crate) fn own_pipe(fd: OwnedFd) -> io::Result<Self> {
         fd::set_nonblocking(fd.as_fd())?;
         Ok(Self::new(fd, false, Some(Wake::new()?), 1 << 20))
     }
 
-    /// Takes a descriptor of the host, of any kind. It is not changed, and nothing is read from it
-    /// after the end.
+    /// Creates a read end from a descriptor of the host, of any kind. The descriptor's flags are
+    /// not changed, and nothing is read from it after the end.
     pub(crate) fn given(fd: OwnedFd) -> io::Result<Self> {
         let kind = fd::kind(fd.as_fd())?;
         let fd = match kind {
@@ -88,8 +90,9 @@ impl ReadEnd {
         }
     }
 
-    /// Reads the bytes that are available. Blocks for them, without limit or for about `patience`;
-    /// also returns when `watch` is ready, or at the end.
+    /// Reads the bytes that are available. If no bytes are available, blocks for about `patience`,
+    /// or without limit if `patience` is `None`. Also returns when `watch` is ready, or when the
+    /// stream has ended.
     pub(crate) fn read(
         &self,
         room: &mut [u8],
@@ -123,12 +126,13 @@ impl ReadEnd {
         }
     }
 
-    /// Waits until a read would not block, be it because of the end.
+    /// Waits until a read would not block. A stream that has ended counts too.
     pub(crate) fn wait_for_input(&self) -> io::Result<()> {
         self.wait(None, None).map(drop)
     }
 
-    /// Returns how many bytes can be read without blocking; 0 where the system can't tell.
+    /// Returns the number of bytes that can be read without blocking. Returns 0 where the system
+    /// can't tell.
     pub(crate) fn available(&self) -> usize {
         let mut count: libc::c_int = 0;
         // SAFETY: the descriptor is open, and the request stores one int.
@@ -194,7 +198,7 @@ impl ReadEnd {
         })
     }
 
-    /// Reads once. Returns `None` when there is nothing to read now.
+    /// Reads once without waiting. Returns `None` when there is nothing to read.
     fn try_read(&self, room: &mut [u8], flags: libc::c_int) -> io::Result<Option<Read>> {
         let (fd, len) = (self.fd.as_raw_fd(), room.len());
         loop {

@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// Restores the signal mask of the current thread when dropped.
+/// A guard that restores the signal mask of the current thread when dropped.
 #[derive(Debug)]
 pub(super) struct RestoreMask(Set);
 
@@ -58,10 +58,10 @@ impl Set {
     }
 }
 
-/// Blocks, on the current thread, every signal from outside of it.
+/// Blocks, on the current thread, every signal that comes from outside of the thread.
 ///
-/// Faults of its own instructions stay unblocked. If they were blocked, a fault would kill the
-/// process without the host's crash handler.
+/// Signals for faults of the thread's own instructions stay unblocked. If they were blocked, a
+/// fault would kill the process without the host's crash handler.
 pub(super) fn block_all() -> RestoreMask {
     const FAULTS: [i32; 6] = [
         libc::SIGSEGV,
@@ -88,10 +88,10 @@ impl Drop for RestoreMask {
     }
 }
 
-/// Runs `write` so that a SIGPIPE that it raises does not reach the host.
+/// Runs `write`. If `write` raises SIGPIPE, the signal does not reach the host.
 ///
-/// SIGPIPE goes to the thread that wrote. So it is blocked there, removed if it is pending, and the
-/// mask is restored.
+/// SIGPIPE goes to the thread that wrote. So the signal is blocked on this thread, removed if it is
+/// pending, and then the mask is restored.
 pub(super) fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
     let _restored = block(Set::empty().with(libc::SIGPIPE));
     let was_pending = pending().contains(libc::SIGPIPE);
@@ -129,7 +129,7 @@ fn take_sigpipe() {
     unsafe { libc::sigwait(set.as_ptr(), &raw mut taken) };
 }
 
-/// Returns the name of a signal, for messages.
+/// Returns the name of a signal for error messages.
 pub(crate) fn name(signal: i32) -> Option<&'static str> {
     Some(match signal {
         libc::SIGHUP => "SIGHUP",

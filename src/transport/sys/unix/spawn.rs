@@ -19,7 +19,7 @@ use super::process::Process;
 use super::signal::Set;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Starts the child and closes our copies of its descriptors.
+/// Starts the child and closes our copies of the child's descriptors.
 ///
 /// # Errors
 ///
@@ -83,7 +83,8 @@ mod fork {
     }
 }
 
-/// Returns the file to run. A relative path is relative to our directory, not to the child's.
+/// Returns the path of the file to run. A relative path is relative to the working directory of
+/// this process, not to the child's.
 fn find(command: &Command<'_>) -> Result<PathBuf> {
     let file = match command.program.as_bytes().contains(&b'/') {
         true => PathBuf::from(command.program),
@@ -94,7 +95,8 @@ fn find(command: &Command<'_>) -> Result<PathBuf> {
     })
 }
 
-/// Searches a name without a slash in the child's own PATH, or in ours if the child has none.
+/// Searches a program name without a slash in the child's own `PATH`. If the child has no `PATH`,
+/// uses that of this process.
 fn search(command: &Command<'_>) -> Result<PathBuf> {
     let own = command.env.iter().find(|(name, _)| name == "PATH");
     let path = match own {
@@ -118,7 +120,8 @@ fn is_executable(file: &Path) -> bool {
         .is_ok_and(|path| unsafe { libc::access(path.as_ptr(), libc::X_OK) } == 0)
 }
 
-/// Starts the program through a shell, for systems whose `posix_spawn` can't change the directory.
+/// Changes the command so that a shell changes the directory and runs the program. For systems
+/// whose `posix_spawn` can't change the directory.
 fn through_shell(path: &mut CString, words: &mut Vec<CString>, directory: CString) {
     let program = std::mem::replace(path, c"/bin/sh".into());
     let script = c"cd \"$1\" && shift && exec \"$@\"";
@@ -229,8 +232,8 @@ impl Actions {
         })
     }
 
-    /// Duplicates `fd` to `number` in the child. `fd` is ours, hence not below 3, so this also
-    /// clears close-on-exec on `number`.
+    /// Duplicates `fd` to `number` in the child. The number of `fd` is not below 3, so the two
+    /// differ, and the duplicate is not close-on-exec.
     fn duplicate(&mut self, fd: &OwnedFd, number: libc::c_int) {
         // SAFETY: the actions are initialised; the descriptor stays open until the child has been
         // started.
@@ -252,7 +255,7 @@ impl Actions {
         }
     }
 
-    /// Sets the working directory. Returns false where the system can't.
+    /// Sets the child's working directory. Returns false where the system can't.
     fn change_directory(&mut self, directory: &CStr) -> bool {
         type Add = unsafe extern "C" fn(
             *mut libc::posix_spawn_file_actions_t,
@@ -269,7 +272,7 @@ impl Actions {
         }
     }
 
-    /// Closes descriptors of the host in the child that are not close-on-exec.
+    /// Closes, in the child, the descriptors of the host that are not close-on-exec.
     fn close_the_rest(&mut self) {
         type Add =
             unsafe extern "C" fn(*mut libc::posix_spawn_file_actions_t, libc::c_int) -> libc::c_int;
@@ -285,8 +288,8 @@ impl Actions {
         }
     }
 
-    /// Closes the descriptors that are open now. One that another thread opens at this moment
-    /// without close-on-exec may remain.
+    /// Closes, in the child, the descriptors that are open now. If another thread opens a
+    /// descriptor without close-on-exec at this moment, that descriptor may stay open in the child.
     fn close_inheritable(&mut self) {
         for number in inheritable() {
             // SAFETY: the actions are initialised. Closing a descriptor in the child is harmless,
@@ -303,8 +306,8 @@ impl Drop for Actions {
     }
 }
 
-/// Looks up a function that older C libraries lack. A normal link would prevent the host from
-/// starting with such a library.
+/// Looks up a function that older C libraries lack. If the function were linked normally, a host
+/// with an older library could not start.
 fn optional(name: &CStr) -> Option<*mut libc::c_void> {
     // SAFETY: the name ends in NUL.
     let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };

@@ -11,18 +11,18 @@ use crate::error::{Error, ErrorKind, Result};
 /// A claim of the standard streams. Dropping it restores them.
 #[derive(Debug)]
 pub(crate) struct Claim {
-    /// The descriptors to restore: number, original, descriptor flags. Empty when nothing was
-    /// redirected.
+    /// The descriptors to restore: number, duplicate of the original, descriptor flags. Empty when
+    /// no descriptor was redirected.
     saved: Vec<(c_int, OwnedFd, c_int)>,
 }
 
-/// Makes private duplicates of standard input and output. With `redirect`, also redirects
+/// Creates private duplicates of standard input and output. With `redirect`, also redirects
 /// descriptor 0 to the null device and 1 to standard error.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::State`] when one of them is closed, [`ErrorKind::Io`] when the system refuses. Then
-/// nothing is changed.
+/// [`ErrorKind::State`] when one of the streams is closed, [`ErrorKind::Io`] when the system
+/// refuses. After an error, nothing is changed.
 pub(crate) fn claim(redirect: bool) -> Result<(OwnedFd, OwnedFd, Claim)> {
     let (input, input_flags) = private_copy(0, "input")?;
     let (output, output_flags) = private_copy(1, "output")?;
@@ -74,7 +74,7 @@ fn private_copy(number: c_int, name: &str) -> Result<(OwnedFd, c_int)> {
     Ok((copy, flags.max(0)))
 }
 
-/// Returns a standard stream, unless it is closed.
+/// Returns the standard stream with this number. Returns `None` if the stream is closed.
 fn standard(number: c_int) -> Option<BorrowedFd<'static>> {
     // SAFETY: the query is harmless on a closed descriptor, too.
     let is_open = unsafe { libc::fcntl(number, libc::F_GETFD) } != -1;
@@ -106,8 +106,8 @@ fn open_null() -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// Flushes C's `stdout` only. `fflush(NULL)` would take the lock of every stream, and so wait for a
-/// thread of the host that blocks in `getline` on a pipe.
+/// Flushes C's `stdout` only. `fflush(NULL)` would take the lock of every stream. So it would wait
+/// for any thread of the host that blocks in `getline` on a pipe.
 fn flush_stdout() {
     #[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
     use __stdoutp as stdout;

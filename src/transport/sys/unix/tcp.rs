@@ -12,11 +12,11 @@ use polling::{Event, Poller};
 
 use super::fd;
 
-/// The most parts of one [`send`].
+/// The maximum number of parts of one [`send`].
 pub(crate) const MAX_PARTS: usize = 4;
 
-/// A descriptor that is registered in a poller. It raises no event until it is armed. After an
-/// event it has to be armed again (one-shot).
+/// A descriptor that is registered in a poller. The poller reports no event for it until it is
+/// armed. After each event it has to be armed again (one-shot).
 #[derive(Debug)]
 pub(crate) struct Registered<S: AsFd> {
     source: S,
@@ -25,7 +25,7 @@ pub(crate) struct Registered<S: AsFd> {
 }
 
 impl<S: AsFd> Registered<S> {
-    /// Registers `source` with `key`.
+    /// Registers `source` in the poller with `key`.
     pub(crate) fn new(source: S, poller: Arc<Poller>, key: usize) -> io::Result<Self> {
         let this = Self {
             source,
@@ -47,8 +47,8 @@ impl<S: AsFd> Registered<S> {
         self.key
     }
 
-    /// Sets which event may come next. A lost connection always raises one, where the system can
-    /// tell.
+    /// Sets which event the poller may report next. Where the system can tell, a lost connection is
+    /// always reported.
     pub(crate) fn arm(&self, readable: bool, writable: bool) -> io::Result<()> {
         let event = Event::new(self.key, readable, writable).with_interrupt();
         self.poller.modify(self.source.as_fd(), event)
@@ -62,13 +62,14 @@ impl<S: AsFd> Drop for Registered<S> {
     }
 }
 
-/// Sets the queue of connections that are not accepted yet to the longest that the system allows.
+/// Sets the listening socket's queue of connections that are not accepted yet to the maximum length
+/// that the system allows.
 pub(crate) fn deepen(listener: &TcpListener) {
     // SAFETY: the descriptor is open. If it fails, the queue stays as it is.
     unsafe { libc::listen(listener.as_raw_fd(), 4096) };
 }
 
-/// Prepares a socket for [`send`].
+/// Prepares a socket for [`send`], so that a send raises no SIGPIPE.
 pub(crate) fn quiet(stream: &TcpStream) -> io::Result<()> {
     #[cfg(target_vendor = "apple")]
     super::write::no_sigpipe(stream.as_fd())?;
@@ -77,9 +78,9 @@ pub(crate) fn quiet(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads at most `room` bytes and appends them. If `patient`, blocks for the first byte until the
-/// socket's own timeout. Returns `None` when no byte arrived, and zero at the end. Fails with
-/// `OutOfMemory` when the buffer can't grow.
+/// Reads at most `room` bytes and appends them to the buffer. If `patient`, blocks for the first
+/// byte until the socket's own timeout. Returns `None` when no byte arrived, and zero at the end.
+/// Fails with `OutOfMemory` when the buffer can't grow.
 pub(crate) fn receive(
     stream: &TcpStream,
     into: &mut Vec<u8>,
@@ -101,8 +102,8 @@ pub(crate) fn receive(
     Ok(count)
 }
 
-/// Whether there are bytes to read. Returns `Some(false)` at the end, `None` when nothing is there,
-/// and an error when the connection is lost. Never blocks.
+/// Whether there are bytes to read. Returns `Some(false)` at the end of the stream, and `None` when
+/// nothing has arrived. Fails when the connection is lost. Never blocks.
 pub(crate) fn peek(stream: &TcpStream) -> io::Result<Option<bool>> {
     let mut byte = [0u8];
     let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
@@ -134,7 +135,7 @@ pub(crate) fn wait_for_any<'a>(
     Ok(Some(ready.collect()))
 }
 
-/// Whether the peer has half-closed the connection, after bytes that are still unread.
+/// Whether the peer has half-closed the connection. Works even while earlier bytes are unread.
 pub(crate) fn has_left(stream: &TcpStream) -> bool {
     #[cfg(target_os = "linux")]
     const LEFT: libc::c_short = libc::POLLRDHUP;
@@ -144,8 +145,8 @@ pub(crate) fn has_left(stream: &TcpStream) -> bool {
     matches!(fd::poll(&mut entries, Some(Instant::now())), Ok(true))
 }
 
-/// Sends up to [`MAX_PARTS`] parts as one, as far as the socket takes them. Neither blocks nor
-/// raises SIGPIPE. Returns how many bytes were sent.
+/// Sends up to [`MAX_PARTS`] parts as one, as many bytes as the socket takes. Neither blocks nor
+/// raises SIGPIPE. Returns the number of bytes sent.
 pub(crate) fn send(stream: &TcpStream, parts: &[&[u8]]) -> io::Result<usize> {
     let mut list = [const {
         libc::iovec {
@@ -183,7 +184,8 @@ pub(crate) fn wait_for_room(stream: &TcpStream, deadline: Instant) -> io::Result
     fd::poll(&mut entries, Some(deadline))
 }
 
-/// Resets the connection, where the system can do that at once. The peer sees an error, not an end.
+/// Resets the connection, where the system can do that at once. The peer sees an error, not an
+/// orderly end.
 pub(crate) fn reset(stream: &TcpStream) {
     #[cfg(target_os = "linux")]
     {
@@ -200,12 +202,13 @@ pub(crate) fn reset(stream: &TcpStream) {
     shut(stream.as_fd(), Shutdown::Both);
 }
 
-/// Shuts a socket down in one or both directions, for every thread that uses it.
+/// Shuts a socket down in one or both directions. The shutdown affects every thread that uses the
+/// socket.
 pub(crate) fn shut(socket: BorrowedFd<'_>, how: Shutdown) {
     fd::shut(socket, how);
 }
 
-/// Repeats an interrupted call. Returns `None` when it would block.
+/// Repeats a call while it is interrupted by signals. Returns `None` when the call would block.
 fn retry(mut call: impl FnMut() -> libc::ssize_t) -> io::Result<Option<usize>> {
     loop {
         if let Ok(count) = usize::try_from(call()) {

@@ -1,8 +1,9 @@
 //! The only place that starts threads, for [`Threads`](crate::transport::Threads).
 //!
-//! **Threads.** The code that starts a thread joins it, or says why not. Each thread has a name for
-//! debuggers. It blocks all signals of the host (see [`signal::block_all`]), so that the host's
-//! signal handlers never run on a stack that they don't expect.
+//! **Threads.** The code that starts a thread joins it, or its comment says why not. Each thread
+//! has a name for debuggers. Each thread blocks all signals of the host (see
+//! [`signal::block_all`]). So the host's signal handlers never run on a stack that they don't
+//! expect.
 
 use std::cell::Cell;
 use std::thread::{Builder, JoinHandle};
@@ -14,7 +15,7 @@ thread_local! {
     static OURS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Starts a thread with this name, which has no NUL, and a stack of `stack_size` bytes.
+/// Starts a thread with this name and a stack of `stack_size` bytes. The name must not contain NUL.
 ///
 /// # Errors
 ///
@@ -37,7 +38,7 @@ pub(crate) fn start(
         .map_err(|error| Error::io(format_args!("starting thread '{name}'"), error))
 }
 
-/// Whether the current thread was started by [`start`], and so blocks SIGPIPE.
+/// Whether the current thread was started by [`start`], and therefore blocks SIGPIPE.
 pub(crate) fn is_ours() -> bool {
     // While thread-locals are being destroyed the answer is unknown; "no" is the safe one.
     OURS.try_with(Cell::get).unwrap_or(false)

@@ -1,4 +1,5 @@
-//! The write end of a byte stream, with deadlines and without SIGPIPE, which any thread can end.
+//! The write end of a byte stream. Writes have deadlines and raise no SIGPIPE, and any thread can
+//! end the stream.
 
 use std::io;
 use std::net::Shutdown;
@@ -16,27 +17,28 @@ const NO_SIGNAL: libc::c_int = 0;
 #[cfg(not(target_vendor = "apple"))]
 const NO_SIGNAL: libc::c_int = libc::MSG_NOSIGNAL;
 
-/// The write end of a stream. Its methods may be called from any thread: one thread writes, any may
-/// [`end`](Self::end) it.
+/// The write end of a stream. Its methods may be called from any thread. One thread writes, and any
+/// thread may call [`end`](Self::end).
 #[derive(Debug)]
 pub(crate) struct WriteEnd {
     target: Target,
-    /// Set before the wakeup or the shutdown, so a writer that they interrupt finds it set.
+    /// Whether [`end`](Self::end) was called. The flag is set before the wakeup or the shutdown, so
+    /// a writer that is interrupted finds it set.
     ended: AtomicBool,
-    /// The reader closed its end without having read all.
+    /// Whether the reader closed its end without having read all bytes.
     refused: AtomicBool,
 }
 
 #[derive(Debug)]
 enum Target {
-    /// A socket of our own, which is ended by shutting it down.
+    /// A socket of our own. It is ended by a shutdown.
     Socket(OwnedFd),
     Other {
-        /// The descriptor, until the end. Dropping it shows the end to the reader.
+        /// The descriptor, until the stream is ended. When it is dropped, the reader sees the end.
         ///
-        /// Held while writing. [`WriteEnd::end`] sets `ended` and fires `wake` before it takes the
-        /// lock. So a writer that waits with the lock held leaves, and the end is not blocked by
-        /// it.
+        /// The lock is held while writing. [`WriteEnd::end`] sets `ended` and fires `wake` before
+        /// it takes the lock. So a writer that waits with the lock held stops waiting, and does not
+        /// block `end`.
         fd: Mutex<Option<OwnedFd>>,
         wake: Wake,
         how: How,
@@ -45,27 +47,30 @@ enum Target {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
-    /// A socket: each call has flags not to block and not to raise SIGPIPE.
+    /// For a socket: each call has flags not to block and not to raise SIGPIPE.
     Send,
-    /// A descriptor that never blocks: our own non-blocking description, or a regular file.
+    /// For a descriptor that never blocks: our own non-blocking description, or a regular file.
     Write,
-    /// A descriptor that may block, unless a write fits into the room that `poll` has promised.
+    /// For a descriptor that may block. A write never blocks if it fits into the space that `poll`
+    /// guarantees, so each write is at most that long.
     WriteLittle,
 }
 
 impl WriteEnd {
-    /// Takes a socket that no other code writes. Ending it shuts it down for writing.
+    /// Creates a write end from a socket that no other code writes. [`end`](Self::end) shuts the
+    /// socket down for writing.
     pub(crate) fn socket(fd: OwnedFd) -> io::Result<Self> {
         Self::new(Target::Socket(quiet(fd)?))
     }
 
-    /// Takes the pipe of a child of ours.
+    /// Creates a write end from the pipe of a child of ours.
     pub(crate) fn own_pipe(fd: OwnedFd) -> io::Result<Self> {
         fd::set_nonblocking(fd.as_fd())?;
         Self::other(fd, How::Write)
     }
 
-    /// Takes a descriptor of the host, of any kind. Its flags are not changed.
+    /// Creates a write end from a descriptor of the host, of any kind. The descriptor's flags are
+    /// not changed.
     pub(crate) fn given(fd: OwnedFd) -> io::Result<Self> {
         match fd::kind(fd.as_fd())? {
             Kind::Socket => Self::other(quiet(fd)?, How::Send),
@@ -94,8 +99,8 @@ impl WriteEnd {
         })
     }
 
-    /// Writes until all bytes are written or the deadline passes. Returns how many were written.
-    /// Tries once even after the deadline.
+    /// Writes until all bytes are written or the deadline passes. Returns the number of bytes
+    /// written. Tries once even if the deadline has passed already.
     pub(crate) fn write(&self, bytes: &[u8], deadline: Instant) -> io::Result<usize> {
         match &self.target {
             Target::Socket(fd) => self.write_to(fd, None, How::Send, bytes, deadline),
@@ -158,7 +163,7 @@ impl WriteEnd {
         }
     }
 
-    /// Ends the stream: a write in progress fails, later ones fail at once, and the peer sees the
+    /// Ends the stream. A write in progress fails, later writes fail at once, and the peer sees the
     /// end.
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::SeqCst);
@@ -176,8 +181,8 @@ impl WriteEnd {
         self.ended.load(Ordering::SeqCst)
     }
 
-    /// Whether the reader has left a part unread, even if it has closed its end meanwhile. `None`
-    /// where the system can't tell.
+    /// Whether the reader has left a part of the bytes unread, even if it has closed its end
+    /// meanwhile. Returns `None` where the system can't tell.
     pub(crate) fn has_unread(&self) -> Option<bool> {
         let unread = match &self.target {
             Target::Socket(fd) => self.unread_in_socket(fd)?,
@@ -194,8 +199,8 @@ impl WriteEnd {
         Some(unread > 0 || self.refused.load(Ordering::SeqCst))
     }
 
-    /// Returns the unread bytes in a socket. A Unix socket that is closed with unread input resets
-    /// the connection and drops the input, so a reset counts as refused.
+    /// Returns the number of unread bytes in a socket. A Unix socket that is closed with unread
+    /// input resets the connection and drops the input. So a reset sets `refused`.
     fn unread_in_socket(&self, fd: &OwnedFd) -> Option<libc::c_int> {
         let unread = unread::in_socket(fd)?;
         if unread::was_reset(fd) {
@@ -205,21 +210,21 @@ impl WriteEnd {
     }
 }
 
-/// How much of the written data the reader has not read yet.
+/// Queries how much of the written data the reader has not read yet.
 #[cfg(target_os = "linux")]
 mod unread {
     use std::os::fd::{AsRawFd, OwnedFd};
 
     use super::option;
 
-    /// Returns the memory of unread messages, in bytes. Only a Unix socket knows it; TCP counts
-    /// unacknowledged bytes.
+    /// Returns the memory of unread messages, in bytes. Only a Unix socket knows this number; a TCP
+    /// socket counts unacknowledged bytes.
     pub(super) fn in_socket(fd: &OwnedFd) -> Option<libc::c_int> {
         (option(fd, libc::SO_DOMAIN)? == libc::AF_UNIX).then_some(())?;
         asked(fd, libc::TIOCOUTQ)
     }
 
-    /// Returns the unread bytes. Either end of a pipe can tell.
+    /// Returns the number of unread bytes in a pipe. Either end of the pipe can be passed.
     pub(super) fn in_pipe(fd: &OwnedFd) -> Option<libc::c_int> {
         asked(fd, libc::FIONREAD)
     }
@@ -238,7 +243,7 @@ mod unread {
     }
 }
 
-/// How much of the written data the reader has not read yet.
+/// Queries how much of the written data the reader has not read yet.
 #[cfg(target_vendor = "apple")]
 mod unread {
     use std::os::fd::OwnedFd;
@@ -260,7 +265,7 @@ mod unread {
     }
 }
 
-/// On other systems this is unknown.
+/// Returns "unknown", because on these systems the amount of unread data can't be queried.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 mod unread {
     use std::os::fd::OwnedFd;
@@ -278,7 +283,7 @@ mod unread {
     }
 }
 
-/// Returns a socket option with an int value.
+/// Returns the value of a socket option that is an int.
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]
 fn option(fd: &OwnedFd, name: libc::c_int) -> Option<libc::c_int> {
     let mut value: libc::c_int = 0;
@@ -324,14 +329,14 @@ fn quiet(fd: OwnedFd) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Apple systems have no flag for a single send.
+/// Prepares a socket so that no send raises SIGPIPE. Apple systems have no flag for a single send.
 #[cfg(target_vendor = "apple")]
 fn quiet(fd: OwnedFd) -> io::Result<OwnedFd> {
     no_sigpipe(fd.as_fd())?;
     Ok(fd)
 }
 
-/// Sets SO_NOSIGPIPE: writes to the socket fail with an error instead of a signal.
+/// Sets SO_NOSIGPIPE. Writes to the socket then fail with an error instead of raising a signal.
 #[cfg(target_vendor = "apple")]
 pub(super) fn no_sigpipe(fd: std::os::fd::BorrowedFd<'_>) -> io::Result<()> {
     let on: libc::c_int = 1;

@@ -1,11 +1,12 @@
 //! One connection, whichever thread owns it.
 //!
 //! **Probes.** A client that half-closes (`shutdown(SHUT_WR)`) while its request is in flight sends
-//! nothing more, but may still read. A client that closes its socket looks just like it until
-//! something is sent: then its system answers with a reset. So after a moment the listener sends
-//! bytes that mean nothing. On a stream, these are the bytes that fill its quiet times. Before a
-//! response, it is the interim response 100, which clients ignore unless they wait for it (RFC
-//! 9110, section 15.2.1). HTTP/1.0 has no interim responses: there, only the response shows it.
+//! no more data, but may still read. A client that closes its socket looks the same until the
+//! listener sends data. Then the client's system answers with a reset. So after a short time the
+//! listener sends bytes without meaning, called a probe. On a stream, a probe is the keep-alive
+//! bytes of the stream. Before a response, a probe is the interim response 100. Clients ignore this
+//! response unless they wait for it (RFC 9110, section 15.2.1). HTTP/1.0 has no interim responses.
+//! With HTTP/1.0, only sending the response shows whether the client has gone.
 
 mod responding;
 mod serving;
@@ -34,114 +35,120 @@ use crate::sync::{Condvar, Mutex};
 use crate::transport::http::ResponseHead;
 use crate::transport::sys::tcp::{self, Registered};
 
-/// A piece of a stream that follows another one within this time is delayed, like Nagle's algorithm
-/// does. The pieces are sent together at the end of it, or when many bytes have gathered: one
-/// system call for each piece would cost more than everything else.
+/// The maximum delay of a stream's piece that follows another piece, as with Nagle's algorithm. The
+/// pieces are sent together when this time has passed, or when many bytes have gathered. A system
+/// call for each piece would cost more than all other work.
 const TOGETHER: Duration = Duration::from_micros(500);
 const TOGETHER_BYTES: usize = 16 << 10;
 
-/// How long after a half-close the first probe is sent, the time between later ones, and the most
-/// interim responses that are sent as probes.
+/// The time from a half-close to the first probe. The next constants are the time between later
+/// probes, and the maximum number of interim responses that are sent as probes.
 const FIRST_PROBE: Duration = Duration::from_millis(500);
 const NEXT_PROBE: Duration = Duration::from_secs(15);
 const PROBES: u8 = 4;
 
-/// How many bytes of a client are read and discarded during a lingering close.
+/// The maximum number of bytes that are read and discarded during a lingering close.
 const PARTING_BYTES: u32 = 1 << 20;
 
-/// The error text for a request that had begun on a connection that is displaced.
+/// The error text for an incomplete request on a connection that is displaced.
 const NO_PLACE: &str = "too many connections (max_connections): try again later";
 
-/// A callback that the service has registered.
+/// A callback that the service has registered on a response.
 pub(super) type Callback = Box<dyn FnOnce() + Send>;
 
 /// A client connection of a listener.
 pub(super) struct Connection {
     pub(super) socket: Registered<TcpStream>,
-    /// The local address, if it is not the listener's.
+    /// The local address of the connection, if it differs from the listener's address.
     elsewhere: Option<Box<SocketAddr>>,
     pub(super) remote: SocketAddr,
-    /// The client at the remote address.
+    /// The client that the remote address belongs to.
     pub(super) client: Client,
     shared: Arc<Shared>,
-    /// Held briefly, also over sends that don't block; never while code of the service runs, which
-    /// could lock the connection again (deadlock). Lock order: before the locks of [`Shared`].
+    /// Guards the state of the connection. The lock is held briefly, also during sends that don't
+    /// block. It is never held while code of the service runs, because that code could lock the
+    /// connection again (deadlock). Lock order: before the locks of [`Shared`].
     ///
     /// Invariant: the worker that returns from the service and the thread that ends the response
-    /// each take this lock as they finish. The first one leaves a mark: the worker
-    /// [`Owner::Exchange`], the other thread no `exchange`. The second one finds the mark and
-    /// continues with the connection. So exactly one of them does.
+    /// each take this lock as they finish. The first one leaves a mark: the worker sets
+    /// [`Owner::Exchange`], the other thread removes `exchange`. The second one finds the mark and
+    /// continues with the connection. So exactly one of them continues.
     ///
     /// Invariant: a connection without a request in flight can be displaced, and no request that a
     /// worker has read is dropped. Only the owner reads, so [`give_way`](Self::give_way) closes a
     /// connection of the poller itself, under this lock. A connection of a worker is between
     /// requests while `exchange` is `None` and `has_bytes` is false. `give_way` only shuts down the
     /// read side of its socket. The worker reads without this lock, so it may have read a request
-    /// just before. Then it serves that request, counts the connection again, and closes it after
-    /// the response. If it has read nothing, its read returns the end, and it closes the connection.
+    /// just before. In this case the worker serves the request, counts the connection again, and
+    /// closes the connection after the response. If the worker has read nothing, its read returns
+    /// the end, and it closes the connection.
     state: Mutex<State>,
-    /// Whether the worker has read bytes of a request that is not yet in flight. The worker sets it
-    /// after its read, without the lock; it is cleared under the lock.
+    /// Whether the worker has read bytes of a request that is not yet in flight. The worker sets
+    /// the flag after its read, without the lock. The flag is cleared under the lock.
     has_bytes: AtomicBool,
-    /// Notified when the outbox has room again, or the connection is closed.
+    /// The condition variable that is notified when the outbox has space again, or when the
+    /// connection is closed.
     room: Condvar,
 }
 
-/// The owner of a connection: see the diagram in the module above.
+/// The owner of a connection: see the diagram in the documentation of the module
+/// [`listener`](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
-    /// The poller waits for input.
+    /// The poller waits for input of the connection.
     Poller,
-    /// In the worker pool's queues.
+    /// The connection is in a queue of the worker pool.
     Queue,
-    /// A worker reads from it or runs the service for it.
+    /// A worker reads from the connection, or runs the service for it.
     Worker,
-    /// The service has returned and the response is not complete. The thread that ends it
-    /// continues.
+    /// The service has returned, but the response is not complete. The thread that ends the
+    /// response continues with the connection.
     Exchange,
-    /// In lingering close: the poller discards input until the client closes.
+    /// The connection is in lingering close: the poller discards input until the client closes.
     Parting,
-    /// Closed.
+    /// The connection is closed.
     Nobody,
 }
 
-/// Guarded by [`Connection::state`].
+/// The state of a connection, guarded by [`Connection::state`].
 struct State {
     owner: Owner,
     /// The request in flight, until its response is sent.
     exchange: Option<Exchange>,
-    /// The number of requests so far, and its value at the poller's last check. Equal values mean
-    /// that the request is older than a tick.
+    /// The number of requests of the connection so far. The next field is the number at the
+    /// poller's last check. If the two are equal, the request in flight is older than a tick.
     exchanges: u32,
     seen: u32,
-    /// The part of the next request that has arrived, unless a worker holds it.
+    /// The part of the next request that has arrived. `None` while a worker holds that part.
     intake: Option<Box<RequestParser>>,
-    /// Output that the client has not read yet, from `sent` on.
+    /// The output of the connection. The client has not read the bytes from offset `sent` on.
     outbox: Vec<u8>,
     sent: usize,
-    /// How many bytes of it are counted in [`Shared::unsent`]. Invariant: all of them, whenever the
-    /// lock is released.
+    /// The number of bytes in the outbox that are counted in [`Shared::unsent`]. Invariant: all
+    /// unsent bytes are counted whenever the lock is released.
     counted: usize,
-    /// When the outbox is to be sent, if it is delayed because more pieces may follow.
+    /// The time when the outbox is sent, if sending is delayed because more pieces may follow.
     together_until: Option<Instant>,
-    /// The start of the current wait: for the client to read, while idle, or in lingering close.
+    /// The start of the current wait: for the client to read, for the next request, or for the end
+    /// of a lingering close.
     since: Instant,
-    /// The client has half-closed the connection: it sends nothing more.
+    /// Whether the client has half-closed the connection, so that it sends no more data.
     half_closed: bool,
-    /// The displacement rank that the table has. It may be out of date while a worker has the
-    /// connection; [`Connection::give_way`] detects that.
+    /// The displacement rank that the table has for this connection. The rank may be out of date
+    /// while a worker has the connection. [`Connection::give_way`] detects an outdated rank.
     rank: Option<Rank>,
-    /// What `exchanges` was when the table was told.
+    /// The value of `exchanges` when the table was last updated.
     ranked: u32,
-    /// A worker has it, and was told to close it unless it has read a request.
+    /// Whether a worker that has this connection was requested to close it unless the worker has
+    /// read a request.
     gave_way: bool,
-    /// No further request is read.
+    /// Whether the connection closes after the current response: no further request is read.
     closes: bool,
-    /// How many more bytes may be discarded in a lingering close.
+    /// The number of bytes that may still be discarded in a lingering close.
     parting_bytes: u32,
-    /// Whether the poller checks it in each tick.
+    /// Whether the poller checks the connection in each tick.
     listed: bool,
-    /// The time of the poller's next check, if one is scheduled.
+    /// The time of the poller's next check of the connection, if a check is scheduled.
     timed: Option<Instant>,
 }
 
@@ -151,47 +158,50 @@ struct Exchange {
     gone: Option<Callback>,
     /// Whether the poller waits for events that show that the client has gone.
     watched: bool,
-    /// The client has pipelined more input, so no event shows that it has gone; the poller must
-    /// check.
+    /// Whether the client has pipelined more input. Unread input hides the event that shows that
+    /// the client has gone, so the poller must check the client.
     pipelined: bool,
-    /// The callback that begins the response if it has not begun by then.
+    /// The callback that begins the response, and the time at which it runs if the response has not
+    /// begun.
     silence: Option<(Instant, Callback)>,
-    /// The response is a stream that has begun.
+    /// Whether the response is a stream that has begun.
     begun: bool,
-    /// The response is complete; only the outbox has to be sent.
+    /// Whether the response is complete, so that only the outbox has to be sent.
     ended: bool,
     quiet: Option<Quiet>,
-    /// When a part of the body was last sent.
+    /// The time when a part of the body was last sent.
     pushed: Option<Instant>,
-    /// When the next probe is sent to a client that has half-closed, and how many were sent.
+    /// The time when the next probe is sent to a client that has half-closed. The next field is the
+    /// number of probes that were sent.
     probe: Option<Instant>,
     probes: u8,
 }
 
-/// The bytes to send when a stream was quiet for a period.
+/// The keep-alive bytes that are sent when a stream was quiet for a period.
 struct Quiet {
     period_ms: u32,
     bytes: &'static [u8],
     is_chunked: bool,
 }
 
-/// Actions for the time after the connection's lock is released. They run code of the service, or
-/// start threads.
+/// Actions that run after the connection's lock is released. They run code of the service, or start
+/// threads.
 #[must_use]
 #[derive(Default)]
 pub(super) struct AfterUnlock {
     hands: Spawn,
-    /// To be called because the client has gone.
+    /// The callback to call because the client has gone.
     gone: Option<Callback>,
-    /// To be called to begin the response.
+    /// The callback to call to begin the response.
     silence: Option<Callback>,
-    /// Only to be dropped: its callbacks may own values of the service.
+    /// An ended exchange that only has to be dropped. Its callbacks may own values of the service,
+    /// so it is dropped without the lock.
     _over: Option<Exchange>,
 }
 
 impl AfterUnlock {
-    /// Runs the actions from a thread that may hold locks of the service: the poller calls the
-    /// callbacks.
+    /// Runs the actions on a thread that may hold locks of the service. The callbacks are passed to
+    /// the poller, which calls them.
     pub(super) fn settle(self, shared: &Arc<Shared>) {
         shared.start(self.hands);
         for callback in self.gone.into_iter().chain(self.silence) {
@@ -199,7 +209,7 @@ impl AfterUnlock {
         }
     }
 
-    /// Runs the actions on the poller's thread.
+    /// Runs the actions on the poller's own thread.
     pub(super) fn settle_here(self, shared: &Arc<Shared>) {
         shared.start(self.hands);
         for callback in self.gone.into_iter().chain(self.silence) {
@@ -211,9 +221,9 @@ impl AfterUnlock {
 /// The thread that continues with the connection after the service has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NextOwner {
-    /// The worker that ran the service.
+    /// The worker that ran the service continues.
     Mine,
-    /// Another thread, or none.
+    /// Another thread continues, or the connection is closed.
     Over,
 }
 
@@ -235,7 +245,7 @@ impl fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Creates a new connection, which the poller owns and checks.
+    /// Creates a new connection. The poller owns the connection and checks it.
     pub(super) fn new(
         socket: Registered<TcpStream>,
         remote: SocketAddr,
@@ -302,14 +312,14 @@ impl Connection {
         }
     }
 
-    /// Whether a drain waits for it.
+    /// Whether a drain has to wait for the connection.
     pub(super) fn is_busy(&self) -> bool {
         let state = self.state.lock();
         state.exchange.is_some() || matches!(state.owner, Owner::Queue | Owner::Worker)
     }
 }
 
-/// Building blocks. The caller holds the lock.
+/// Steps of the public operations. The caller holds the connection's lock.
 impl Connection {
     fn enqueue(self: &Arc<Self>, state: &mut State, later: &mut AfterUnlock) {
         state.owner = Owner::Queue;
@@ -320,7 +330,7 @@ impl Connection {
         }
     }
 
-    /// Updates the displacement rank in the table, if it has changed.
+    /// Updates the displacement rank of the connection in the table, if the rank has changed.
     fn rank(&self, state: &mut State) {
         let rank = match (state.owner, &state.intake) {
             (Owner::Parting, _) => Some(Rank::Parting),
@@ -340,7 +350,8 @@ impl Connection {
         }
     }
 
-    /// Sends as much as the socket takes without blocking, after the outbox, and keeps the rest.
+    /// Sends the outbox and then `parts`, as many bytes as the socket takes without blocking. Keeps
+    /// the rest in the outbox.
     fn push(&self, state: &mut State, parts: &[&[u8]]) -> io::Result<()> {
         if state.together_until.is_none() && parts.iter().all(|part| part.is_empty()) {
             return Ok(());
@@ -357,8 +368,8 @@ impl Connection {
         self.keep(state, &rest_of(parts, sent))
     }
 
-    /// Delays a piece if another one was sent just now, so that it is sent with the next ones.
-    /// Returns whether it did.
+    /// Delays a piece that follows another one closely, so that it is sent together with later
+    /// pieces. Returns whether the piece was delayed.
     fn hold(&self, state: &mut State, parts: &[&[u8]], now: Instant) -> bool {
         let len: usize = parts.iter().map(|part| part.len()).sum();
         let Some(exchange) = &state.exchange else {
@@ -385,7 +396,7 @@ impl Connection {
         true
     }
 
-    /// Sends delayed pieces.
+    /// Sends the delayed pieces.
     fn send_together(&self, state: &mut State) -> io::Result<()> {
         state.together_until = None;
         state.since = Instant::now();
@@ -442,7 +453,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Completes the response. Its unsent part stays in the outbox.
+    /// Completes the response. The unsent part of the response stays in the outbox.
     fn end(self: &Arc<Self>, state: &mut State, closes: bool) -> AfterUnlock {
         let mut later = AfterUnlock::default();
         state.closes |= closes;
@@ -458,8 +469,9 @@ impl Connection {
         later
     }
 
-    /// Continues after the response is sent. A worker that is still in the service continues when
-    /// it returns. Otherwise the connection is passed to the queue or the poller, or is closed.
+    /// Continues with the connection after the response is sent. If a worker is still in the
+    /// service, the worker continues when the service returns. Otherwise the connection is passed
+    /// to the queue or the poller, or is closed.
     fn conclude(self: &Arc<Self>, state: &mut State, later: &mut AfterUnlock) {
         let is_pipelined = state.exchange.as_ref().is_some_and(|it| it.pipelined);
         later._over = state.exchange.take();
@@ -541,7 +553,7 @@ impl Connection {
         }
     }
 
-    /// Has the poller check the connection, unless it does so in each tick anyway.
+    /// Requests a check of the connection by the poller, unless the poller checks it in each tick.
     fn attend(&self, state: &mut State) {
         if !state.listed {
             state.listed = true;
@@ -549,7 +561,8 @@ impl Connection {
         }
     }
 
-    /// Has the poller check the connection if its next check would be after the deadline.
+    /// Requests a check of the connection by the poller, if the next check would be after the
+    /// deadline.
     fn look_for_deadline(&self, state: &mut State) {
         if state.listed {
             return;
@@ -562,7 +575,7 @@ impl Connection {
 }
 
 impl State {
-    /// Appends to the outbox. Appends nothing when there is not enough memory.
+    /// Appends parts to the outbox. Fails and appends nothing when there is not enough memory.
     fn append(&mut self, parts: &[&[u8]]) -> io::Result<()> {
         let len = parts.iter().map(|part| part.len()).sum();
         self.outbox
@@ -574,7 +587,7 @@ impl State {
         Ok(())
     }
 
-    /// Returns the number of bytes that wait to be sent.
+    /// Returns the number of bytes in the outbox that wait to be sent.
     fn kept(&self) -> usize {
         self.outbox.len() - self.sent
     }

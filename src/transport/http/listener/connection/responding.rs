@@ -10,12 +10,12 @@ use crate::transport::http::listener::shared::Shared;
 use crate::transport::http::listener::table::Rank;
 use crate::transport::sys::tcp;
 
-/// How long a whole response waits for a client that reads: at most `MOMENT` without progress and
-/// `MOMENTS` in all. Then the poller sends the rest.
+/// The maximum time that a whole response waits for a client without progress. `MOMENTS` is the
+/// maximum for the whole response. After that the poller sends the rest.
 const MOMENT: Duration = Duration::from_millis(20);
 const MOMENTS: Duration = Duration::from_millis(200);
 impl Connection {
-    /// Locks the state. Fails when the response can't be sent any more.
+    /// Locks the connection's state for a response. Fails when the response can't be sent any more.
     fn for_response(&self) -> Result<MutexGuard<'_, State>> {
         let state = self.state.lock();
         match (state.owner, &state.exchange) {
@@ -24,8 +24,8 @@ impl Connection {
         }
     }
 
-    /// Sends a whole response. If `closes`, the connection is closed after it. Blocks for at most
-    /// [`MOMENTS`].
+    /// Sends a whole response. If `closes` is set, the connection is closed after the response.
+    /// Blocks for at most [`MOMENTS`].
     pub(in super::super) fn respond(self: &Arc<Self>, parts: &[&[u8]], closes: bool) -> Result<()> {
         let (mut sent, mut patient_until) = (0, None);
         loop {
@@ -91,7 +91,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends a piece, or waits until there is room for it; see
+    /// Sends a piece of the body, or waits until there is space for the piece; see
     /// [`ResponseWriter::write`](crate::transport::http::ResponseWriter::write).
     pub(in super::super) fn write(
         self: &Arc<Self>,
@@ -144,7 +144,7 @@ impl Connection {
         Ok(true)
     }
 
-    /// Ends a stream.
+    /// Ends a streamed response.
     pub(in super::super) fn finish(self: &Arc<Self>, last: &[u8], closes: bool) -> Result<()> {
         let mut state = self.for_response()?;
         if self.push(&mut state, &[last]).is_err() {
@@ -186,7 +186,8 @@ impl Connection {
         }
     }
 
-    /// Has the poller call `callback`, which begins the response, unless it has begun by then.
+    /// Registers `callback`, which begins the response. The poller calls it after the time `after`,
+    /// unless the response has begun before.
     pub(in super::super) fn on_silence(&self, after: Duration, callback: Callback) {
         let Some(at) = Instant::now().checked_add(after) else {
             return;
@@ -201,8 +202,8 @@ impl Connection {
         drop(replaced);
     }
 
-    /// Closes a lost connection. The poller calls the gone-callback, because this thread may hold
-    /// locks of the service.
+    /// Closes a lost connection, and returns the error. The poller runs the callback that reports
+    /// the lost client, because this thread may hold locks of the service.
     fn fail<T>(&self, mut state: MutexGuard<'_, State>) -> Result<T> {
         let gone = self.over(&mut state).and_then(|exchange| exchange.gone);
         drop(state);

@@ -11,8 +11,8 @@ use crate::transport::http::listener::request_parser::RequestParser;
 use crate::transport::sys::tcp;
 
 impl Connection {
-    /// Takes the connection off the queue, with the part of a request that has arrived. Returns
-    /// false if the connection was closed meanwhile.
+    /// Takes the connection out of the queue. The part of a request that has arrived is moved to
+    /// `intake`. Returns false if the connection was closed meanwhile.
     pub(in super::super) fn take(&self, intake: &mut RequestParser) -> bool {
         let mut state = self.state.lock();
         if state.owner != Owner::Queue {
@@ -28,13 +28,13 @@ impl Connection {
         true
     }
 
-    /// Notes that the worker has read bytes of a request.
+    /// Records that the worker has read bytes of a request.
     pub(in super::super) fn note_bytes(&self) {
         self.has_bytes.store(true, Ordering::Relaxed);
     }
 
-    /// Begins a request. Returns whether it is the last one of the connection; `None` if the
-    /// connection was closed meanwhile.
+    /// Begins a request. Returns whether this request is the last one of the connection. Returns
+    /// `None` if the connection was closed meanwhile.
     pub(in super::super) fn open(&self, is_http10: bool) -> Option<bool> {
         let mut state = self.state.lock();
         state.exchanges = state.exchanges.wrapping_add(1).max(1);
@@ -51,8 +51,9 @@ impl Connection {
         (state.owner == Owner::Worker).then_some(state.closes)
     }
 
-    /// Called when the service has returned. If the response is not complete, the thread that ends
-    /// it continues with the input that is left in `intake`.
+    /// Ends the worker's part of a request after the service has returned. If the response is not
+    /// complete, the thread that ends it continues with the connection, and with the input that is
+    /// left in `intake`.
     pub(in super::super) fn served(&self, intake: &mut RequestParser) -> NextOwner {
         let mut state = self.state.lock();
         if state.owner != Owner::Worker {
@@ -72,7 +73,7 @@ impl Connection {
         NextOwner::Mine
     }
 
-    /// Passes the connection to the poller, with the part of a request that has arrived.
+    /// Passes the connection to the poller, together with the part of a request that has arrived.
     pub(in super::super) fn rest(&self, intake: &mut RequestParser) {
         let mut state = self.state.lock();
         if state.owner != Owner::Worker {
@@ -100,7 +101,8 @@ impl Connection {
         self.attend(&mut state);
     }
 
-    /// Closes a displaced connection. Refuses a request that has begun.
+    /// Closes a displaced connection. If a request has begun to arrive, answers it with an error
+    /// first.
     fn end_after_giving_way(&self, state: &mut State, intake: &RequestParser) {
         match intake.is_empty() {
             true => drop(self.over(state)),
@@ -113,8 +115,8 @@ impl Connection {
         self.rest(&mut RequestParser::default());
     }
 
-    /// Moves the connection to the end of the queue if it has a request already, else to the
-    /// poller.
+    /// If the next request has arrived already, moves the connection to the end of the queue.
+    /// Otherwise passes it to the poller.
     pub(in super::super) fn stand_behind(self: &Arc<Self>, intake: &mut RequestParser) {
         if intake.is_empty() {
             self.rest(intake);
@@ -130,8 +132,8 @@ impl Connection {
         later.settle(&self.shared);
     }
 
-    /// Queues the request until its client may have a permit, or answers it with 503. It needs a
-    /// handler, or has a large body.
+    /// Queues a request until its client can have a permit. If the queue is full, answers the
+    /// request with 503. A request that needs a handler or has a large body needs a permit.
     pub(in super::super) fn wait_for_permit(
         self: &Arc<Self>,
         intake: &mut RequestParser,
@@ -162,7 +164,7 @@ impl Connection {
         matches!(tcp::send(self.socket.get(), &[text]), Ok(sent) if sent == text.len())
     }
 
-    /// Answers a request that is not served, and begins a lingering close.
+    /// Answers a request with an error instead of serving it, and begins a lingering close.
     pub(in super::super) fn refuse(&self, refusal: &Refusal) {
         let mut state = self.state.lock();
         if state.owner == Owner::Worker && state.exchange.is_none() {
@@ -170,8 +172,8 @@ impl Connection {
         }
     }
 
-    /// Closes the connection: the client has closed it, between requests or in the middle of one,
-    /// or the connection was displaced.
+    /// Closes the connection. Either the client has closed it, between requests or in the middle of
+    /// a request, or the connection was displaced.
     pub(in super::super) fn close(&self, intake: &RequestParser) {
         let mut state = self.state.lock();
         if state.gave_way && state.owner == Owner::Worker {

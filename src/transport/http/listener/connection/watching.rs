@@ -1,4 +1,4 @@
-//! How the poller handles a connection: after an event, and when a time has come.
+//! Handles a connection on the poller's thread: after an event, and when a scheduled time has come.
 //!
 //! The poller runs the returned [`AfterUnlock`] on its own thread.
 
@@ -16,17 +16,19 @@ use crate::transport::http::listener::head::Refusal;
 use crate::transport::http::listener::wire;
 use crate::transport::sys::tcp;
 
-/// How long a lingering close waits for the client to close.
+/// The maximum time that a lingering close waits for the client to close.
 const PARTING: Duration = Duration::from_secs(2);
 
-/// Whether a connection can be displaced.
+/// The result of an attempt to displace a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum GivesWay {
-    /// It has a request in flight, or is no longer the first candidate.
+    /// The connection can't be displaced. It has a request in flight, or it is no longer the first
+    /// candidate.
     No,
-    /// It is closed.
+    /// The connection is closed.
     Now,
-    /// Its worker closes it; it no longer counts.
+    /// The worker that has the connection will close it. The connection no longer counts against
+    /// the limit.
     Soon,
 }
 
@@ -34,9 +36,10 @@ pub(in super::super) enum GivesWay {
 #[must_use]
 pub(in super::super) struct Watched {
     pub(in super::super) later: AfterUnlock,
-    /// Whether to check again in the next tick.
+    /// Whether the connection has to be checked again in the next tick.
     pub(in super::super) is_listed: bool,
-    /// The time of the next scheduled check, and the time of the check that it replaces.
+    /// The time of the next scheduled check. The next field is the time of an earlier scheduled
+    /// check that is replaced.
     pub(in super::super) schedule: Option<Instant>,
     pub(in super::super) instead_of: Option<Instant>,
 }
@@ -49,8 +52,9 @@ impl Connection {
         self.arm(&state);
     }
 
-    /// Closes the connection to make room for another one, unless a request is in flight.
-    /// Otherwise updates its rank in the table, so that another candidate is found.
+    /// Closes the connection to make space for another one, unless a request is in flight. If a
+    /// request is in flight, updates the connection's rank in the table, so that another candidate
+    /// is found.
     pub(in super::super) fn give_way(self: &Arc<Self>) -> (AfterUnlock, GivesWay) {
         let mut later = AfterUnlock::default();
         let mut state = self.state.lock();
@@ -92,7 +96,8 @@ impl Connection {
         (later, GivesWay::Now)
     }
 
-    /// Handles an event. Returns whether the poller has to check it in each tick from now on.
+    /// Handles an event. Returns whether the poller has to check the connection in each tick from
+    /// now on.
     pub(in super::super) fn ready(
         self: &Arc<Self>,
         readable: bool,
@@ -122,7 +127,7 @@ impl Connection {
         (later, is_new)
     }
 
-    /// Checks the connection: in a tick, or at a scheduled time.
+    /// Checks the connection. The poller calls this in a tick or at a scheduled time.
     pub(in super::super) fn look(self: &Arc<Self>, now: Instant) -> Watched {
         let mut later = AfterUnlock::default();
         let mut state = self.state.lock();
@@ -172,7 +177,7 @@ impl Connection {
         }
     }
 
-    /// Closes the connection if it is idle, when the listener begins to close.
+    /// Closes the connection if it is idle. Called when the listener begins to close.
     pub(in super::super) fn close_if_idle(&self) {
         let mut state = self.state.lock();
         if state.owner == Owner::Poller {
@@ -182,7 +187,7 @@ impl Connection {
         }
     }
 
-    /// Closes the connection, when the listener has closed.
+    /// Closes the connection. Called when the listener has closed.
     pub(in super::super) fn cut(&self) -> AfterUnlock {
         let mut later = AfterUnlock::default();
         let mut state = self.state.lock();
@@ -204,10 +209,11 @@ impl Connection {
         self.say_no(&mut state, &Refusal::new(503, why));
     }
 
-    /// Returns the cost of a client that does not read: the waiting bytes, times the milliseconds
-    /// since it last read some of them. A client that reads has a low value in one of the two
-    /// factors. Within the first second only the bytes count. Otherwise smaller responses that have
-    /// waited a little longer would be cut before a large one that has just begun to wait.
+    /// Returns the cost of a client that does not read. The cost is the number of waiting bytes
+    /// times the milliseconds since the client last read some of them. For a client that reads, one
+    /// of the two factors is low. Within the first second only the bytes count. Otherwise smaller
+    /// responses that have waited a little longer would be cut before a large one that has just
+    /// begun to wait.
     pub(in super::super) fn burden(&self, now: Instant) -> u128 {
         let state = self.state.lock();
         // Delayed pieces are not unread: the listener has not sent them yet.
@@ -218,7 +224,8 @@ impl Connection {
         state.outbox.len() as u128 * idle.as_millis().max(1000)
     }
 
-    /// Resets the connection: too many bytes wait in all outboxes, and most of them in this one.
+    /// Resets the connection. Called when too many bytes wait in all outboxes, and this connection
+    /// has the highest cost.
     pub(in super::super) fn give_up(&self) -> AfterUnlock {
         let mut later = AfterUnlock::default();
         let mut state = self.state.lock();
@@ -273,7 +280,7 @@ impl Connection {
         }
     }
 
-    /// Probes a client that has half-closed: sends bytes that mean nothing. If the client has gone,
+    /// Probes a client that has half-closed: sends bytes without meaning. If the client has gone,
     /// its system answers with a reset.
     fn probe(&self, state: &mut State, later: &mut AfterUnlock, now: Instant) {
         let is_empty = state.outbox.is_empty();
@@ -335,7 +342,8 @@ impl Connection {
         }
     }
 
-    /// Checks the client when its socket is readable, or at its end, while a request is in flight.
+    /// Checks whether the client has gone, while a request is in flight. Called when the socket is
+    /// readable or at its end.
     fn check_client(&self, state: &mut State, later: &mut AfterUnlock, now: Instant) {
         match tcp::peek(self.socket.get()) {
             Ok(Some(true)) => {
@@ -349,7 +357,7 @@ impl Connection {
         }
     }
 
-    /// Notes that the client has half-closed, and schedules the first probe.
+    /// Records that the client has half-closed, and schedules the first probe.
     fn client_ended_its_side(&self, state: &mut State, now: Instant) {
         state.half_closed = true;
         if let Some(exchange) = &mut state.exchange {
@@ -358,7 +366,7 @@ impl Connection {
         self.attend(state);
     }
 
-    /// Closes a lost connection.
+    /// Closes a connection whose client is lost.
     fn vanish(&self, state: &mut State, later: &mut AfterUnlock) {
         if let Some(mut exchange) = self.over(state) {
             later.gone = exchange.gone.take().or_else(|| later.gone.take());
