@@ -174,7 +174,7 @@ pub trait Receiver: Send + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the peer has gone or [`Control::close`]
+    /// [`ErrorKind::Closed`] when the peer has gone or [`Control::close`]
     /// was called, with the reason if it is known. Any other kind for a failure. Every error ends
     /// the connection.
     fn receive(&mut self, patience: Option<Duration>) -> Result<Received>;
@@ -209,7 +209,7 @@ pub trait Sender: Send + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) when the deadline passed before all
+    /// [`ErrorKind::Timeout`] when the deadline passed before all
     /// messages were sent: call again to continue. Any other kind ends the connection, which is
     /// then closed.
     fn send(&mut self, queue: &mut VecDeque<SessionMessage>, deadline: Instant) -> Result<()>;
@@ -270,14 +270,14 @@ pub trait Control: Send + Sync + fmt::Debug {
 pub struct Limits {
     /// The maximum length of an accepted message, in bytes. Defaults to 16 MiB. A longer message is
     /// dropped: a request is answered with an error, a response fails its call with
-    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit), and the connection stays open. A message for
+    /// [`ErrorKind::Limit`], and the connection stays open. A message for
     /// which the system has no memory is dropped in the same way. Without memory to read anything
     /// at all, the connection ends with an error of that kind.
     ///
     /// `_meta` and members that a message's type doesn't name are kept as JSON trees. These trees
     /// may take 64 MiB and four times the length of the message. If the trees would be larger, the
     /// message can't be read: a request is answered with *invalid params*, and a call fails with
-    /// [`ErrorKind::Protocol`](crate::ErrorKind::Protocol). Arguments, structured results and all
+    /// [`ErrorKind::Protocol`]. Arguments, structured results and all
     /// raw values are not kept as trees.
     ///
     /// All pending calls of a server, of all its connections, share a memory budget of
@@ -295,7 +295,7 @@ pub struct Limits {
     /// size.
     pub max_queued_bytes: usize,
     /// The maximum number of calls of this side that may be in flight. Defaults to 10 000. The next
-    /// call fails at once with [`ErrorKind::Busy`](crate::ErrorKind::Busy).
+    /// call fails at once with [`ErrorKind::Busy`].
     pub max_calls: usize,
     /// The maximum number of requests of the peer that may be in flight, running or waiting for a
     /// worker. Defaults to 1 024. The next request is answered at once with a "busy" error.
