@@ -278,7 +278,7 @@ impl Context {
     /// returning.
     ///
     /// An answer belongs to the exact input request that was shown. If a handler uses the key for a
-    /// different one, the different input request is sent too.
+    /// different input request, the different one is sent too.
     ///
     /// # Errors
     ///

@@ -237,8 +237,8 @@ impl ServerBuilder {
     ///
     /// [`Tool::execution`] says which tools may, or must, run as tasks; by default a tool may not.
     /// A client of 2025-11-25 requests a task with each call. Since 2026-07-28 the server decides:
-    /// it runs each call of a tool that may run as a task as a task, if the client declares the
-    /// extension `io.modelcontextprotocol/tasks`.
+    /// each call of a tool with optional or required tasks becomes a task, if the client declares
+    /// the extension `io.modelcontextprotocol/tasks`.
     ///
     /// Clients that don't request a task, or don't declare the extension, get the result directly
     /// from a tool with optional tasks. A tool that requires tasks refuses the calls of these
@@ -732,7 +732,8 @@ impl fmt::Debug for ServerBuilder {
 }
 
 impl Server {
-    /// Returns a builder for a server with a name, meant for programs, and a version.
+    /// Returns a builder for a server. The name is for programs; a title for people is set with
+    /// [`info`](ServerBuilder::info).
     pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ServerBuilder {
         ServerBuilder::new(Implementation::new(name, version))
     }

@@ -182,7 +182,7 @@ impl ToolCall {
     ///
     /// # Errors
     ///
-    /// Those of [`respond`](Self::respond).
+    /// The errors of [`respond`](Self::respond).
     pub fn refuse(self, error: &RpcError) -> Result<()> {
         self.call.refuse(error)
     }

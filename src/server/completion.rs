@@ -221,7 +221,7 @@ impl CompletionCall {
     ///
     /// # Errors
     ///
-    /// Those of [`respond`](Self::respond).
+    /// The errors of [`respond`](Self::respond).
     pub fn refuse(self, error: &RpcError) -> Result<()> {
         self.call.refuse(error)
     }

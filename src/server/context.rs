@@ -365,8 +365,8 @@ impl Context {
 
     /// Ends the HTTP response of this call and lets the client reconnect after `retry`.
     ///
-    /// It is for long work, so that no connection is kept open during the work. Messages that are
-    /// sent before the client reconnects are stored, up to
+    /// Use this for long work, so that no connection is kept open during the work. Messages that
+    /// are sent before the client reconnects are stored, up to
     /// [`HttpOptions::kept_events`](super::http::HttpOptions::kept_events).
     ///
     /// Does nothing where a client can't reconnect: on other transports, and in revisions other

@@ -64,8 +64,8 @@ pub(super) fn resource_not_found(uri: &str) -> RpcError {
         .unwrap_or(error)
 }
 
-/// Maps an error to the client's revision: the modern era has no special code for missing
-/// resources.
+/// Changes an error into its form in the client's revision. The modern era has no special error
+/// code for missing resources.
 pub(super) fn for_revision(mut error: RpcError, revision: ProtocolVersion) -> RpcError {
     if revision.is_modern() && error.code == ErrorCode::RESOURCE_NOT_FOUND {
         error.code = ErrorCode::INVALID_PARAMS;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  request ──▶ read ──▶ admit? ──▶ looked up ──▶ handler ──▶ release ──▶ answer
-//!                         ╰── no: refused, or as if it were not there        ▲
+//!                         ╰── no: refused, or "not found"                    ▲
 //!  list request ──▶ admit? ──▶ each item: shows? ──▶ page ───────────────────╯ (not released)
 //! ```
 //!
@@ -53,9 +53,9 @@ use crate::schema::{
 pub trait Guard: Send + Sync {
     /// Decides whether a request may continue.
     ///
-    /// It is called for each request about a tool, prompt, resource, task, or list of items. It is
-    /// called again when a client repeats a request with answers. It runs before the lookup and
-    /// before any handler. By default all requests are admitted.
+    /// `admit` is called for each request about a tool, prompt, resource, task, or list of items.
+    /// It is called again when a client repeats a request with answers. It runs before the item is
+    /// looked up and before any handler. By default all requests are admitted.
     ///
     /// # Errors
     ///
@@ -211,7 +211,7 @@ impl<'a> GuardedRequest<'a> {
         self.responder.peer()
     }
 
-    /// Returns this request, but with another item that it is about.
+    /// Returns a copy of this request that is about the item `primitive`.
     pub(super) fn about(&self, primitive: Primitive<'a>) -> Self {
         Self {
             primitive: Some(primitive),

@@ -81,8 +81,8 @@ fn is_secret(name: &str) -> bool {
     SECRETS.contains(&name.as_str())
 }
 
-/// Returns reasons why the specification advises against an input request. They are for the host's
-/// log.
+/// Returns the reasons why the specification advises against an input request. The reasons are
+/// logged for the host.
 pub(super) fn doubts(question: &InputRequest) -> Vec<String> {
     let InputRequest::Elicit(request) = question else {
         return Vec::new();

@@ -1,8 +1,8 @@
 //! The resources of a server: single ones, and templates whose URIs follow a pattern.
 //!
-//! A read goes to the resource with the requested URI. If there is none, it goes to the first
-//! template that matches, in the order of registration. A match of the exact spelling is preferred
-//! to a match of the normalized URIs (RFC 3986, section 6.2).
+//! A read goes to the resource with the requested URI. If there is no such resource, it goes to the
+//! first template that matches, in the order of registration. A match of the exact spelling is
+//! preferred to a match of the normalized URIs (RFC 3986, section 6.2).
 //!
 //! Spec: Server Features, "Resources" (every revision).
 
@@ -257,7 +257,7 @@ impl ResourceCall {
     ///
     /// # Errors
     ///
-    /// Those of [`respond`](Self::respond).
+    /// The errors of [`respond`](Self::respond).
     pub fn not_found(self) -> Result<()> {
         self.respond(Err::<ReadResourceResult, _>(HandlerError::not_found()))
     }
@@ -266,7 +266,7 @@ impl ResourceCall {
     ///
     /// # Errors
     ///
-    /// Those of [`respond`](Self::respond).
+    /// The errors of [`respond`](Self::respond).
     pub fn refuse(self, error: &RpcError) -> Result<()> {
         self.call.refuse(error)
     }
@@ -407,8 +407,8 @@ impl Inner {
         })
     }
 
-    /// Returns the template that serves a URI. Returns `None` if a resource has this URI, or if no
-    /// template matches it.
+    /// Returns the first template that matches a URI, as text. It is meant for URIs without a
+    /// resource of their own.
     pub(super) fn template_of(&self, uri: &str) -> Option<String> {
         let (entry, _) = self.find_template(uri)?;
         Some(entry.item.uri_template.clone())

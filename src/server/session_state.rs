@@ -32,8 +32,8 @@ pub struct ClientContext {
     pub client_info: Option<Implementation>,
 }
 
-/// The client info of the latest connection. The next client is often of the same kind, so equal
-/// client info is shared in memory.
+/// The client info of the latest connection. If the next client has equal client info, both share
+/// it in memory.
 #[derive(Debug, Default)]
 pub(super) struct LatestContext(Mutex<Weak<ClientContext>>);
 

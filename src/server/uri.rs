@@ -94,8 +94,8 @@ fn percent_decode(text: &str, invalid: Invalid) -> Option<String> {
 /// A URI template.
 #[derive(Debug)]
 pub(super) struct UriTemplate {
-    /// The variants of the path: first the path with all its optional parts, then with fewer and
-    /// fewer of them.
+    /// The variants of the path. The first variant has all optional parts of the path; each later
+    /// one has fewer of them.
     paths: Vec<Path>,
     /// The variants of the path with normalized texts, for matching normalized URIs.
     normalized: Vec<Path>,

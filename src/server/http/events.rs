@@ -105,7 +105,7 @@ pub trait EventStore: Send + Sync {
     /// is not the secret session id, and gives no access to the session. `stream` is a number
     /// within the session; 0 is the stream for messages that belong to no request.
     ///
-    /// It runs on the thread that sends the event, and blocks it.
+    /// `open` runs on the thread that sends the event, and blocks this thread.
     fn open(&self, session: &str, stream: u64) -> Box<dyn EventLog>;
 }
 

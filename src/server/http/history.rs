@@ -97,7 +97,8 @@ impl History {
     /// Numbers and stores an event. An event that can't be stored keeps its number, so a client
     /// that received it can resume after it.
     ///
-    /// Returns the error for the host's log, once for consecutive failures.
+    /// Returns the error for the host's log. If several events in a row can't be stored, only the
+    /// first error is returned.
     #[must_use]
     pub(super) fn keep(&mut self, keeper: &Keeper, text: &[u8]) -> Option<Error> {
         self.sequence += 1;

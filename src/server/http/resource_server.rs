@@ -78,8 +78,8 @@ pub(super) trait ProofCheck: Send + Sync {
     fn algorithms(&self) -> &'static [&'static str];
 
     /// Checks that a request to the URL `target` carries a valid proof for its token. The proof
-    /// must be made for this request and this token, with the key of this thumbprint. `client` is
-    /// the client that the token was issued to.
+    /// must be made for this request and this token, with the key of this thumbprint. The proof is
+    /// remembered for `client`.
     fn check(
         &self,
         request: &HttpRequest<'_>,

@@ -129,7 +129,8 @@ impl State {
 }
 
 impl Stream {
-    /// Creates the stream for messages that belong to no request, without a reader.
+    /// Creates the stream for messages that belong to no request. The stream has no reader at
+    /// first.
     pub(super) fn standing(session: Weak<Session>, keep_alive: Duration) -> Self {
         Self::new(0, session, keep_alive, None)
     }

@@ -235,9 +235,9 @@ impl Fanout {
 
     /// Blocks until no thread writes to a subscriber, for at most [`PATIENCE`].
     ///
-    /// **Invariant:** the lock is held from the check to the wait. `is_written` sets a flag that a
-    /// thread waits. When the writer ends, it sees the flag, and takes the lock before it wakes the
-    /// waiter. So no wakeup is lost.
+    /// **Invariant:** the lock of `awaited` is held from the check to the wait. The check,
+    /// `is_written`, sets the subscriber's flag `is_awaited`. When the writer ends, it sees the
+    /// flag, and takes the lock before it wakes the waiter. So no wakeup is lost.
     pub(super) fn wait_until_written(&self, subscriber: &Subscriber) {
         let until = Instant::now() + PATIENCE;
         let mut awaited = self.awaited.lock();
@@ -370,7 +370,7 @@ impl<W: Schedule> Inbox<W> {
         }
     }
 
-    /// Takes out the entries that `take` chooses. These must include all urgent entries.
+    /// Takes out the entries that `take` chooses. `take` must choose all urgent entries.
     fn take(&self, take: impl FnOnce(&mut W) -> W) -> W {
         let mut state = self.state.lock();
         let taken = take(&mut state.work);
@@ -382,7 +382,7 @@ impl<W: Schedule> Inbox<W> {
         self.state.lock().is_open
     }
 
-    /// Records that no thread runs.
+    /// Records that the thread which empties the inbox has ended or could not be started.
     fn thread_ended(&self) {
         self.state.lock().runs = false;
         self.ended.notify_all();

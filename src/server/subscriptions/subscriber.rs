@@ -36,7 +36,7 @@ use crate::shares::Client;
 use crate::sync::Mutex;
 
 /// The first pause before a notification is tried again for a subscriber without room, in
-/// milliseconds. The next constant is the longest pause.
+/// milliseconds. Later pauses grow to the longest pause, the constant below.
 const FIRST_PAUSE: u16 = 10;
 const LAST_PAUSE: u16 = 1000;
 

@@ -35,7 +35,7 @@ const BINDING: &[u8] = b"DPoP-Nonce";
 /// `PS512` and `RS256` to `RS512`. An invalid proof is answered with status 401 and `DPoP
 /// error="invalid_dpop_proof"`.
 ///
-/// Replicas of a server don't share the seen proofs. So a stolen proof can be used once with each
+/// Replicas of a server don't share the used proofs. So a stolen proof can be used once with each
 /// other replica, but only for the request that it was made for, and only within
 /// [`window`](Self::window). [`nonces`](Self::nonces) shorten this time.
 ///

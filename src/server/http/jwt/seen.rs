@@ -23,7 +23,8 @@ pub(super) struct Seen {
     /// The latest time among the entries that were removed from `dropped`, because there were too
     /// many entries.
     dropped_of_others: Option<u64>,
-    /// The number of recorded proofs. It gives proofs of one second an order.
+    /// The number of proofs recorded so far. It orders the proofs that were made in the same
+    /// second.
     count: u64,
 }
 
