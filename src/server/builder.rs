@@ -630,8 +630,8 @@ impl ServerBuilder {
 
     /// Sets whether clients are notified when the lists of tools, prompts and resources change.
     ///
-    /// Defaults to yes: `listChanged` is declared. With `false`, a client can cache the lists
-    /// forever and need not listen. Items that are added or removed later are served all the same.
+    /// Defaults to yes: `listChanged` is declared. With `false`, clients may cache the lists
+    /// forever, and get no notifications. Later changes still take effect for requests.
     pub fn list_changes(mut self, list_changes: bool) -> Self {
         self.inner.list_changes = list_changes;
         self

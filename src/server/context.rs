@@ -52,8 +52,7 @@ struct Call {
     logs: Mutex<Budget>,
     rounds: Mutex<MrtrState>,
     turns: InProgress,
-    /// The target of the call for its input requests. `None` if the handler must not make input
-    /// requests.
+    /// Makes the input requests of the call. `None` if the handler must not make input requests.
     asker: Option<InputRequester>,
     /// The task that the call has become. `None` if the call has not become a task.
     task: Option<Arc<Task>>,

@@ -19,13 +19,13 @@ use crate::schema::CacheHint;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum List {
-    /// `tools/list`.
+    /// The list of tools (`tools/list`).
     Tools,
-    /// `prompts/list`.
+    /// The list of prompts (`prompts/list`).
     Prompts,
-    /// `resources/list`.
+    /// The list of resources (`resources/list`).
     Resources,
-    /// `resources/templates/list`.
+    /// The list of resource templates (`resources/templates/list`).
     ResourceTemplates,
 }
 

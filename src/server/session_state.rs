@@ -38,8 +38,8 @@ pub struct ClientContext {
 pub(super) struct LatestContext(Mutex<Weak<ClientContext>>);
 
 impl LatestContext {
-    /// Returns client info that equals `terms`. It is shared with the latest client, if that
-    /// client's info is equal.
+    /// Returns client info that equals `terms`. If the latest client has equal client info, both
+    /// share it in memory.
     fn share(&self, terms: ClientContext) -> Arc<ClientContext> {
         let mut latest = self.0.lock();
         let known = latest.upgrade().filter(|known| **known == terms);

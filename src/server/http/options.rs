@@ -169,7 +169,8 @@ impl HttpOptions {
     }
 
     /// Serves clients of 2024-11-05 too, on the two paths of its HTTP transport: one for the event
-    /// stream, one for the client's posts. Defaults to no. Newer clients don't use these paths.
+    /// stream, one for the client's posts. By default these clients are not served. Newer clients
+    /// don't use these paths.
     ///
     /// Spec: Transports, "HTTP with SSE" (2024-11-05).
     pub fn old_paths(mut self, stream: impl Into<String>, post: impl Into<String>) -> Self {

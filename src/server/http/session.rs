@@ -94,8 +94,8 @@ pub(super) struct Session {
     /// The client that the session counts for in the limits of the table.
     owner: Client,
     table: Weak<Sessions>,
-    /// Whether all messages are sent on the standing stream, as in 2024-11-05. If so, the session
-    /// ends with this stream.
+    /// Whether all messages of the session are sent on the standing stream, as in 2024-11-05. If
+    /// so, the session ends with this stream.
     on_one_stream: bool,
     entered: AtomicBool,
     ended: AtomicBool,

@@ -118,7 +118,7 @@ pub(super) enum Way {
 
 /// The stream on which a legacy HTTP client gets messages that belong to no request.
 pub(in crate::server) trait StandingStream: Send + Sync {
-    /// Writes a notification if there is a reader with room. Does not block.
+    /// Writes a notification if the stream has a reader, and the reader has room. Does not block.
     fn offer(&self, text: &[u8]) -> Offered;
 
     /// Writes a notification, or stores it for a client that reconnects.
