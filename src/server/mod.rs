@@ -531,7 +531,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The errors of [`Peer::notify`].
+    /// The errors of [`Peer::notify`](crate::protocol::Peer::notify).
     pub fn elicitation_complete(&self, elicitation_id: &str) -> Result<bool> {
         let Some(peer) = self.0.pages.remove(elicitation_id) else {
             return Ok(false);

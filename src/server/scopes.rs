@@ -35,11 +35,11 @@ struct Said {
 impl Server {
     /// Requires all these scopes for the use of an item of a running server.
     ///
-    /// See [`ServerBuilder::require_scopes`]. The requirement stays when the item is removed. It
-    /// then applies to a new item with the same name. Requests that come between adding the item
-    /// and this call are not checked. To avoid unchecked requests, call this function before the
-    /// server serves clients, or let the handler check the scopes
-    /// ([`Context::require_scopes`](super::Context::require_scopes)).
+    /// See [`ServerBuilder::require_scopes`](super::ServerBuilder::require_scopes). The requirement
+    /// stays when the item is removed. It then applies to a new item with the same name. Requests
+    /// that come between adding the item and this call are not checked. To avoid unchecked
+    /// requests, call this function before the server serves clients, or let the handler check the
+    /// scopes ([`Context::require_scopes`](super::Context::require_scopes)).
     ///
     /// # Errors
     ///
