@@ -1,4 +1,4 @@
-//! Input requests during a call, in one way for both eras.
+//! Input requests during a call. Handlers make them in the same way in both eras.
 //!
 //! `mrtr` describes how a handler is run again. This file has the functions that a handler calls.
 //! It also sends the input requests when the handler has returned. Since 2026-07-28 they are sent
@@ -28,27 +28,27 @@ use crate::schema::{
     InputResponse, InputResponses, ListRootsResult, method,
 };
 
-/// The maximum size of a sealed state, in bytes. Larger ones are not sent.
+/// The maximum size of a sealed state, in bytes. A larger state is not sent.
 const MAX_STATE_BYTES: usize = 64 << 10;
 
 /// The target and arguments of a call that may send input requests, and how to rerun its handler.
 pub(super) struct InputRequester {
-    /// The name or URI that the call names.
+    /// The name of the tool or prompt, or the URI of the resource, that the call is for.
     pub(super) target: TextSpan,
-    /// The arguments as JSON text. `None` means `{}`.
+    /// The arguments of the call as JSON text. `None` means `{}`.
     pub(super) arguments: Option<TextSpan>,
     pub(super) again: Arc<dyn Rerun>,
 }
 
-/// A text of a request: a range within its params, or a copy. Large texts are not copied without
-/// need.
+/// A text of a request: either a range within the request's params, or a copy. A range avoids
+/// copying a large text.
 pub(super) enum TextSpan {
     /// A range in the params of the request.
     Within(Range<usize>),
     Written(Box<str>),
 }
 
-/// Runs a handler from its start.
+/// Runs the handler of a call again, from the handler's start.
 pub(super) trait Rerun: Send + Sync {
     fn run(self: Arc<Self>, context: Context);
 }
@@ -80,10 +80,11 @@ impl InputRequester {
         self.target.text(request)
     }
 
-    /// Restores the rounds of a call from its state. A request without a state starts anew.
+    /// Restores the rounds of a call from the sealed state in its request. Without a state, the
+    /// call begins with its first round.
     ///
-    /// The reason why a state is refused goes to the log; the client gets one fixed text. The
-    /// reason why an answer is refused goes to the client.
+    /// The reason why a state is refused is only logged for the host. The client gets a fixed text.
+    /// The reason why an answer is refused is sent to the client.
     fn resume(
         &self,
         context: &Context,
@@ -182,7 +183,8 @@ impl fmt::Debug for InputRequester {
     }
 }
 
-/// Returns whether a state may be used. A server without a store accepts every state.
+/// Returns whether a sealed state may be used: the state store has not seen it before. A server
+/// without a store accepts every valid state.
 fn claim(context: &Context, opened: &Opened) -> Result<bool> {
     let server = context.server();
     let Some(store) = &server.state_store else {
@@ -199,7 +201,7 @@ fn now() -> u64 {
     since.map_or(0, millis)
 }
 
-/// Why an input request has no answer.
+/// The reason why an input request has no answer.
 #[derive(Clone, Debug)]
 pub struct AskError(Reason);
 
@@ -211,22 +213,22 @@ enum Reason {
 }
 
 impl AskError {
-    /// Returns whether the answer is still missing. The handler should return; it is run again when
-    /// the answer has come.
+    /// Returns whether the answer is still missing. If so, the handler should return. The handler
+    /// is run again when the answer has come.
     pub fn is_pending(&self) -> bool {
         matches!(self.0, Reason::Needed)
     }
 
-    /// Returns whether the answer will never come, for a reason that is not the client's or user's.
+    /// Returns whether the answer will never come because something failed. A refusal by the client
+    /// is not a failure: see [`refusal`](Self::refusal).
     ///
     /// Examples: the input request is forbidden, the answer can't be read, a remembered value has
-    /// another type, or the connection has gone. The host's log has the reason; clients don't get
-    /// it.
+    /// another type, or the connection has gone. The reason is logged for the host only.
     pub fn is_failure(&self) -> bool {
         matches!(self.0, Reason::Failed(_))
     }
 
-    /// Returns the error, if this [is a failure](Self::is_failure).
+    /// Returns the error if the input request failed: see [`is_failure`](Self::is_failure).
     pub fn failure(&self) -> Option<&Error> {
         match &self.0 {
             Reason::Failed(error) => Some(error),
@@ -234,7 +236,8 @@ impl AskError {
         }
     }
 
-    /// Returns the error with which the client refused to answer. Only legacy clients can send one.
+    /// Returns the error with which the client refused to answer. Only legacy clients can send such
+    /// an error.
     pub fn refusal(&self) -> Option<&RpcError> {
         match &self.0 {
             Reason::Refused(refusal) => Some(refusal),
@@ -261,11 +264,11 @@ impl From<Error> for AskError {
     }
 }
 
-/// Input requests.
+/// Input requests of a handler to the client or its user.
 ///
-/// A handler that asks is run again from its start when the answers have come, in every revision.
-/// So the code before its last input request runs once for each round. Put side effects behind the
-/// input requests, or into [`once`](Self::once).
+/// A handler that makes an input request is run again from its start when the answers have come.
+/// This holds for every revision. So the code before the handler's last input request runs once for
+/// each round. Put side effects behind the input requests, or into [`once`](Self::once).
 impl Context {
     /// Returns the answer to an input request, or records that it has to be sent.
     ///
@@ -275,7 +278,7 @@ impl Context {
     /// returning.
     ///
     /// An answer belongs to the exact input request that was shown. If a handler uses the key for a
-    /// different one, that one is sent too.
+    /// different input request, the different one is sent too.
     ///
     /// # Errors
     ///
@@ -306,17 +309,17 @@ impl Context {
     /// The request is answered with the task, and the handler is run again from its start, as after
     /// an answer. Call this with `?` after the input requests that must be answered first.
     ///
-    /// This works since 2026-07-28, where the server decides which calls become tasks. It does
-    /// nothing, and the handler continues with the call, in these cases:
+    /// Since 2026-07-28 the server decides which calls become tasks. In these cases this function
+    /// does nothing, and the handler continues with the call:
     ///
-    /// - the revision is another one,
+    /// - the revision is older than 2026-07-28,
     /// - the client did not declare the extension `io.modelcontextprotocol/tasks`,
     /// - the server has no [`tasks`](super::ServerBuilder::tasks),
     /// - the call is a task already.
     ///
     /// # Errors
     ///
-    /// A [pending](AskError::is_pending) error, when the handler has to return.
+    /// A [pending](AskError::is_pending) errorwhen the handler has to return.
     pub fn become_task(&self) -> Result<(), AskError> {
         if !self.can_become_task() {
             return Ok(());
@@ -430,7 +433,7 @@ fn ask_client(context: Context) -> Result<()> {
     }
 }
 
-/// Logs for the host why the input requests can't be sent, and answers with an internal error.
+/// Logs for the host why the input requests can't be sent. Answers the call with an internal error.
 pub(super) fn give_up(context: Context, error: Error) -> Result<()> {
     let peer = context.peer();
     peer.core().log_as("server", LogLevel::Error, || {
@@ -440,8 +443,8 @@ pub(super) fn give_up(context: Context, error: Error) -> Result<()> {
     Err(error)
 }
 
-/// Fails the call in the way of its method: a tool result with `isError`, otherwise a protocol
-/// error.
+/// Fails a call in the way of its method: a tool call with an `isError` result, any other call with
+/// a protocol error.
 pub(super) fn fail(context: Context, text: &str) -> Result<()> {
     if context.method() == method::TOOLS_CALL {
         let mut result = CallToolResult::error(text);

@@ -37,12 +37,12 @@ use crate::schema::{
 use crate::transport::{Limits, Threads};
 use crate::validation::Validator;
 
-/// A builder for a [`Server`]. Invalid settings are reported at the end, by [`build`](Self::build)
-/// or [`serve_stdio`](Self::serve_stdio).
+/// A builder for a [`Server`]. Invalid settings are reported only when the server is created, by
+/// [`build`](Self::build) or [`serve_stdio`](Self::serve_stdio).
 #[must_use = "a server that is not built serves nobody"]
 pub struct ServerBuilder {
     pub(super) inner: Inner,
-    /// Added by `build`, when the validator is known.
+    /// The tools to add. [`build`](Self::build) adds them, since adding a tool needs the validator.
     tools: Vec<(Tool, ToolHandler)>,
     fault: Option<Error>,
 }
@@ -103,8 +103,8 @@ impl ServerBuilder {
         }
     }
 
-    /// Sets the server's title, description, icons and home page. Replaces its name and version
-    /// too.
+    /// Sets the server's title, description, icons and home page. Also replaces the server's name
+    /// and version.
     pub fn info(mut self, info: Implementation) -> Self {
         self.inner.info = info;
         self
@@ -167,8 +167,8 @@ impl ServerBuilder {
     /// Sends pings to legacy clients that were silent for a while, and closes the connection of a
     /// client that does not answer.
     ///
-    /// By default no pings are sent. Modern clients never get one, since no server may send them
-    /// requests. The transport must support timeouts
+    /// By default no pings are sent. Modern clients never get pings, since no server may send
+    /// requests to them. The transport must support timeouts
     /// ([`Receiver::is_patient`](crate::transport::Receiver::is_patient)).
     ///
     /// Spec: Base Protocol, Utilities, "Ping" (up to 2025-11-25).
@@ -178,10 +178,10 @@ impl ServerBuilder {
     }
 
     /// Sets the keys that seal the state of calls between the rounds of the modern era. The first
-    /// key seals, all keys open. Defaults to a random key for this server.
+    /// key seals states. Every key can open them. Defaults to a random key for this server.
     ///
-    /// Replicas that serve common clients need common keys. To change the key, put the new one in
-    /// front. Remove the old one when the states that it sealed have expired.
+    /// Replicas that serve common clients need common keys. To change the key, put the new key in
+    /// front. Remove the old key when the states that it sealed have expired.
     pub fn state_keys(mut self, keys: &[StateKey]) -> Self {
         match KeyRing::new(keys.to_vec()) {
             Some(keys) => self.inner.keys = keys,
@@ -209,13 +209,13 @@ impl ServerBuilder {
         self
     }
 
-    /// Makes each sealed state usable only once: `store` remembers the presented ones (since
-    /// 2026-07-28). Defaults to no store.
+    /// Makes each sealed state usable only once: `store` remembers the states that clients
+    /// presented (since 2026-07-28). Defaults to no store.
     ///
     /// Without a store, a client that repeats a round makes the handler run that round again, with
     /// its side effects. That helps a client whose connection broke, and is harmless for most
     /// tools. Use a store for effects that must not happen twice, such as a payment. With a store,
-    /// such a client must start the call anew.
+    /// a client whose connection broke must start the call anew.
     ///
     /// # Examples
     ///
@@ -236,14 +236,14 @@ impl ServerBuilder {
     /// default there are no tasks.
     ///
     /// [`Tool::execution`] says which tools may, or must, run as tasks; by default a tool may not.
-    /// A client of 2025-11-25 requests a task with each call. Since 2026-07-28 the server decides.
-    /// It then makes a task of each call of such a tool, if the client declares the extension
-    /// `io.modelcontextprotocol/tasks`.
+    /// A client of 2025-11-25 requests a task with each call. Since 2026-07-28 the server decides:
+    /// each call of a tool with optional or required tasks becomes a task, if the client declares
+    /// the extension `io.modelcontextprotocol/tasks`.
     ///
     /// Clients that don't request a task, or don't declare the extension, get the result directly
-    /// from a tool with optional tasks. A tool that requires tasks refuses them, except clients of
-    /// revisions without tasks. Handlers need no change. A handler can also decide for each call:
-    /// see [`Context::become_task`].
+    /// from a tool with optional tasks. A tool that requires tasks refuses the calls of these
+    /// clients, but not the calls of clients whose revision has no tasks. Handlers need no change.
+    /// A handler can also decide for each call: see [`Context::become_task`].
     ///
     /// The id of a task is 192 random bits. A task is visible to the principal that made the call.
     /// Without a principal, every client that knows the id can see and cancel the task, and tasks
@@ -272,8 +272,8 @@ impl ServerBuilder {
     /// Sets the JSON Schema validator for tools. Defaults to [`Validator::json_schema`] with the
     /// feature `validation`, and to no validator without it. `None` disables validation.
     ///
-    /// It checks arguments before handlers run, structured results before they are sent, and the
-    /// schemas when a tool is added.
+    /// The validator checks arguments before handlers run, and structured results before they are
+    /// sent. It also checks both schemas of a tool when the tool is added.
     ///
     /// Invalid arguments are a failure of the tool, so that the model can correct them: a result
     /// with `isError` and the position of the fault. An invalid result is a failure of the server:
@@ -286,8 +286,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Sets the hook for log records of the library. It is called for one record at a time, on any
-    /// thread, and should be quick. By default records are discarded.
+    /// Sets the hook for log records of the library. The hook is called for one record at a time,
+    /// on any thread. It should be quick. By default records are discarded.
     pub fn on_log(mut self, hook: impl Fn(&LogRecord<'_>) + Send + Sync + 'static) -> Self {
         self.inner.log = Some(Arc::new(hook));
         self
@@ -300,9 +300,9 @@ impl ServerBuilder {
     /// one event at a time and in order for each session. It may run beside the session's first
     /// requests, and should be quick.
     ///
-    /// HTTP clients without a session are not reported; this includes all modern ones. Closing a
-    /// connection returns after the hook was called for its end, unless the close is called within
-    /// this hook.
+    /// HTTP clients without a session are not reported. Modern HTTP clients never have a session.
+    /// Closing a connection returns only after the hook was called for the session's end, unless
+    /// the hook itself closes the connection.
     ///
     /// # Examples
     ///
@@ -339,8 +339,9 @@ impl ServerBuilder {
         self
     }
 
-    /// Adds a tool that takes its arguments as `A`. The JSON Schema of `A`, and that of a
-    /// [`Json`](super::Json) result, are derived. A tool without arguments takes `()`.
+    /// Adds a tool that takes its arguments as `A`. The JSON Schemas of `A` and of a
+    /// [`Json`](super::Json) result are derived from their types. A tool without arguments takes
+    /// `()`.
     ///
     /// # Examples
     ///
@@ -579,7 +580,7 @@ impl ServerBuilder {
     /// Adds a guard, which decides which clients may see and use which items, and checks outgoing
     /// results. Without guards, every client that reaches the server may use all of it.
     ///
-    /// With guards, lists may differ from user to user. So they are sent as private, whatever
+    /// With guards, lists may differ from user to user. So lists are sent as private, whatever
     /// [`cache_list`](Self::cache_list) says.
     pub fn guard(mut self, guard: impl Guard + 'static) -> Self {
         self.inner.guards.push(Arc::new(guard));
@@ -607,9 +608,9 @@ impl ServerBuilder {
         self.noting(checked)
     }
 
-    /// Declares a capability although no item is registered yet. So a client that connects before
-    /// the first item is added knows that items may come. Items that exist already are declared
-    /// automatically.
+    /// Declares the capability of a list even if no item is registered yet. So a client that
+    /// connects early knows that items may be added later. If items are registered already, their
+    /// capability is declared automatically.
     pub fn declare_capability(self, list: List) -> Self {
         match list {
             List::Tools => self.inner.tools.declare(),
@@ -629,8 +630,8 @@ impl ServerBuilder {
 
     /// Sets whether clients are notified when the lists of tools, prompts and resources change.
     ///
-    /// Defaults to yes: `listChanged` is declared. With no, a client can cache the lists forever
-    /// and need not listen. Items that are added or removed later are served all the same.
+    /// Defaults to yes: `listChanged` is declared. With `false`, clients may cache the lists
+    /// forever, and get no notifications. Later changes still take effect for requests.
     pub fn list_changes(mut self, list_changes: bool) -> Self {
         self.inner.list_changes = list_changes;
         self
@@ -647,7 +648,7 @@ impl ServerBuilder {
         self
     }
 
-    /// Sets the number of items on a page of a list. Defaults to all items on one page.
+    /// Sets the maximum number of items on a page of a list. By default all items are on one page.
     pub fn page_size(mut self, size: NonZeroUsize) -> Self {
         self.inner.page_size = Some(size);
         self
@@ -664,7 +665,8 @@ impl ServerBuilder {
 
     /// Adds a handler for a custom method. Methods of the protocol can't be replaced.
     ///
-    /// The handler's result is sent unchanged. Since 2026-07-28 it must contain its `resultType`.
+    /// The handler's result is sent unchanged. Since 2026-07-28 the result must contain its
+    /// `resultType`.
     pub fn method(
         mut self,
         name: impl Into<String>,
@@ -701,7 +703,7 @@ impl ServerBuilder {
     ///
     /// # Errors
     ///
-    /// Those of both functions.
+    /// The errors of both functions.
     pub fn serve_stdio(self) -> Result<()> {
         self.build()?.serve_stdio()
     }
@@ -711,7 +713,7 @@ impl ServerBuilder {
         self
     }
 
-    /// Keeps the first error.
+    /// Records the error of `done`, unless an earlier error is recorded already.
     fn noting(mut self, done: Result<()>) -> Self {
         if let Err(error) = done {
             self.fault.get_or_insert(error);
@@ -730,7 +732,8 @@ impl fmt::Debug for ServerBuilder {
 }
 
 impl Server {
-    /// Returns a builder for a server with a name, meant for programs, and a version.
+    /// Returns a builder for a server. The name is for programs; a title for people is set with
+    /// [`info`](ServerBuilder::info).
     pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ServerBuilder {
         ServerBuilder::new(Implementation::new(name, version))
     }
@@ -745,8 +748,8 @@ impl ServerBuilder {
     ///
     /// The scopes are checked before the handler runs. Over HTTP, a client that lacks one gets
     /// status 403, and can have its user grant all required scopes. A client whose scopes are
-    /// unknown has none. On other transports, scopes are checked only if the principal lists its
-    /// scopes: see [`Server::open_for`](super::Server::open_for).
+    /// unknown counts as a client without scopes. On other transports, scopes are checked only if
+    /// the principal lists its scopes: see [`Server::open_for`](super::Server::open_for).
     ///
     /// For items that are added later, use [`Server::require_scopes`]. For decisions that depend on
     /// arguments, write a guard with

@@ -18,11 +18,11 @@ use crate::schema::{CallToolResult, ContentBlock, FitTo};
 
 /// The right to answer a call.
 ///
-/// If it is dropped, the client gets the input requests that the handler made. If there are none,
-/// or the handler panicked, the call is answered with an internal error.
+/// If it is dropped before it is used, the client gets the input requests that the handler made. If
+/// the handler made no input request, or panicked, the client gets an internal error.
 #[derive(Debug)]
 pub(super) struct Unanswered {
-    /// `Some` until the call is answered.
+    /// The context of the call. `None` once the call is answered.
     context: Option<Context>,
 }
 
@@ -80,8 +80,9 @@ impl Drop for Unanswered {
 
 /// A pending tool call, which can be answered from any thread.
 ///
-/// If it is dropped, the client gets the input requests that the handler [made](Context::ask). If
-/// there are none, or the handler panicked, the call is answered with an internal error.
+/// If the call is dropped without an answer, the client gets the input requests that the handler
+/// [made](Context::ask). If the handler made no input request, or panicked, the client gets an
+/// internal error.
 pub struct ToolCall {
     call: Unanswered,
     promise: Promise,
@@ -103,12 +104,12 @@ impl ToolCall {
         self.call.target()
     }
 
-    /// Returns the arguments as JSON text. It is `{}` when there are no arguments.
+    /// Returns the arguments as JSON text. The text is `{}` when the call has no arguments.
     pub fn raw_arguments(&self) -> &str {
         self.call.arguments()
     }
 
-    /// Parses the arguments. A type without content, such as `()`, accepts any.
+    /// Parses the arguments. A type without content, such as `()`, accepts any arguments.
     ///
     /// # Errors
     ///
@@ -136,7 +137,8 @@ impl ToolCall {
     /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) or
     /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the client no longer waits.
     /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the result can't be written as JSON
-    /// or violates the tool's output schema. In that case the client gets an internal error.
+    /// or violates the tool's output schema. If the result is invalid, the client gets an internal
+    /// error.
     pub fn respond(mut self, output: impl ToolOutput) -> Result<()> {
         // If input is missing, this answer is not sent, so it is not checked either.
         let needs_input = self.call.context_mut().rounds_mut().needs_input();
@@ -180,13 +182,13 @@ impl ToolCall {
     ///
     /// # Errors
     ///
-    /// Those of [`respond`](Self::respond).
+    /// The errors of [`respond`](Self::respond).
     pub fn refuse(self, error: &RpcError) -> Result<()> {
         self.call.refuse(error)
     }
 
-    /// Answers with an internal error for a result that violates the tool's promise. The details
-    /// are for the host.
+    /// Answers with an internal error, because the result does not match what the tool declares
+    /// (its output schema). The details are reported to the host only, not to the client.
     fn break_promise(self, error: Error) -> Result<()> {
         let error = error.context(format_args!("the result of tool '{}'", self.name()));
         let context = self.call.into_context();
@@ -199,8 +201,8 @@ impl ToolCall {
         Err(error)
     }
 
-    /// Warns the host, once, that a tool embeds resources while the server does not declare
-    /// `resources`.
+    /// Warns the host that a tool embeds resources although the server does not declare
+    /// `resources`. The warning is given once.
     fn notice_embedded(&self, result: &CallToolResult) {
         let embeds = |block: &ContentBlock| matches!(block, ContentBlock::Resource(_));
         let server = self.context().server();

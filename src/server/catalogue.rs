@@ -18,13 +18,13 @@ use crate::sync::Mutex;
 
 /// An item of a catalogue.
 pub(super) trait Listed: Clone {
-    /// The result of the list method.
+    /// The result type of the method that lists these items.
     type Page: FitTo + Serialize;
 
-    /// The name of the kind, for messages.
+    /// The name of this kind of item, for messages.
     const NOUN: &'static str;
 
-    /// The list of these items.
+    /// The list that these items are on.
     const LIST: List;
 
     /// The function that serves requests for these items.
@@ -33,13 +33,13 @@ pub(super) trait Listed: Clone {
     /// Returns the unique key of the item.
     fn key(&self) -> &str;
 
-    /// Returns the key in its normalized form, equal for all spellings. `None` if there is only one
-    /// spelling.
+    /// Returns the normalized form of the key, which is equal for all spellings of the key. Returns
+    /// `None` if the key has only one spelling.
     fn normalized_key(&self) -> Option<String> {
         None
     }
 
-    /// Returns how guards see the item.
+    /// Returns the item in the form in which guards see it.
     fn primitive(&self) -> Primitive<'_>;
 
     fn page(items: Vec<Self>, beside: Beside) -> Self::Page;
@@ -91,29 +91,32 @@ pub(super) use listed;
 pub(super) struct Entry<T, H> {
     pub(super) item: T,
     pub(super) handler: H,
-    /// Grows from entry to entry, and is never reused.
+    /// The sequence number of the entry. It grows from entry to entry, and is never reused.
     sequence: u64,
 }
 
-/// All items of a kind, in the order of registration.
+/// All registered items of one kind, in the order of registration.
 pub(super) struct Catalogue<T, H> {
     shelf: Mutex<Shelf<T, H>>,
-    /// Set when the first item is added, or when the server declares the capability. It is outside
-    /// of the lock because every request reads it. The handler is reachable only through this
-    /// pointer, so that a program without such items is linked without it.
+    /// The function that serves requests for the items. It is set when the first item is added, or
+    /// when the server declares the capability. It is outside of the lock because every request
+    /// reads it. The handler is reachable only through this pointer. So a program without such
+    /// items is linked without it.
     serve: OnceLock<Serve>,
 }
 
 struct Shelf<T, H> {
-    /// Readers take a snapshot by cloning the outer `Arc`.
+    /// All entries, in order. Readers take a snapshot by cloning the outer `Arc`.
     entries: Arc<Vec<Arc<Entry<T, H>>>>,
-    /// The keys come from the host, so a fast hash without protection against collisions is safe.
-    /// Keys from clients are only looked up.
+    /// The entries by key. The keys come from the host, so a fast hash without protection against
+    /// collisions is safe. Keys from clients are only looked up.
     by_key: FxHashMap<String, Arc<Entry<T, H>>>,
-    /// Entries by [`Listed::normalized_key`], in the order of registration.
+    /// The entries by [`Listed::normalized_key`]. Entries with an equal normalized key are in the
+    /// order of registration.
     by_normalized_key: FxHashMap<String, Vec<Arc<Entry<T, H>>>>,
     next_sequence: u64,
-    /// Cached pages by revision and start. All are dropped when the items change.
+    /// Cached pages, by revision and by the index of their first item. All cached pages are dropped
+    /// when the items change.
     pages: HashMap<(ProtocolVersion, usize), Arc<RawValue>>,
 }
 
@@ -134,7 +137,7 @@ impl<T, H> Default for Catalogue<T, H> {
 }
 
 impl<T: Listed, H> Catalogue<T, H> {
-    /// Adds an item that was checked.
+    /// Adds an item that the caller has checked.
     pub(super) fn add(&self, item: T, handler: H) -> Result<()> {
         let mut shelf = self.shelf.lock();
         if shelf.by_key.contains_key(item.key()) {
@@ -188,7 +191,8 @@ impl<T: Listed, H> Catalogue<T, H> {
         self.shelf.lock().by_key.get(key).cloned()
     }
 
-    /// Returns the item with this key, or the first one with another spelling of it.
+    /// Returns the item with this key. If there is none, returns the first item whose key is
+    /// another spelling of it.
     pub(super) fn find_alike(
         &self,
         key: &str,
@@ -205,8 +209,8 @@ impl<T: Listed, H> Catalogue<T, H> {
         alike.first().cloned()
     }
 
-    /// Returns the function that serves requests for the items, or `None` if the capability is not
-    /// declared.
+    /// Returns the function that serves requests for the items. Returns `None` if their capability
+    /// is not declared.
     pub(super) fn serve(&self) -> Option<Serve> {
         self.serve.get().copied()
     }
@@ -225,8 +229,8 @@ impl<T: Listed, H> Catalogue<T, H> {
         self.shelf.lock().pages.len()
     }
 
-    /// Returns a page of the list: the result of the list method. It is equal for all clients of a
-    /// revision, and cached.
+    /// Returns a page of the list: the result of the list method. The page is cached, since it is
+    /// equal for all clients of a revision.
     pub(super) fn page(
         &self,
         revision: ProtocolVersion,
@@ -251,8 +255,8 @@ impl<T: Listed, H> Catalogue<T, H> {
         Ok(page)
     }
 
-    /// Returns a page with only the items that `sees` admits. It is made for each request, outside
-    /// of the lock.
+    /// Returns a page with only the items that `sees` admits. The page is made for each request,
+    /// outside of the lock.
     pub(super) fn page_for(
         &self,
         revision: ProtocolVersion,
@@ -327,8 +331,8 @@ impl<T: Listed, H> Shelf<T, H> {
         Ok(self.entries.partition_point(shown))
     }
 
-    /// Returns the maximum number of cached pages. It is enough for a client that reads the whole
-    /// list, and made-up cursors can't exceed it.
+    /// Returns the maximum number of cached pages. A client that reads the whole list needs no more
+    /// pages. Made-up cursors can't make the cache larger.
     fn worthwhile_pages(&self, size: Option<NonZeroUsize>) -> usize {
         let pages = size.map_or(1, |size| self.entries.len().div_ceil(size.get()).max(1));
         pages * ProtocolVersion::ALL.len()

@@ -22,7 +22,8 @@ use crate::sync::Mutex;
 
 pub(super) type CompletionHandler = Arc<dyn Fn(CompletionCall) + Send + Sync>;
 
-/// The kind of reference, its name or template, and the argument.
+/// The key of a completer: the kind of reference, the name of the prompt or the text of the
+/// template, and the argument.
 type Key = (Kind, String, String);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,7 +44,7 @@ fn key(reference: &CompletionReference, argument: &str) -> Key {
 #[derive(Default)]
 pub(super) struct Completers {
     table: Mutex<HashMap<Key, CompletionHandler>>,
-    /// The function that serves requests. Set with the first completer.
+    /// The function that serves completion requests. It is set when the first completer is added.
     serve: OnceLock<Serve>,
 }
 
@@ -70,7 +71,7 @@ impl Completers {
         self.table.lock().get(&key(reference, argument)).cloned()
     }
 
-    /// Returns the function that serves requests, if there is a completer.
+    /// Returns the function that serves completion requests, or `None` if there is no completer.
     pub(super) fn serve(&self) -> Option<Serve> {
         self.serve.get().copied()
     }
@@ -110,9 +111,9 @@ impl CompletionRequest {
 
     /// Returns the values that match the typed text, the best first.
     ///
-    /// Values that begin with the text come first, then those with a word that begins with it. Then
-    /// come values that contain it, and last those that contain its letters in order. The
-    /// comparison ignores case.
+    /// Values that begin with the text come first, then values with a word that begins with the
+    /// text. Then come values that contain the text, and last values that contain its letters in
+    /// order. The comparison ignores case.
     pub fn best_of<T: Into<String>>(&self, values: impl IntoIterator<Item = T>) -> Vec<String> {
         let typed = self.value.to_lowercase();
         let values = values.into_iter().map(Into::into);
@@ -134,7 +135,8 @@ impl CompletionRequest {
     }
 }
 
-/// Returns how well a value matches the typed text. Lower is better.
+/// Returns the rank of a value: how well the value matches the typed text. A lower rank is better.
+/// `None` means no match.
 fn rank(value: &str, typed: &str) -> Option<u8> {
     let mut words = value.split(|c: char| !c.is_alphanumeric());
     let mut letters = value.chars();
@@ -183,8 +185,8 @@ impl<T: CompletionOutput, E: Into<HandlerError>> CompletionOutput for Result<T, 
 
 /// A pending completion call, which can be answered from any thread.
 ///
-/// If it is dropped, it is answered with an internal error. Completions can't make input requests
-/// ([`Context::ask`]).
+/// If the call is dropped without an answer, the client gets an internal error. Completions can't
+/// make input requests ([`Context::ask`]).
 pub struct CompletionCall {
     call: Unanswered,
     completing: CompletionRequest,
@@ -219,7 +221,7 @@ impl CompletionCall {
     ///
     /// # Errors
     ///
-    /// Those of [`respond`](Self::respond).
+    /// The errors of [`respond`](Self::respond).
     pub fn refuse(self, error: &RpcError) -> Result<()> {
         self.call.refuse(error)
     }
@@ -318,7 +320,8 @@ impl Conversation {
         });
     }
 
-    /// Returns the item that the reference names. It may also be a single resource.
+    /// Returns the item that a reference names: a prompt or a template. If no template has the
+    /// name, the item may be a single resource.
     fn has<'a>(&self, reference: &'a CompletionReference) -> Primitive<'a> {
         match target(reference) {
             Primitive::ResourceTemplate(uri)

@@ -33,12 +33,12 @@ use crate::shares::Client;
 use crate::sync::Mutex;
 use crate::transport::clock::about_now;
 
-/// The memory of a request up to this size, in bytes, is reused for its answer.
+/// The maximum size of a request, in bytes, whose memory is reused for the answer.
 const SMALL_REQUEST: usize = 1 << 10;
 
 /// The context of a call, given to its handler.
 ///
-/// It is passed on by value through many functions, so it is a single pointer.
+/// The context is a single pointer, because many functions pass it on by value.
 pub struct Context(Box<Call>);
 
 struct Call {
@@ -52,13 +52,13 @@ struct Call {
     logs: Mutex<Budget>,
     rounds: Mutex<MrtrState>,
     turns: InProgress,
-    /// `None` for a request whose handler must not make input requests.
+    /// Makes the input requests of the call. `None` if the handler must not make input requests.
     asker: Option<InputRequester>,
-    /// `Some` once the call has become a task.
+    /// The task that the call has become. `None` if the call has not become a task.
     task: Option<Arc<Task>>,
     /// Set when no task could be created. The call then continues without a task.
     never_a_task: bool,
-    /// Its reservation in the memory budget, if the call is large or waits for input.
+    /// The call's reservation in the memory budget, if the call is large or waits for input.
     hold: Option<Reservation>,
 }
 
@@ -125,7 +125,7 @@ impl Context {
         Err(no_room(max))
     }
 
-    /// Enables input requests, and sets the answers of earlier rounds.
+    /// Enables input requests for the call, and sets the answers of earlier rounds.
     pub(super) fn asking(mut self, asker: InputRequester, rounds: MrtrState) -> Self {
         self.0.asker = Some(asker);
         self.0.rounds = Mutex::new(rounds);
@@ -150,7 +150,8 @@ impl Context {
         !self.0.never_a_task
     }
 
-    /// Returns the client whose shares the call counts for.
+    /// Returns the client of the call. The call counts against this client's shares of the server's
+    /// limits.
     pub(super) fn client(&self) -> Client {
         self.0.link.client_of(&self.0.responder)
     }
@@ -159,7 +160,8 @@ impl Context {
         self.0.task.as_ref()
     }
 
-    /// Returns the `_meta` entry that relates messages to a legacy task.
+    /// Returns the `_meta` entry that links a message to the call's task. Returns `None` unless the
+    /// task is one of the legacy era.
     fn related_task(&self) -> Option<(String, Value)> {
         let task = self.0.task.as_ref().filter(|task| !task.is_modern())?;
         let related = json!({ "taskId": task.id() });
@@ -175,7 +177,7 @@ impl Context {
         &self.0.rounds
     }
 
-    /// Returns the rounds without locking.
+    /// Returns the rounds of the call. Needs no lock, since the caller has the only reference.
     pub(super) fn rounds_mut(&mut self) -> &mut MrtrState {
         self.0.rounds.get_mut()
     }
@@ -189,17 +191,17 @@ impl Context {
         &self.0.link.waiting
     }
 
-    /// Marks the call as not active while it waits for answers.
+    /// Marks the call as not active while it waits for answers to its input requests.
     pub(super) fn stand_aside(&mut self) {
         self.0.responder.stand_aside();
     }
 
-    /// Marks the call as active again.
+    /// Marks the call as active again, after the answers to its input requests have come.
     pub(super) fn come_back(&mut self) {
         self.0.responder.come_back();
     }
 
-    /// Logs something about the call for the host only.
+    /// Logs a text about the call for the host only.
     pub(crate) fn tell_host(&self, level: LogLevel, text: impl FnOnce() -> String) {
         self.peer().core().log_as("server", level, || {
             let (method, text) = (self.method(), text());
@@ -279,13 +281,13 @@ impl Context {
         Err(missing_extension(id, &self.0.terms))
     }
 
-    /// Returns whether the client cancelled the call or has gone. It is cheap: poll it in long
-    /// work, and return when it is true.
+    /// Returns whether the client cancelled the call or has gone. The check is cheap: poll it in
+    /// long work, and return from the handler when the result is true.
     pub fn is_cancelled(&self) -> bool {
         self.0.responder.is_cancelled()
     }
 
-    /// Fails if the call is over, so that nothing can be sent about it any more.
+    /// Returns an error if the call is over. Nothing can be sent about a finished call.
     #[cfg(feature = "cffi")]
     pub(crate) fn check_open(&self) -> Result<()> {
         self.0.responder.check_open()
@@ -309,12 +311,12 @@ impl Context {
         self.0.link.identity_of(&self.0.responder)
     }
 
-    /// Returns an error unless all these scopes were granted. Return it with `?`. It is for
-    /// handlers that find out only at run time which scopes they need.
+    /// Returns an error unless all these scopes were granted. Return it with `?`. This function is
+    /// for handlers that find out only at run time which scopes they need.
     ///
-    /// Call it first: over HTTP the challenge is in the response head, which must not have been
-    /// sent yet. If the granted scopes are not known, the call is admitted. Over HTTP, unknown
-    /// scopes count as no scopes.
+    /// Call it before sending anything: over HTTP the challenge is in the response head. If the
+    /// granted scopes are not known, the call is admitted. Over HTTP, unknown scopes count as no
+    /// scopes.
     ///
     /// # Errors
     ///
@@ -362,8 +364,8 @@ impl Context {
 
     /// Ends the HTTP response of this call and lets the client reconnect after `retry`.
     ///
-    /// It is for long work, so that no connection is kept open meanwhile. Messages that are sent
-    /// before the client reconnects are stored, up to
+    /// Use this for long work, so that no connection is kept open during the work. Messages that
+    /// are sent before the client reconnects are stored, up to
     /// [`HttpOptions::kept_events`](super::http::HttpOptions::kept_events).
     ///
     /// Does nothing where a client can't reconnect: on other transports, and in revisions other
@@ -380,7 +382,7 @@ impl Context {
         self.0.responder.close_stream_and_retry(retry)
     }
 
-    /// Sends the client a log message, if it wants it.
+    /// Sends the client a log message, if the client wants messages of this level.
     ///
     /// A modern client sets the minimum level in each request, and gets no messages otherwise. A
     /// legacy client sets it with `logging/setLevel`; the default is *info*.
@@ -454,7 +456,7 @@ impl Context {
         Some(meta)
     }
 
-    /// Adds the server's `_meta` to that of a result.
+    /// Adds the members of the server's `_meta` to the `_meta` of a result.
     pub(super) fn mark(&self, meta: &mut Option<ResultMetaObject>) {
         if let Some(ours) = self.result_meta() {
             let own = meta.get_or_insert_default();
@@ -463,7 +465,8 @@ impl Context {
         }
     }
 
-    /// Maps an error of a handler to the client's error. The details are for the host.
+    /// Maps the error of a handler to the error that is sent to the client. The details are logged
+    /// for the host only.
     pub(super) fn reveal(&self, error: HandlerError, noun: &str, name: &str) -> RpcError {
         if self.rounds().lock().needs_input() {
             // The handler returned early because input is missing. That is not a failure, and this
@@ -541,8 +544,10 @@ impl Context {
         self.0.responder.refuse(&error)
     }
 
-    /// Returns the error for a client that must visit pages first. Only 2025-11-25 has such an
-    /// error, and only clients with URL mode elicitation get it.
+    /// Checks an error `URL_ELICITATION_REQUIRED` before it is sent, and remembers its
+    /// elicitations. Returns the error unchanged for a client of 2025-11-25 that supports URL mode
+    /// elicitation. Other clients don't know this error: for them, returns the error "invalid
+    /// request". Returns an internal error if an elicitation in the error is invalid.
     fn demand_pages(&self, error: RpcError) -> RpcError {
         let knows = self.0.terms.revision == ProtocolVersion::V2025_11_25;
         if !knows

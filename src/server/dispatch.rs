@@ -39,7 +39,7 @@ use crate::schema::{
 };
 use crate::shares::Client;
 
-/// Serves one request. It may keep the request and answer later.
+/// A function that serves one request. The function may keep the request and answer later.
 pub(super) type Serve = fn(Arc<Conversation>, Request, Responder);
 
 /// Returns the conversation of a server's connection.
@@ -109,7 +109,7 @@ const QUICK: [Row; 5] = [
     (method::RESOURCES_UNSUBSCRIBE, serve_resources),
 ];
 
-/// Methods whose only user code is that of guards. Without guards they are served on the reading
+/// Methods that run no user code except guards. Without guards they are served on the reading
 /// thread.
 const LOOKUPS: [Row; 6] = [
     (method::TOOLS_LIST, serve_tools),
@@ -140,7 +140,7 @@ fn serve_prompts(link: Arc<Conversation>, request: Request, responder: Responder
     hand_on(link.server.prompts.serve(), link, request, responder);
 }
 
-/// Resources and templates are one capability.
+/// Serves a request about resources or templates. Both are covered by one capability.
 fn serve_resources(link: Arc<Conversation>, request: Request, responder: Responder) {
     let server = &link.server;
     let serve = server.resources.serve();
@@ -176,8 +176,8 @@ struct CallParams<'a> {
     task: Option<TaskMetadata>,
 }
 
-/// The parsed params of `tools/call`, and the texts of `arguments` and `_meta`. These two may be
-/// large, or equal to those of an earlier call, so they are not parsed here.
+/// The parsed params of `tools/call`, and the texts of `arguments` and `_meta`. The two texts are
+/// not parsed here, since they may be large, or equal to those of an earlier call.
 type Call<'a> = (CallParams<'a>, [Option<&'a str>; 2]);
 
 fn read_call(request: &Request) -> Result<Call<'_>, RpcError> {
@@ -243,18 +243,19 @@ fn unfit(request: &Request, error: &serde_json::Error) -> RpcError {
     RpcError::invalid_params(format!("params of {method}: {}", Excerpt(&what)))
 }
 
-/// A conversation of a server with one peer. All modern clients over HTTP share one.
+/// A conversation of a server with one peer. All modern HTTP clients share one conversation.
 pub(super) struct Conversation {
     pub(super) server: Arc<Inner>,
-    /// The principal of the peer, when it is one for all requests.
+    /// The principal of the peer, if it is the same for all requests.
     pub(super) principal: Option<Principal>,
-    /// Over HTTP, unknown scopes count as no scopes.
+    /// Whether the peer is connected over HTTP. Over HTTP, unknown scopes count as no scopes.
     pub(super) is_over_http: bool,
     /// The unique number of the conversation.
     pub(super) number: u64,
     pub(super) conversation: SessionState,
     pub(super) audience: Arc<ConnectionSubscribers>,
-    /// The stream for messages that belong to no request, if it is not the connection's own.
+    /// The stream for messages that belong to no request. Unset if the connection itself sends
+    /// these messages.
     #[cfg(feature = "http-server")]
     standing: OnceLock<Weak<dyn StandingStream>>,
     pub(super) waiting: PendingInputs,
@@ -288,8 +289,8 @@ impl Conversation {
         Self::with(server, None, true, SessionState::default(), None)
     }
 
-    /// Creates the conversation with clients that agreed on a revision elsewhere, and are otherwise
-    /// unknown.
+    /// Creates the conversation with legacy clients that have no session. Only their revision is
+    /// known.
     #[cfg(feature = "http-server")]
     pub(super) fn agreed(server: &Arc<Inner>, revision: ProtocolVersion) -> Arc<Self> {
         Self::with(server, None, true, SessionState::agreed_on(revision), None)
@@ -323,8 +324,8 @@ impl Conversation {
         _ = self.standing.set(standing);
     }
 
-    /// Returns the stream for messages that belong to no request, if it is not the connection's
-    /// own.
+    /// Returns the stream for messages that belong to no request, or `None` if the connection
+    /// itself sends these messages.
     pub(super) fn standing(&self) -> Option<Weak<dyn StandingStream>> {
         #[cfg(feature = "http-server")]
         return self.standing.get().cloned();
@@ -378,8 +379,8 @@ impl Conversation {
         Ok(EmptyResult::default())
     }
 
-    /// Refuses a method of the legacy era in a modern request. The request's revision decides, and
-    /// there the method is unknown.
+    /// Refuses a modern request whose method exists only in the legacy era. The revision of the
+    /// request decides which methods exist.
     // AMB-02
     pub(super) fn refuse_modern(&self, request: &Request) -> Result<(), RpcError> {
         let RequestParams { meta, .. } = read(request)?;
@@ -597,8 +598,8 @@ impl Conversation {
         self.identity_of(responder).map(Principal::name)
     }
 
-    /// Returns the client that shares are counted for. It is the principal, else the session or
-    /// address of the request, else the connection.
+    /// Returns the client that a request counts for in shared limits. It is the principal if known,
+    /// otherwise the session or address of the request, otherwise the connection.
     pub(super) fn client_of(&self, responder: &Responder) -> Client {
         let principal = self.identity_of(responder).map(Principal::client);
         principal
@@ -606,7 +607,8 @@ impl Conversation {
             .unwrap_or_else(|| self.client())
     }
 
-    /// Returns the client that shares are counted for, in a conversation with a single client.
+    /// Returns the client that requests count for in shared limits, in a conversation with a single
+    /// client.
     pub(super) fn client(&self) -> Client {
         let principal = self.principal.as_ref().map(Principal::client);
         principal.unwrap_or(Client::Connection(self.number))
@@ -617,7 +619,8 @@ impl Conversation {
         responder.identity().or(self.principal.as_ref())
     }
 
-    /// Returns "method not found" if the capability is not declared.
+    /// Returns the error "method not found" if `has` is false: the server does not declare the
+    /// capability.
     pub(super) fn need(&self, request: &Request, has: bool) -> Result<(), RpcError> {
         if has {
             return Ok(());
@@ -632,7 +635,8 @@ impl Conversation {
         }
     }
 
-    /// Maps a failure of a handler to the client's error, and logs the details.
+    /// Maps a handler's failure to the error that is sent to the client. The details are logged for
+    /// the host.
     pub(super) fn reveal(
         &self,
         peer: &Peer,
@@ -655,7 +659,7 @@ impl Conversation {
         }
     }
 
-    /// Returns the client info of a request. The first valid request begins the session.
+    /// Returns the client info of a request. Begins the session if this is its first valid request.
     pub(super) fn terms(
         &self,
         responder: &Responder,
@@ -694,8 +698,8 @@ impl Rerun for Entry {
 }
 
 impl Inner {
-    /// Returns the server's capabilities. `known` is whether the principal is known, and `tells`
-    /// whether the client can get change notifications.
+    /// Returns the server's capabilities. `known` is true if the principal is known. `tells` is
+    /// true if the client can get change notifications.
     fn capabilities(
         &self,
         revision: ProtocolVersion,
@@ -757,7 +761,7 @@ impl Inner {
         named.then(|| ResultMetaObject::default().server_info(self.info.clone()))
     }
 
-    /// Returns it as JSON text, which is cached.
+    /// Returns the `_meta` that the server adds to each result, as JSON text. The text is cached.
     pub(super) fn written_meta(&self, revision: ProtocolVersion) -> Option<&str> {
         if !self.sends_server_info_to(revision) {
             return None;

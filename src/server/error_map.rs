@@ -10,12 +10,12 @@ use crate::error::{ErrorCode, RpcError};
 use crate::protocol::principal::scope_set;
 use crate::schema::ProtocolVersion;
 
-/// The error of a handler that reads a resource, gets a prompt or completes an argument, or of a
-/// [guard](super::Guard) that refuses a request.
+/// The error of a handler that reads a resource, gets a prompt or completes an argument. A
+/// [guard](super::Guard) that refuses a request returns it too.
 ///
-/// Unlike tools, these can fail only with an error of the protocol. An [`RpcError`] converted with
-/// `?` is sent to the client unchanged. Any other error becomes an internal error. Its text is for
-/// the host: see [`ServerBuilder::on_log`](super::ServerBuilder::on_log).
+/// Unlike tools, these handlers can fail only with a protocol error. An [`RpcError`] converted with
+/// `?` is sent to the client unchanged. Any other error becomes an internal error. The text of that
+/// error is for the host: see [`ServerBuilder::on_log`](super::ServerBuilder::on_log).
 #[derive(Debug)]
 pub struct HandlerError(pub(super) Failure);
 
@@ -29,13 +29,13 @@ pub(super) enum Failure {
 }
 
 impl HandlerError {
-    /// The requested item does not exist. For a resource, the client gets the error code of its
-    /// revision.
+    /// The error for a requested item that does not exist. For a resource, the client gets the
+    /// error code of its revision.
     pub fn not_found() -> Self {
         Self(Failure::NotFound)
     }
 
-    /// The request needs all these scopes; list also those that were granted.
+    /// The error for a request that needs all these scopes. List the granted scopes too.
     ///
     /// Over HTTP the client gets status 403 with the scopes, and can have its user grant them. See
     /// [`GuardedRequest::require_scopes`](super::GuardedRequest::require_scopes).
@@ -54,8 +54,8 @@ impl<E: StdError + 'static> From<E> for HandlerError {
     }
 }
 
-/// Returns the error of a missing resource, with the code of the legacy revisions. See
-/// `for_revision`.
+/// Returns the error of a missing resource, with the code of the legacy revisions. `for_revision`
+/// maps the code to other revisions.
 pub(super) fn resource_not_found(uri: &str) -> RpcError {
     let error = RpcError::new(ErrorCode::RESOURCE_NOT_FOUND, "resource not found");
     error
@@ -64,8 +64,8 @@ pub(super) fn resource_not_found(uri: &str) -> RpcError {
         .unwrap_or(error)
 }
 
-/// Maps an error to the client's revision: the modern era has no special code for missing
-/// resources.
+/// Changes an error into its form in the client's revision. The modern era has no special error
+/// code for missing resources.
 pub(super) fn for_revision(mut error: RpcError, revision: ProtocolVersion) -> RpcError {
     if revision.is_modern() && error.code == ErrorCode::RESOURCE_NOT_FOUND {
         error.code = ErrorCode::INVALID_PARAMS;

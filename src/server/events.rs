@@ -21,9 +21,9 @@ use crate::protocol::principal::Principal;
 use crate::schema::{Implementation, ProtocolVersion};
 use crate::sync::Mutex;
 
-/// The host's hook for session events.
+/// The host's hook that is called when a session begins or ends.
 pub(super) type SessionHook = Arc<dyn Fn(SessionEvent) + Send + Sync>;
-/// The host's hook for incidents.
+/// The host's hook that is called for each incident with a client.
 pub(super) type EventHook = Arc<dyn Fn(&ServerEvent) + Send + Sync>;
 
 /// A session of a client: see [`ServerBuilder::on_session`](super::ServerBuilder::on_session).
@@ -32,12 +32,12 @@ pub(super) type EventHook = Arc<dyn Fn(&ServerEvent) + Send + Sync>;
 pub struct Session {
     /// The number of the connection: see [`Context::connection`](super::Context::connection).
     pub connection: u64,
-    /// How the client is connected.
+    /// The kind of connection that the client uses.
     pub transport: SessionTransport,
     /// The client's name in the log, such as `HTTP client at 192.0.2.1:50000`.
     pub peer: String,
-    /// The negotiated revision, or that of the first request. Later requests of the modern era may
-    /// have another one.
+    /// The negotiated revision. In the modern era, it is the revision of the first request; later
+    /// requests may have another revision.
     pub revision: ProtocolVersion,
     /// The name and version that the client gave. Use it for display and logs, not for decisions.
     pub client: Option<Implementation>,
@@ -45,13 +45,14 @@ pub struct Session {
     pub principal: Option<Principal>,
 }
 
-/// How the client of a [`Session`] is connected.
+/// The kind of connection that the client of a [`Session`] uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SessionTransport {
-    /// A connection of its own: standard streams, a socket, memory, or a transport of the host.
+    /// A connection for this client alone: standard streams, a socket, memory, or a transport of
+    /// the host.
     Stream,
-    /// HTTP requests that name the session.
+    /// HTTP requests that contain the session id.
     Http,
 }
 
@@ -59,16 +60,16 @@ pub enum SessionTransport {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum SessionEvent {
-    /// The session has begun: the first valid request has come.
+    /// The session has begun: the server has received the first valid request.
     #[non_exhaustive]
     Began {
-        /// The session.
+        /// The session that has begun.
         session: Arc<Session>,
     },
-    /// The session has ended. Reported once for each session that began.
+    /// The session has ended. This event is reported once for each session that began.
     #[non_exhaustive]
     Ended {
-        /// The session.
+        /// The session that has ended.
         session: Arc<Session>,
         /// The reason, or `None` if this side has closed the session.
         /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) means that the client has gone or ended
@@ -89,10 +90,11 @@ pub struct ServerEvent {
     /// The client's name in the log. Clients that share a connection, such as modern ones over
     /// HTTP, share a name.
     pub peer: String,
-    /// The method of the request, if the incident is about a request that could be parsed.
+    /// The method of the request that the incident is about. `None` if there is no request, or if
+    /// it could not be parsed.
     pub method: Option<String>,
-    /// A description for people. It is one line, unless it contains a longer text of the client or
-    /// of a handler.
+    /// A description for people. The description is one line, unless it contains a longer text of
+    /// the client or of a handler.
     pub text: String,
 }
 
@@ -107,7 +109,7 @@ impl ServerEvent {
         }
     }
 
-    /// Calls the hook.
+    /// Calls the hook with this incident.
     pub(super) fn tell(&self, hook: &EventHook) {
         // A panic of the hook must not end the reading thread. During another panic's unwinding it
         // would abort the process.
@@ -121,13 +123,14 @@ pub(super) struct Attendance {
     state: Mutex<State>,
 }
 
-/// Guarded by [`Attendance::state`]. No other lock is taken while it is held.
+/// The state of an [`Attendance`]. Guarded by [`Attendance::state`]. No other lock is taken while
+/// this lock is held.
 #[derive(Default)]
 struct State {
     phase: Phase,
     /// Events that are not delivered yet. Invariant: each event is queued before its delivery is
-    /// scheduled, and each delivery takes the oldest. So the host gets the begin before the end,
-    /// even if the deliveries are scheduled in the other order.
+    /// scheduled, and each delivery takes the oldest event. So the host gets the begin before the
+    /// end, even if the deliveries are scheduled in the other order.
     untold: VecDeque<SessionEvent>,
 }
 
@@ -147,7 +150,7 @@ impl Attendance {
         })
     }
 
-    /// Begins the session with the first valid request. Later calls do nothing.
+    /// Begins the session when the first valid request has come. Later calls do nothing.
     pub(super) fn begin(
         self: &Arc<Self>,
         peer: &Peer,
@@ -165,7 +168,7 @@ impl Attendance {
         self.have_told(peer);
     }
 
-    /// Ends the session when the connection has ended. Does not block.
+    /// Ends the session after its connection has ended. Does not block.
     pub(super) fn end(self: &Arc<Self>, peer: &Peer) {
         let mut state = self.state.lock();
         let Phase::Begun(session) = std::mem::replace(&mut state.phase, Phase::Over) else {

@@ -1,4 +1,4 @@
-//! A folder whose files a server offers as resources, and no others.
+//! A folder whose files a server offers as resources. Files outside of the folder are not offered.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -16,8 +16,8 @@ use crate::schema::{ResourceContents, ResourceTemplate};
 /// `\`, names another host, or is not a regular file. A symbolic link that leads out of the folder
 /// is "not found" too.
 ///
-/// Somebody with the right to create links in the folder can replace one between the check and the
-/// read. So don't serve a folder that untrusted users can write to.
+/// A user with the right to create links in the folder can replace a file with a link between the
+/// check and the read. So don't serve a folder that untrusted users can write to.
 ///
 /// # Examples
 ///
@@ -35,7 +35,7 @@ use crate::schema::{ResourceContents, ResourceTemplate};
 // M-RES-S-15
 #[derive(Clone, Debug)]
 pub struct Folder {
-    /// The path without symbolic links.
+    /// The path of the folder, without symbolic links.
     root: PathBuf,
     max_bytes: u64,
 }
@@ -87,8 +87,8 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// [`HandlerError::not_found`] for every URI that is not a file in the folder. A client can't
-    /// find out with it which files exist elsewhere.
+    /// [`HandlerError::not_found`] for every URI that is not a file in the folder. So a client
+    /// can't find out which files exist outside of the folder.
     pub fn path(&self, uri: &str) -> Result<PathBuf, HandlerError> {
         let path = path_of(uri).ok_or_else(HandlerError::not_found)?;
         let path = fs::canonicalize(path).map_err(|_| HandlerError::not_found())?;
@@ -103,8 +103,9 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Those of [`path`](Self::path). When the file can't be read, or has more than
-    /// [`max_bytes`](Self::max_bytes), an error for the host's log.
+    /// The errors of [`path`](Self::path). If the file can't be read or is larger than
+    /// [`max_bytes`](Self::max_bytes), the client gets an internal error, and the reason is logged
+    /// for the host.
     pub fn read(&self, read: &ResourceRead) -> Result<ResourceContents, HandlerError> {
         let path = self.path(read.uri())?;
         let mut bytes = Vec::new();
@@ -124,7 +125,7 @@ impl Folder {
     }
 }
 
-/// Returns the path that a `file:` URI names, or `None` for an invalid or unsafe URI.
+/// Returns the path in a `file:` URI, or `None` for an invalid or unsafe URI.
 fn path_of(uri: &str) -> Option<String> {
     let (scheme, rest) = uri.split_once("://")?;
     let (host, path) = rest.split_once('/')?;

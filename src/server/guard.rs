@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  request ──▶ read ──▶ admit? ──▶ looked up ──▶ handler ──▶ release ──▶ answer
-//!                         ╰── no: refused, or as if it were not there        ▲
+//!                         ╰── no: refused, or "not found"                    ▲
 //!  list request ──▶ admit? ──▶ each item: shows? ──▶ page ───────────────────╯ (not released)
 //! ```
 //!
@@ -23,7 +23,7 @@ use crate::schema::{
     ReadResourceResult, RequestMetaObject,
 };
 
-/// Decides which client may see and use which items, and checks outgoing results.
+/// A guard: decides which clients may see and use which items, and checks outgoing results.
 ///
 /// A server calls all its guards in the order in which
 /// [`ServerBuilder::guard`](super::ServerBuilder::guard) added them. The first refusal ends the
@@ -53,9 +53,9 @@ use crate::schema::{
 pub trait Guard: Send + Sync {
     /// Decides whether a request may continue.
     ///
-    /// It is called for each request for a tool, prompt, resource, list of these, or task, also
-    /// when a request is sent again with answers. It runs before the lookup and before any handler.
-    /// By default all requests are admitted.
+    /// `admit` is called for each request about a tool, prompt, resource, task, or list of items.
+    /// It is called again when a client repeats a request with answers. It runs before the item is
+    /// looked up and before any handler. By default all requests are admitted.
     ///
     /// # Errors
     ///
@@ -69,8 +69,8 @@ pub trait Guard: Send + Sync {
 
     /// Decides whether an item is on a list; [`GuardedRequest::method`] is the list method.
     ///
-    /// Resources are not read through a hidden template either. By default an item is hidden only
-    /// if [`admit`](Self::admit) returns "not found" or an internal error.
+    /// If a template is hidden, resources can't be read through it either. By default an item is
+    /// hidden only if [`admit`](Self::admit) returns "not found" or an internal error.
     fn shows(&self, item: &GuardedRequest<'_>) -> bool {
         matches!(
             self.admit(item),
@@ -78,8 +78,8 @@ pub trait Guard: Send + Sync {
         )
     }
 
-    /// Checks a result or log message before it is sent. It may change it, to remove data that the
-    /// client must not get. By default nothing is changed.
+    /// Checks a result or log message before it is sent. The guard may change it, to remove data
+    /// that the client must not get. By default nothing is changed.
     fn release(&self, outgoing: &mut GuardedResult<'_>, context: &Context) {
         _ = (outgoing, context);
     }
@@ -94,7 +94,7 @@ where
     }
 }
 
-/// An item of a server.
+/// An item that a server offers: a tool, prompt, resource or template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Primitive<'a> {
@@ -102,18 +102,18 @@ pub enum Primitive<'a> {
     Tool(&'a str),
     /// A prompt, by its name.
     Prompt(&'a str),
-    /// A resource, by its URI: registered itself or read through a template.
+    /// A resource, by its URI. It is registered under this URI, or read through a template.
     ///
-    /// For a template, this is the client's spelling, and a URI may have others (`%61` for `a`). So
-    /// compare the values of the template's variables, or list the allowed URIs instead of the
-    /// forbidden ones.
+    /// If it is read through a template, the URI is in the client's spelling. A URI may have
+    /// several spellings (`%61` for `a`). So compare the values of the template's variables, or
+    /// list the allowed URIs instead of the forbidden ones.
     Resource(&'a str),
     /// A template, by its text.
     ResourceTemplate(&'a str),
 }
 
 impl Primitive<'_> {
-    /// Returns the error for an item that does not exist.
+    /// Returns the error that a client gets if this item does not exist.
     pub(super) fn unknown(self) -> RpcError {
         let (noun, name) = match self {
             Self::Tool(name) => ("tool", name),
@@ -125,7 +125,7 @@ impl Primitive<'_> {
     }
 }
 
-/// A request for which guards decide about access.
+/// A request that guards admit or refuse.
 #[derive(Clone, Copy)]
 pub struct GuardedRequest<'a> {
     pub(super) method: &'a str,
@@ -150,12 +150,13 @@ impl<'a> GuardedRequest<'a> {
 
     /// Returns the item that the request is about, or `None` for a list as a whole.
     ///
-    /// It is the called tool, the prompt, the resource to read or subscribe
-    /// to, the template of a completed variable, or an item on a list.
+    /// The item is the called tool, the prompt, the resource to read or subscribe to, the template
+    /// of a completed variable, or an item on a list.
     ///
     /// A `subscriptions/listen` request is first checked as a whole, with `None`, and then for each
-    /// resource. A refused resource is left out. If the guard returns "not found", the subscription
-    /// is accepted, as for any unknown URI, but no notification is ever sent for it.
+    /// resource. A refused resource is left out of the subscription. If the guard returns "not
+    /// found", the subscription is accepted, as for any unknown URI, but no notification is ever
+    /// sent for it.
     pub fn primitive(&self) -> Option<Primitive<'a>> {
         self.primitive
     }
@@ -210,7 +211,7 @@ impl<'a> GuardedRequest<'a> {
         self.responder.peer()
     }
 
-    /// Returns this request, about one item.
+    /// Returns a copy of this request that is about the item `primitive`.
     pub(super) fn about(&self, primitive: Primitive<'a>) -> Self {
         Self {
             primitive: Some(primitive),
@@ -242,7 +243,7 @@ pub enum GuardedResult<'a> {
     Resource(&'a mut ReadResourceResult),
     /// The completion of an argument.
     Completion(&'a mut CompleteResult),
-    /// A message of [`Context::log`].
+    /// A log message that a handler sends with [`Context::log`].
     Log(&'a mut LoggingMessageNotificationParams),
 }
 
@@ -263,12 +264,14 @@ impl Conversation {
         admitted
     }
 
-    /// Checks whether a request may continue. If not, returns the client's error.
+    /// Checks whether a request may continue. If a guard refuses it, returns the error for the
+    /// client.
     pub(super) fn admit(&self, access: &GuardedRequest<'_>) -> Result<(), RpcError> {
         self.admit_as(access, access.primitive)
     }
 
-    /// Like `admit`. If the guard returns "not found", the error names `named`.
+    /// Checks whether a request may continue, like `admit`. If a guard returns "not found", the
+    /// error for the client names the item `named`.
     pub(super) fn admit_as(
         &self,
         access: &GuardedRequest<'_>,
@@ -285,7 +288,7 @@ impl Conversation {
             })
     }
 
-    /// Returns whether all guards show an item.
+    /// Returns whether all guards allow an item to be on a list.
     pub(super) fn shows(&self, item: &GuardedRequest<'_>) -> bool {
         let mut guards = self.server.guards.iter();
         guards.all(|guard| guard.shows(item))

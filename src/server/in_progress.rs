@@ -1,4 +1,4 @@
-//! The effects that run at the moment, each of them on one thread only.
+//! The effects that are running at the moment. Only one thread runs an effect.
 
 use std::collections::HashMap;
 use std::thread::{self, ThreadId};
@@ -6,7 +6,8 @@ use std::thread::{self, ThreadId};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 
-/// The effects that are running, by key. A thread that needs one of them waits for it.
+/// The running effects, by key. A thread that needs the value of a running effect waits for its
+/// end.
 #[derive(Debug, Default)]
 pub(super) struct InProgress {
     running: Mutex<HashMap<String, ThreadId>>,
@@ -14,7 +15,8 @@ pub(super) struct InProgress {
 }
 
 impl InProgress {
-    /// Waits until no other thread runs the effect of `key`, and claims it.
+    /// Waits until no other thread runs the effect of `key`. Then claims the key for this thread.
+    /// Fails if this thread runs the effect already.
     pub(super) fn take(&self, key: &str) -> Result<InProgressGuard<'_>> {
         let me = thread::current().id();
         let mut running = self.running.lock();

@@ -1,9 +1,9 @@
 //! Input requests to a client of the legacy era, sent as requests of the server. No thread waits
 //! for the answers.
 //!
-//! A call with pending input requests is no longer active: it occupies no worker, so slow users
-//! don't delay other calls. [`max_questions`](crate::transport::Limits::max_questions) limits such
-//! calls for each connection.
+//! A call with pending input requests is not active: it occupies no worker, so slow users don't
+//! delay other calls. [`max_questions`](crate::transport::Limits::max_questions) limits the calls
+//! of a connection that wait for input.
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,7 +31,8 @@ use crate::transport::sys::random;
 pub(super) struct PendingInputs(Arc<()>);
 
 impl PendingInputs {
-    /// Returns a permit, held until it is dropped, or `None` when `max` are taken.
+    /// Returns a permit for a call that waits for input. The permit is held until it is dropped.
+    /// Returns `None` when all `max` permits are taken.
     fn take(&self, max: usize) -> Option<Self> {
         // The connection itself holds one reference. Two threads may both take the last permit; one
         // too many is harmless.
@@ -39,7 +40,8 @@ impl PendingInputs {
     }
 }
 
-/// Sends the input requests of one round. After the last answer the handler is run again.
+/// Sends the input requests of one round to the client. After the last answer the call's handler is
+/// run again.
 pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
     let (peer, revision) = (context.peer(), context.terms().revision);
     let asking = context.asking_client();
@@ -113,7 +115,7 @@ struct Gathered {
     context: Context,
     answers: Vec<Gained>,
     left: usize,
-    /// Keeps the client's cancellation registered.
+    /// Keeps the callback for the client's cancellation registered.
     guard: Option<OnCancel>,
     _place: PendingInputs,
 }
@@ -170,7 +172,7 @@ fn read_response(question: &InputRequest, result: &str) -> Result<InputResponse>
     Ok(response)
 }
 
-/// Runs the handler again with the answers.
+/// Runs the handler of a call again, with the answers of the client.
 pub(super) fn run_again(mut context: Context, answers: Vec<Gained>) {
     context.come_back();
     if let Some(task) = context.task() {
@@ -190,8 +192,8 @@ pub(super) fn run_again(mut context: Context, answers: Vec<Gained>) {
     core.run_later(key, Box::new(move || again.run(context)));
 }
 
-/// Returns the input request in the form that is sent. In 2025-11-25 a page needs a unique id,
-/// which is added here.
+/// Returns an input request in the form in which it is sent. In 2025-11-25 a URL mode elicitation
+/// needs a unique id, which is added here.
 fn prepare(question: &InputRequest, revision: ProtocolVersion) -> Result<InputRequest> {
     let mut question = question.clone();
     question.fit_to(revision);
@@ -241,7 +243,8 @@ fn method_of(question: &InputRequest) -> &'static str {
     }
 }
 
-/// Writes the params of an input request that belongs to a task. They must name the task.
+/// Writes the params of an input request that belongs to a task. The params must contain the task's
+/// id.
 fn write_related(
     question: &InputRequest,
     task: &str,

@@ -11,8 +11,8 @@ use crate::schema::{
     InputRequests, InputResponse, ProtocolVersion, RootsCapability, UrlDoubt,
 };
 
-/// Field names that ask for secrets, which must not pass through a client. Only letters and digits,
-/// in lower case.
+/// Names of form fields that ask for secrets. Secrets must not pass through a client. The names
+/// have only letters and digits, in lower case.
 const SECRETS: &[&str] = &[
     "accesstoken",
     "apikey",
@@ -39,8 +39,8 @@ const SECRETS: &[&str] = &[
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Invalid`] for an input request that the specification forbids, which is the
-/// handler's mistake.
+/// [`ErrorKind::Invalid`] for an input request that the specification forbids. It is a mistake of
+/// the handler.
 pub(super) fn check(question: &InputRequest, revision: ProtocolVersion) -> Result<()> {
     match question {
         InputRequest::Elicit(request) => match &request.params {
@@ -81,8 +81,8 @@ fn is_secret(name: &str) -> bool {
     SECRETS.contains(&name.as_str())
 }
 
-/// Returns the properties of an input request that the specification advises against, for the
-/// host's log.
+/// Returns the reasons why the specification advises against an input request. The reasons are
+/// logged for the host.
 pub(super) fn doubts(question: &InputRequest) -> Vec<String> {
     let InputRequest::Elicit(request) = question else {
         return Vec::new();
@@ -114,7 +114,8 @@ fn page_doubts(page: &ElicitRequestURLParams) -> Vec<String> {
     doubts.collect()
 }
 
-/// Checks that an answer has the form that its kind of input request requires.
+/// Checks that the answer to an input request has the form that this kind of input request
+/// requires.
 pub(super) fn check_answer(method: Asked, answer: &InputResponse) -> Result<()> {
     match method {
         Asked::Elicit => answer.elicit_result()?.check(),
@@ -141,7 +142,7 @@ impl Asked {
         }
     }
 
-    /// Returns the letter that the digest of such an input request begins with.
+    /// Returns the letter with which the digest of an input request of this kind begins.
     pub(super) fn letter(self) -> char {
         match self {
             Self::Elicit => 'e',
@@ -166,7 +167,8 @@ impl fmt::Display for Asked {
     }
 }
 
-/// Returns the capabilities that a round of input requests needs and the client has not declared.
+/// Returns the capabilities that a round of input requests needs, but that the client has not
+/// declared.
 pub(super) fn missing_capabilities(
     asked: &InputRequests,
     terms: &ClientContext,

@@ -1,8 +1,8 @@
-//! The memory budget of a server: memory that clients occupy while no thread works on it, for all
-//! connections together.
+//! The memory budget of a server: it limits the memory of pending calls, tasks and subscriptions,
+//! on all connections together.
 //!
-//! The number of calls, tasks and subscriptions of one client is limited. But each may be as long
-//! as a message, and there may be many clients. So their bytes are limited too.
+//! The number of calls, tasks and subscriptions of one client is limited. But each of them may be
+//! as large as a message, and there may be many clients. So their bytes are limited too.
 
 use std::sync::Arc;
 
@@ -11,27 +11,29 @@ use crate::shares::{Admission, Client, Shares};
 use crate::sync::Mutex;
 use crate::transport::Limits;
 
-/// The minimum budget in bytes, whatever the limits are.
+/// The minimum size of the memory budget, in bytes. The limits of the server can't make it smaller.
 pub(super) const LEAST: usize = 16 << 20;
 
-/// The memory of a pending call besides its request, in bytes.
+/// The memory that a pending call takes besides its request, in bytes.
 pub(super) const EACH_CALL: usize = 4 << 10;
 
-/// A request with a longer text, or with a longer `_meta`, counts from its arrival. Others count
-/// while they wait.
+/// A request takes memory from the budget as soon as it arrives if its text is longer than this, or
+/// its `_meta` longer than `LARGE_META`. Smaller requests take memory from the budget only when
+/// they wait for input or become a task. Both are in bytes.
 pub(super) const LARGE: usize = 64 << 10;
 const LARGE_META: usize = 4 << 10;
 
-/// The estimated memory of a parsed `_meta`: this factor times its text, up to a maximum that
-/// depends on the text of the message.
+/// The factor for the memory of a parsed `_meta`: it is estimated as this factor times the length
+/// of its text. The estimate has a maximum that depends on the text of the message.
 const META_TIMES: usize = 100;
 const MOST_OF_META: usize = 64 << 20;
 const META_TIMES_TEXT: usize = 4;
 
 /// The memory budget, with the share of each client.
 ///
-/// Reservations are never taken away from a client. A reserve ([`Limits::reserve_percent`]) is for
-/// clients that hold little, so one client alone can't use up the budget.
+/// Reservations are never taken away from a client. A part of the budget
+/// ([`Limits::reserve_percent`]) is reserved for clients that hold little. So one client alone
+/// can't use up the budget.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MemoryBudget(Arc<Mutex<Option<Shares<()>>>>);
 
@@ -44,8 +46,8 @@ pub(super) struct Reservation {
 }
 
 impl MemoryBudget {
-    /// Reserves bytes for a client, or returns `None` when its share of `max` is used up. The first
-    /// reservation is always granted.
+    /// Reserves bytes for a client. Returns `None` when the client's share of `max` is used up. The
+    /// first reservation of all is always granted.
     pub(super) fn take(
         &self,
         client: Client,
@@ -63,8 +65,8 @@ impl MemoryBudget {
 }
 
 impl Reservation {
-    /// Adds bytes to the reservation. `max` and `limits` must be equal for all reservations of a
-    /// budget.
+    /// Adds bytes to the reservation. Returns whether the budget has room for them. `max` and
+    /// `limits` must be equal for all reservations of a budget.
     pub(super) fn grow(&mut self, bytes: usize, max: usize, limits: &Limits) -> bool {
         let mut room = self.room.0.lock();
         let shares = room
@@ -77,7 +79,7 @@ impl Reservation {
         taken
     }
 
-    /// Releases a part of the reservation, in bytes.
+    /// Releases a part of the reservation: this number of bytes.
     pub(super) fn shrink(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
@@ -93,13 +95,13 @@ impl Drop for Reservation {
     }
 }
 
-/// Returns whether a request counts from its arrival.
+/// Returns whether a request takes memory from the budget as soon as it arrives.
 pub(super) fn is_large(request: &Request) -> bool {
     let len = request.text_len();
     len > LARGE || (len > LARGE_META && meta_len(request) > LARGE_META)
 }
 
-/// Returns the estimated memory of a pending request, in bytes.
+/// Returns the estimated memory that a pending request takes, in bytes.
 pub(super) fn weight_of(request: &Request) -> usize {
     let len = request.text_len();
     let most_of_meta = MOST_OF_META.saturating_add(len.saturating_mul(META_TIMES_TEXT));

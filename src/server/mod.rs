@@ -1,9 +1,9 @@
 //! An MCP server: the tools, resources and prompts that it offers to clients of every revision.
 //!
 //! A [`Server`] serves any number of connections at once, each with [`serve`](Server::serve) or
-//! [`open`](Server::open). Tools, resources and prompts can be added and removed meanwhile, from
-//! any thread. A handler is written once for all revisions. A handler that needs the client's
-//! revision reads it from its [`Context`].
+//! [`open`](Server::open). Tools, resources and prompts can be added and removed while clients are
+//! connected, from any thread. A handler is written once for all revisions. A handler that needs
+//! the client's revision reads it from its [`Context`].
 //!
 //! **Change notifications** are sent to clients automatically when a list changes.
 //! [`Server::resource_updated`] reports the change of one resource. A legacy client gets them on
@@ -13,7 +13,7 @@
 //! **Threads.** Handlers run on the worker threads of the connection that the call came from, up to
 //! [`max_workers`](crate::transport::Limits::max_workers) at once. A handler may keep its call
 //! ([`ToolCall`], [`ResourceCall`], [`PromptCall`], [`CompletionCall`]) and return; the pending
-//! call then occupies no worker. Listing and opening never wait for a handler.
+//! call then occupies no worker. Requests for lists and new connections never wait for a handler.
 
 mod asking;
 mod builder;
@@ -105,16 +105,16 @@ use crate::schema::{
 use crate::transport::{Limits, Stdio, Threads, Transport};
 use crate::validation::Validator;
 
-/// A server. It is cheap to clone; clones share their state.
+/// A server. Cloning it is cheap; clones share their state.
 #[derive(Clone)]
 pub struct Server(Arc<Inner>);
 
 struct Inner {
     info: Implementation,
-    /// The `_meta` text of modern results, made at the first use.
+    /// The `_meta` of modern results as text. It is made at the first use.
     meta_text: OnceLock<Box<str>>,
     instructions: Option<String>,
-    /// Sorted, the newest first.
+    /// The revisions that the server serves, the newest first.
     revisions: Vec<ProtocolVersion>,
     send_server_info: bool,
     tools: Tools,
@@ -136,10 +136,10 @@ struct Inner {
     subscribed: MemoryBudget,
     page_size: Option<NonZeroUsize>,
     hints: HashMap<List, CacheHint>,
-    /// The handlers of methods that the host added itself.
+    /// The handlers of custom methods, which the host has added.
     methods: Handlers,
-    /// The settings of every connection. They are made for the first connection and cloned for
-    /// each.
+    /// The settings of every connection. They are made for the first connection and cloned for each
+    /// further one.
     beginning: OnceLock<ConnectionBuilder>,
     limits: Limits,
     threads: Threads,
@@ -152,16 +152,18 @@ struct Inner {
     /// The keys that seal the state of a call between its rounds.
     keys: KeyRing,
     state_lifetime: Duration,
-    /// Makes each sealed state usable only once.
+    /// Remembers which sealed states were used, so that each state is usable only once. `None` if
+    /// states may be used repeatedly.
     state_store: Option<Arc<dyn StateStore>>,
     pages: Pages,
-    /// `Some` when the host has enabled tasks.
+    /// The tasks of the server. `Some` when the host has enabled tasks.
     tasks: Option<Tasks>,
     /// Checks the arguments and structured results of tools.
     validator: Option<Validator>,
-    /// Set after the host was warned that a tool embeds resources while the server declares none.
+    /// Set when the host was warned that a tool embeds resources although the server does not
+    /// declare resources.
     embeds_undeclared: AtomicBool,
-    /// How many connections were opened. It gives each its number.
+    /// The number of connections that were opened. Each connection gets its number from it.
     connections: AtomicU64,
     latest_terms: LatestContext,
 }
@@ -171,9 +173,10 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the name is taken or not a tool name, or the input schema does
-    /// not describe an object. With a [`validator`](ServerBuilder::validator), also the errors of
-    /// [`Validator::compile`] for both schemas.
+    /// [`ErrorKind::Invalid`] when another tool has the name, the name is not a valid tool name, or
+    /// the input schema does not describe an object. With a
+    /// [`validator`](ServerBuilder::validator), also the errors of [`Validator::compile`] for both
+    /// schemas.
     pub fn add_tool<A, R>(
         &self,
         tool: Tool,
@@ -196,7 +199,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// Those of [`add_tool`](Self::add_tool).
+    /// The errors of [`add_tool`](Self::add_tool).
     pub fn add_deferred_tool(
         &self,
         tool: Tool,
@@ -218,7 +221,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the URI is taken or not a URI (RFC 3986).
+    /// [`ErrorKind::Invalid`] when another resource has the URI, or when it is not a valid URI (RFC
+    /// 3986).
     pub fn add_resource<R: ResourceOutput>(
         &self,
         resource: Resource,
@@ -237,7 +241,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// Those of [`add_resource`](Self::add_resource).
+    /// The errors of [`add_resource`](Self::add_resource).
     ///
     /// # Examples
     ///
@@ -279,7 +283,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the template exists already or is not a valid template.
+    /// [`ErrorKind::Invalid`] when the server has the template already, or when it is not a valid
+    /// template.
     pub fn add_template<R: ResourceOutput>(
         &self,
         template: ResourceTemplate,
@@ -299,7 +304,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// Those of [`add_template`](Self::add_template).
+    /// The errors of [`add_template`](Self::add_template).
     pub fn add_deferred_template(
         &self,
         template: ResourceTemplate,
@@ -321,7 +326,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the name is taken or empty, or two arguments have one name.
+    /// [`ErrorKind::Invalid`] when another prompt has the name, the name is empty, or two arguments
+    /// of the prompt have the same name.
     pub fn add_prompt<A: DeserializeOwned, R: PromptOutput>(
         &self,
         prompt: Prompt,
@@ -340,7 +346,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// Those of [`add_prompt`](Self::add_prompt).
+    /// The errors of [`add_prompt`](Self::add_prompt).
     pub fn add_deferred_prompt(
         &self,
         prompt: Prompt,
@@ -362,7 +368,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the argument has a completer already.
+    /// [`ErrorKind::Invalid`] when there is already a completer for the argument.
     pub fn add_completer<R: CompletionOutput>(
         &self,
         reference: &CompletionReference,
@@ -377,7 +383,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// Those of [`add_completer`](Self::add_completer).
+    /// The errors of [`add_completer`](Self::add_completer).
     pub fn add_deferred_completer(
         &self,
         reference: &CompletionReference,
@@ -390,22 +396,23 @@ impl Server {
 
     /// Notifies all clients that subscribed to a resource, legacy and modern, that it changed.
     ///
-    /// The notifications are only queued, so this never waits for a client. It may be called from
-    /// any thread. The first change of a resource is sent at once. Further changes that follow
-    /// quickly are merged into one notification every 10 ms.
+    /// The notifications are only queued, so this function never waits for a client. It may be
+    /// called from any thread. The first change of a resource is sent at once. Further changes that
+    /// follow quickly are merged into one notification every 10 ms.
     pub fn resource_updated(&self, uri: &str) {
         self.0.hub.publish(Event::Updated(uri));
     }
 
     /// Sends a log message that belongs to no call to the clients of the legacy era.
     ///
-    /// A client gets it if the level is at or above the one that it set with `logging/setLevel`, or
-    /// *info* by default. A modern client gets only the log messages of its calls: see
-    /// [`Context::log`].
+    /// A client sets its minimum level with `logging/setLevel`; the default is *info*. It gets the
+    /// messages at or above this level. A modern client gets only the log messages of its calls:
+    /// see [`Context::log`].
     ///
     /// Does nothing unless the server was built with [`logging`](ServerBuilder::logging). The
-    /// message is only queued, and may be sent from any thread. A client that does not read misses
-    /// messages above [`max_backlog`](crate::transport::Limits::max_backlog).
+    /// message is only queued, and may be sent from any thread. If a client does not read, at most
+    /// [`max_backlog`](crate::transport::Limits::max_backlog) messages are queued for it, and
+    /// further messages are dropped.
     ///
     /// Spec: Server Features, Utilities, "Logging" (up to 2025-11-25).
     ///
@@ -449,14 +456,14 @@ impl Server {
 
     /// Serves a peer that acts on behalf of a user whom the host has authenticated.
     ///
-    /// Examples are the credentials of a Unix socket, a certificate, or a user who started the
-    /// peer. Guards and handlers see the principal. The sealed state of a call is valid only for
-    /// the principal that it was made for. Scopes are checked only if the principal lists its
-    /// granted scopes ([`Principal::scopes`]).
+    /// The host may know the user from the credentials of a Unix socket, from a certificate, or
+    /// because the user has started the peer. Guards and handlers see the principal. The sealed
+    /// state of a call is valid only for the principal that it was made for. Scopes are checked
+    /// only if the principal lists its granted scopes ([`Principal::scopes`]).
     ///
     /// # Errors
     ///
-    /// Those of [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn open_for(
         &self,
         principal: impl Into<Principal>,
@@ -468,8 +475,8 @@ impl Server {
     /// Returns the number of a connection that this server [opened](Self::open), or `None` for any
     /// other connection.
     ///
-    /// Calls have it too ([`Context::connection`]), and so do the events of a session
-    /// ([`ServerBuilder::on_session`]).
+    /// The calls of a connection have this number too ([`Context::connection`]), and so do its
+    /// session events ([`ServerBuilder::on_session`]).
     pub fn number_of(&self, connection: &Connection) -> Option<u64> {
         let link = connection.peer().core().local::<Conversation>()?;
         Arc::ptr_eq(&link.server, &self.0).then_some(link.number)
@@ -514,18 +521,18 @@ impl Server {
     /// Notifies the client that a URL mode elicitation is complete. Returns whether a notification
     /// was sent.
     ///
-    /// `elicitation_id` is the unique id that the handler gave the page
+    /// `elicitation_id` is the unique id that the handler gave the elicitation
     /// ([`ElicitRequestURLParams::elicitation_id`](crate::schema::ElicitRequestURLParams::elicitation_id)).
-    /// Only the client that showed the page is notified, and only once. Only revision 2025-11-25
-    /// has this notification; in others nothing is sent, and the client retries by itself. May be
-    /// called from any thread, for example that of a web server.
+    /// Only the client that got the elicitation is notified, and only once. Only revision
+    /// 2025-11-25 has this notification. In other revisions nothing is sent, and the client retries
+    /// by itself. This function may be called from any thread, for example that of a web server.
     ///
     /// Spec: Client Features, "Elicitation", "Completion Notifications for URL Mode Elicitation"
     /// (2025-11-25).
     ///
     /// # Errors
     ///
-    /// Those of [`Peer::notify`].
+    /// The errors of [`Peer::notify`](crate::protocol::Peer::notify).
     pub fn elicitation_complete(&self, elicitation_id: &str) -> Result<bool> {
         let Some(peer) = self.0.pages.remove(elicitation_id) else {
             return Ok(false);
@@ -541,7 +548,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// An error when the transport can't be opened or fails. A peer that leaves is not an error.
+    /// An error when the transport can't be opened or fails. If the peer closes the connection,
+    /// this is not an error.
     pub fn serve(&self, transport: impl Transport + 'static) -> Result<()> {
         let error = self.open(transport)?.wait();
         if error.kind() == ErrorKind::Closed {
@@ -556,8 +564,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// Those of [`serve`](Self::serve), and [`ErrorKind::State`] when the standard streams are in
-    /// use already.
+    /// The errors of [`serve`](Self::serve), and [`ErrorKind::State`] when the standard streams are
+    /// in use already.
     pub fn serve_stdio(&self) -> Result<()> {
         self.serve(Stdio::new())
     }
@@ -576,8 +584,8 @@ impl fmt::Debug for Server {
 }
 
 impl Inner {
-    /// Returns the budget for pending calls, in bytes. The results of tasks have another one of
-    /// this size. It is the maximum memory of messages in active requests.
+    /// Returns the budget for pending calls, in bytes. The results of tasks have another budget of
+    /// this size. The size is the maximum memory of the messages in active requests.
     pub(super) fn max_held(&self) -> usize {
         let limits = &self.limits;
         let worked_on = limits.max_workers.saturating_mul(limits.max_message_bytes);

@@ -1,10 +1,10 @@
-//! The state of a multi round-trip request: input requests, answers and remembered values. It is
-//! the same in both eras, and does no I/O.
+//! The state of a multi round-trip request: input requests, answers and remembered values. Both
+//! eras use it. This module does no I/O.
 //!
-//! A handler asks by key, and returns early when an answer is missing. Each input request is
-//! recorded here too, not only in the handler's error. So it is sent even if the handler swallows
-//! the error. When the answers have come, the handler is run again from the start, and finds them
-//! here. No thread waits in between.
+//! A handler makes an input request under a key, and returns early when the answer is missing. The
+//! input request is recorded in this state too, not only in the handler's error. So it is sent even
+//! if the handler ignores the error. When the answers have come, the handler is run again from the
+//! start, and gets the answers from this state. No thread waits for the answers.
 //!
 //! ```text
 //!  run ──▶ asked nothing ──▶ answered
@@ -35,15 +35,15 @@ pub(super) const MAX_ROUNDS: u32 = 10;
 /// The input requests, answers and remembered values of one call.
 #[derive(Debug, Default)]
 pub(super) struct MrtrState {
-    /// Allocated at the first use, since most calls make no input request.
+    /// The recorded data. Allocated at the first use, since most calls make no input request.
     notes: Option<Box<Notes>>,
-    /// This run of the handler wants to continue as a task.
+    /// Set when this run of the handler wants to continue as a task.
     wants_task: bool,
     inquire: Option<Inquire>,
 }
 
-/// Sends the input requests of a run. It is set by the first one, so that a program whose handlers
-/// never ask is linked without this code.
+/// A function that sends the input requests of a run. The first input request sets it. So a program
+/// whose handlers make no input requests is linked without this code.
 pub(super) type Inquire = fn(Context) -> Result<()>;
 
 #[derive(Clone, Debug, Default)]
@@ -56,23 +56,24 @@ struct Notes {
     asked: InputRequests,
 }
 
-/// An answer, with the digest of the input request that was shown. It does not answer any other
-/// input request.
+/// An answer, with the digest of the input request that was shown. The answer is not used for any
+/// other input request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Answer {
     #[serde(rename = "q")]
     question: String,
     #[serde(rename = "a", skip_serializing_if = "Option::is_none")]
     response: Option<InputResponse>,
-    /// The client's refusal to answer. Only the legacy era has it.
+    /// The error with which the client refused to answer. Only legacy clients can refuse.
     #[serde(rename = "e", skip_serializing_if = "Option::is_none")]
     refusal: Option<RpcError>,
-    /// Another reason for the missing answer. Only in the legacy era, which sends no state.
+    /// Another reason why the answer is missing. Only used in the legacy era, where no sealed state
+    /// is sent.
     #[serde(skip)]
     failure: Option<Error>,
 }
 
-/// The plaintext of a sealed state, which travels between the rounds of the modern era.
+/// The plaintext of a sealed state. The client carries it between the rounds in the modern era.
 #[derive(Serialize, Deserialize)]
 struct Content {
     #[serde(rename = "r")]
@@ -81,14 +82,14 @@ struct Content {
     answers: BTreeMap<String, Answer>,
     #[serde(rename = "m")]
     memory: BTreeMap<String, Box<RawValue>>,
-    /// The digests of the input requests that are sent with this state.
+    /// The digests of the input requests that are sent together with this state, by key.
     #[serde(rename = "q")]
     asked: BTreeMap<String, String>,
 }
 
 impl Answer {
-    /// Returns whether the answer has the fields that the form requires. If not, the form is sent
-    /// again.
+    /// Returns whether an accepted answer has the fields that the form of the input request
+    /// requires. If not, the form is sent again.
     fn fits(&self, question: &InputRequest) -> bool {
         let (InputRequest::Elicit(request), Some(response)) = (question, &self.response) else {
             return true;
@@ -118,8 +119,8 @@ impl MrtrState {
         notes.is_some_and(|notes| !notes.asked.is_empty())
     }
 
-    /// Returns the answer to an input request. If there is none, records the request and returns
-    /// `None`.
+    /// Returns the answer to an input request. If there is no answer yet, records the request and
+    /// returns `None`.
     pub(super) fn ask(
         &mut self,
         key: &str,
@@ -158,7 +159,7 @@ impl MrtrState {
         Ok(None)
     }
 
-    /// Returns the value that is remembered under a key.
+    /// Returns the value that was remembered under a key, or `None` if there is no value.
     pub(super) fn recall<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>> {
         let memory = self.notes.as_ref().map(|notes| &notes.memory);
         let Some(value) = memory.and_then(|memory| memory.get(key)) else {
@@ -186,7 +187,7 @@ impl MrtrState {
         Ok(())
     }
 
-    /// Returns whether the handler has to be run again.
+    /// Returns whether the handler has to be run again: to get answers, or as a task.
     pub(super) fn needs_input(&self) -> bool {
         self.wants_task || self.has_asked()
     }
@@ -201,13 +202,14 @@ impl MrtrState {
         self.wants_task = true;
     }
 
-    /// Returns whether the handler wants to continue as a task, and clears the flag. Input requests
-    /// of this run come first.
+    /// Returns whether the handler should continue as a task, and clears the wish. The wish is
+    /// dropped if this run made input requests: they are sent first.
     pub(super) fn take_wish_for_task(&mut self) -> bool {
         std::mem::take(&mut self.wants_task) && !self.has_asked()
     }
 
-    /// Begins the next round. Returns its input requests, or `None` after too many rounds.
+    /// Begins the next round. Returns the input requests to send in it, or `None` after too many
+    /// rounds.
     pub(super) fn next(&mut self) -> Option<InputRequests> {
         let notes = self.notes();
         notes.round += 1;
@@ -215,7 +217,7 @@ impl MrtrState {
         (notes.round <= MAX_ROUNDS).then_some(asked)
     }
 
-    /// Returns the state to keep until the answers to `asked` come, as JSON.
+    /// Returns the state of the call as JSON. It is kept until the answers to `asked` come.
     pub(super) fn to_content(&self, asked: &InputRequests) -> Result<Vec<u8>> {
         let digests = asked
             .iter()
@@ -230,8 +232,8 @@ impl MrtrState {
         serde_json::to_vec(&content).map_err(|error| not_json(&error))
     }
 
-    /// Restores a call from its state, with the new answers. Answers to other input requests are
-    /// ignored.
+    /// Restores a call from its state, with the client's new answers. Ignores answers to input
+    /// requests that were not sent with this state.
     pub(super) fn resume(content: &[u8], responses: InputResponses) -> Result<Self, Unusable> {
         let Content {
             round,
@@ -296,12 +298,13 @@ impl MrtrState {
     }
 }
 
-/// Why a call can't continue.
+/// The reason why a call can't continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Unusable {
-    /// The state can't be read.
+    /// The content of the state can't be parsed.
     Content,
-    /// The client's answer does not fit the input request. The text is for the client.
+    /// The client's answer does not fit the input request. The text describes the problem to the
+    /// client.
     Answer(String),
 }
 

@@ -19,10 +19,11 @@ use crate::schema::{CallToolResult, ContentBlock, JsonSchema};
 
 /// The types that the handler of a tool may return.
 ///
-/// They are texts, content blocks, whole results, [`Json`] for structured values, `()`, and a
-/// `Result` of any of these with a [`ToolError`].
+/// These types are texts, content blocks, whole results, [`Json`] for structured values, `()`, and
+/// a `Result` of any of these types with a [`ToolError`].
 pub trait ToolOutput {
-    /// Returns the schema of the structured value, when the type has one.
+    /// Returns the JSON Schema of the structured value. Returns `None` if the type has no
+    /// structured value.
     fn output_schema() -> Option<JsonSchema>
     where
         Self: Sized,
@@ -123,8 +124,8 @@ pub(super) fn schema_of<T: schemars::JsonSchema>() -> crate::error::Result<JsonS
     JsonSchema::new(&schemars::schema_for!(T))
 }
 
-/// Returns the JSON Schema of a type that is used as a tool's arguments. Arguments are always an
-/// object, so `()` becomes an object without members.
+/// Returns the JSON Schema of a type that is used as a tool's arguments. The arguments of a tool
+/// are always an object, so the schema of `()` is that of an object without members.
 ///
 /// Spec: Server Features, Tools, "Tool" (2025-11-25, 2026-07-28).
 #[cfg(feature = "schemars")]
@@ -136,15 +137,11 @@ pub(super) fn schema_of_arguments<T: schemars::JsonSchema>() -> crate::error::Re
     JsonSchema::new(&schema)
 }
 
-/// Why a tool failed.
+/// The reason why a tool failed.
 ///
 /// A failure *of the tool* becomes a result with `isError`, for the model to read and react to. A
-/// `ToolError` made of a text or, with `?`, of most errors is such a failure. Three kinds of errors
-/// are different:
-///
-/// - An [`RpcError`] converted with `?` stays an error *of the protocol*.
-/// - An [`Error`] of this library becomes an internal error; its text is for the host.
-/// - An [`AskError`] that [is a failure](AskError::is_failure) becomes an internal error too.
+/// `ToolError` that is made from a text or, with `?`, from most errors is a failure of the tool.
+/// Three kinds of errors are different:
 #[derive(Debug)]
 pub struct ToolError(pub(super) Failure);
 
@@ -152,10 +149,10 @@ pub struct ToolError(pub(super) Failure);
 pub(super) enum Failure {
     Tool(Box<CallToolResult>),
     Protocol(RpcError),
-    /// The text is for the host.
+    /// A failure of the server. The text is logged for the host only.
     Inner(String),
     /// The handler returned a value that can't be written as JSON. `respond` returns this error to
-    /// it.
+    /// the handler.
     Unwritable(Error),
 }
 

@@ -1,4 +1,4 @@
-//! URL mode elicitations that are not completed yet: which client showed which page. Only
+//! URL mode elicitations that are not completed yet, with the clients that got them. Only
 //! 2025-11-25 has completion notifications.
 //!
 //! Spec: Client Features, "Elicitation", "Completion Notifications for URL Mode Elicitation"
@@ -10,18 +10,19 @@ use std::sync::Arc;
 use crate::protocol::Peer;
 use crate::sync::Mutex;
 
-/// The maximum number of pages. Above it the oldest is dropped, and its completion is not notified.
-/// Clients must not rely on the notification anyway.
+/// The maximum number of remembered elicitations. At the limit the oldest is dropped, and its
+/// completion is not notified. Clients must not rely on the notification anyway.
 const MAX_PAGES: usize = 10_000;
 
-/// The connection on which a page was shown, by the id of its elicitation.
+/// The connections to which URL mode elicitations were sent, by the id of the elicitation.
 #[derive(Default)]
 pub(super) struct Pages(Mutex<Table>);
 
 #[derive(Default)]
 struct Table {
     shown: HashMap<String, Peer>,
-    /// The ids, the oldest first. Some may be removed from `shown` already.
+    /// The ids of the elicitations, the oldest first. Some of them may already be removed from
+    /// `shown`.
     order: VecDeque<String>,
 }
 
@@ -53,7 +54,7 @@ impl Pages {
         self.0.lock().shown.remove(id)
     }
 
-    /// Removes the pages of a connection that has ended.
+    /// Removes the elicitations that were sent on a connection which has ended.
     pub(super) fn forget(&self, gone: &Peer) {
         let mut table = self.0.lock();
         table

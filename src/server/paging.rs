@@ -1,8 +1,9 @@
 //! Pagination cursors: opaque positions in a list.
 //!
-//! A cursor holds the number of the last item that was shown. Numbers only grow, and an item never
-//! changes its number. So an item added or removed between two pages neither hides another item nor
-//! shows it twice. A cursor stays valid after a restart if items are added in the same order.
+//! A cursor contains the number of the last item on the previous page. Each new item gets a larger
+//! number than all before, and never changes it. So if an item is added or removed between two
+//! pages, no other item is missing or on both pages. A cursor stays valid after a restart if items
+//! are added in the same order.
 //!
 //! Spec: Server Features, Utilities, "Pagination" (every revision).
 
@@ -18,26 +19,28 @@ use crate::schema::CacheHint;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum List {
-    /// `tools/list`.
+    /// The list of tools (`tools/list`).
     Tools,
-    /// `prompts/list`.
+    /// The list of prompts (`prompts/list`).
     Prompts,
-    /// `resources/list`.
+    /// The list of resources (`resources/list`).
     Resources,
-    /// `resources/templates/list`.
+    /// The list of resource templates (`resources/templates/list`).
     ResourceTemplates,
 }
 
-/// The cache hint of a list without one.
+/// The cache hint of a list for which the host has set no hint: no caching.
 pub(super) const UNCACHED: CacheHint = CacheHint {
     ttl_ms: None,
     cache_scope: None,
 };
 
-/// The version of the cursor format. It distinguishes these cursors from older and newer ones.
+/// The version of the cursor format. With it, cursors of other versions of the library are
+/// recognized.
 const FORM: u8 = 2;
 
-/// The list that a cursor belongs to. The numbers are part of issued cursors: don't change them.
+/// The list that a cursor belongs to. The values are part of cursors that clients have: don't
+/// change them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Paged {
     Tools = 1,
@@ -69,8 +72,8 @@ impl Cursor {
         Self { list, last_shown }
     }
 
-    /// Parses a client's cursor. An empty text counts as no cursor, because some clients send it
-    /// for the first page.
+    /// Parses a client's cursor. An empty text counts as no cursor, because some clients send an
+    /// empty text to request the first page.
     pub(super) fn read(list: Paged, text: Option<&str>) -> Result<Option<Self>, RpcError> {
         let Some(text) = text.filter(|text| !text.is_empty()) else {
             return Ok(None);

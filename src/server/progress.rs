@@ -1,5 +1,5 @@
-//! Limits of progress notifications: values must grow, and the rate is bounded. Log messages have a
-//! rate limit of this kind too.
+//! Limits of progress notifications: values must grow, and the rate is bounded. The same kind of
+//! rate limit applies to log messages.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,12 @@ use crate::protocol::Progress;
 
 /// The burst size of the token bucket, in messages.
 const BURST: u32 = 16_384;
-/// The refill interval of the token bucket: one message each.
+/// The refill interval of the token bucket. After each interval the bucket gets one token, which
+/// stands for one message.
 const INTERVAL: Duration = Duration::from_millis(1);
 
-/// A token bucket that limits the rate of messages. The clock is an argument.
+/// A token bucket that limits the rate of messages. The present time is an argument of its
+/// functions.
 #[derive(Debug)]
 pub(super) struct Budget {
     credit: u32,
@@ -26,7 +28,7 @@ impl Budget {
         }
     }
 
-    /// Takes a token, and returns whether one more message may be sent now.
+    /// Takes a token from the bucket. Returns whether a message may be sent now.
     pub(super) fn take(&mut self, now: Instant) -> bool {
         let since = *self.since.get_or_insert(now);
         let earned = now.saturating_duration_since(since).as_millis() / INTERVAL.as_millis();
@@ -43,12 +45,12 @@ impl Budget {
     }
 }
 
-/// Filters progress notifications. The clock is an argument.
+/// Decides which progress notifications are sent. The present time is an argument of its functions.
 #[derive(Debug)]
 pub(super) struct Pace {
     last: f64,
     budget: Budget,
-    /// The newest message that was held back.
+    /// The newest progress notification that was held back.
     held: Option<Progress>,
 }
 
@@ -61,8 +63,8 @@ impl Pace {
         }
     }
 
-    /// Returns the message if it may be sent now. A value that does not grow is dropped. A message
-    /// above the rate limit is held back.
+    /// Returns the progress notification if it may be sent now. Drops a notification whose value
+    /// does not grow. Holds back a notification above the rate limit.
     pub(super) fn admit(&mut self, progress: Progress, now: Instant) -> Option<Progress> {
         let grows = progress.progress.is_finite() && progress.progress > self.last;
         if !grows {
@@ -77,7 +79,8 @@ impl Pace {
         Some(progress)
     }
 
-    /// Returns the newest message if it was held back. It is sent before the answer.
+    /// Returns the newest progress notification, if it was held back. It is sent before the answer
+    /// to the call.
     pub(super) fn finish(&mut self) -> Option<Progress> {
         self.held.take()
     }

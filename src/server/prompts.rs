@@ -38,7 +38,7 @@ listed!(
     Conversation::serve_prompts
 );
 
-/// Adds a prompt, after checking that it has a name and its arguments have different ones.
+/// Adds a prompt. Checks that it has a name, and that no two of its arguments have the same name.
 pub(super) fn add(prompts: &Prompts, prompt: Prompt, handler: PromptHandler) -> Result<()> {
     let mut names: Vec<&str> = declared(&prompt).map(|argument| &*argument.name).collect();
     names.sort_unstable();
@@ -62,11 +62,11 @@ fn declared(prompt: &Prompt) -> impl Iterator<Item = &crate::schema::PromptArgum
 /// The types that the handler of a prompt may return.
 ///
 /// A text becomes one user message. A handler may also return one or several [`PromptMessage`], a
-/// whole result, or a `Result` of any of these with a [`HandlerError`].
+/// whole result, or a `Result` of any of these types with a [`HandlerError`].
 ///
-/// A result without a description gets the prompt's. An embedded resource without a MIME type gets
-/// a general one. A result with an invalid MIME type or URI is not sent; the client gets an
-/// internal error instead.
+/// A result without a description gets the description of the prompt. An embedded resource without
+/// a MIME type gets a general MIME type. A result with an invalid MIME type or URI is not sent; the
+/// client gets an internal error instead.
 pub trait PromptOutput {
     /// Converts the value into a result.
     ///
@@ -114,8 +114,9 @@ impl<T: PromptOutput, E: Into<HandlerError>> PromptOutput for Result<T, E> {
 
 /// A pending prompt call, which can be answered from any thread.
 ///
-/// If it is dropped, the client gets the input requests that the handler [made](Context::ask). If
-/// there are none, or the handler panicked, the call is answered with an internal error.
+/// If the call is dropped without an answer, the client gets the input requests that the handler
+/// [made](Context::ask). If the handler made no input request, or panicked, the client gets an
+/// internal error.
 pub struct PromptCall {
     call: Unanswered,
     entry: Arc<PromptEntry>,
@@ -132,8 +133,8 @@ impl PromptCall {
         &self.entry.item.name
     }
 
-    /// Returns the arguments as JSON text, an object of strings. It is `{}` when there are no
-    /// arguments.
+    /// Returns the arguments as JSON text: an object whose members are strings. The text is `{}`
+    /// when the call has no arguments.
     pub fn raw_arguments(&self) -> &str {
         self.call.arguments()
     }
@@ -175,7 +176,7 @@ impl PromptCall {
     ///
     /// # Errors
     ///
-    /// Those of [`respond`](Self::respond).
+    /// The errors of [`respond`](Self::respond).
     pub fn refuse(self, error: &RpcError) -> Result<()> {
         self.call.refuse(error)
     }
@@ -207,7 +208,7 @@ pub(super) fn prompting<A: DeserializeOwned, R: PromptOutput>(
     })
 }
 
-/// Parses arguments. An empty object can also be read as `()`.
+/// Parses the arguments of a call as `A`. An empty object can also be parsed as `()`.
 fn typed<A: DeserializeOwned>(arguments: &str) -> Result<A, RpcError> {
     let read = match serde_json::from_str(arguments) {
         Err(error) if arguments == "{}" => serde_json::from_str("null").map_err(|_| error),
@@ -219,8 +220,8 @@ fn typed<A: DeserializeOwned>(arguments: &str) -> Result<A, RpcError> {
     })
 }
 
-/// Checks the arguments against those that the prompt declares. A prompt that declares none accepts
-/// any.
+/// Checks the arguments against those that the prompt declares. A prompt that declares no arguments
+/// accepts any arguments.
 fn check(prompt: &Prompt, arguments: &Arguments) -> Result<(), RpcError> {
     let missing = declared(prompt)
         .find(|argument| argument.is_required() && !arguments.contains_key(&argument.name));
@@ -239,10 +240,11 @@ fn check(prompt: &Prompt, arguments: &Arguments) -> Result<(), RpcError> {
     }
 }
 
-/// Completes content in a prompt as the specification requires it.
+/// Adds missing MIME types to the content of a prompt, and refuses content that violates the
+/// specification.
 ///
-/// Images, audio and embedded resources need a MIME type, an embedded resource also a URI. An
-/// embedded resource without a MIME type gets the general one of text or of bytes.
+/// Images, audio and embedded resources need a MIME type. An embedded resource also needs a URI. An
+/// embedded resource without a MIME type gets the general MIME type of text or of bytes.
 fn complete(content: &mut ContentBlock) -> Result<(), HandlerError> {
     let mime_type = match content {
         ContentBlock::Image(image) => &image.mime_type,

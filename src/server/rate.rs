@@ -15,7 +15,7 @@ use crate::schema::method;
 use crate::sync::Mutex;
 use crate::transport::clock::CENTURY;
 
-/// The number of callers above which idle ones are removed.
+/// The minimum number of callers above which idle callers are removed.
 const FEW: usize = 1024;
 
 /// A [`Guard`] that limits the request rate of each caller.
@@ -23,9 +23,12 @@ const FEW: usize = 1024;
 /// Each caller has a token bucket of `requests` tokens, which is refilled evenly within `per`. A
 /// request that finds the bucket empty is refused, with the time after which it can be retried.
 ///
-/// A caller is a principal, on any number of connections, or else a connection. Over HTTP, all
-/// modern clients without a principal are one caller. Callers whose bucket is full again are
-/// removed, so the memory is bounded by the callers within one period.
+/// Requests with a principal count for the principal, on all its connections together. Requests
+/// without a principal count for their connection. Over HTTP, all modern clients without a
+/// principal count as one caller.
+///
+/// A caller whose bucket is full again is forgotten. So memory is used only for callers that were
+/// active in the last period.
 ///
 /// # Examples
 ///
@@ -46,7 +49,7 @@ const FEW: usize = 1024;
 pub struct RateLimit {
     requests: NonZeroU32,
     per: Duration,
-    /// The methods that count; empty for all methods.
+    /// The methods whose requests count. Empty if the requests of all methods count.
     methods: Vec<String>,
     callers: Mutex<Callers>,
 }
@@ -62,7 +65,7 @@ impl RateLimit {
         }
     }
 
-    /// Counts only these methods, in one common bucket.
+    /// Limits only these methods. Their requests take tokens from one bucket for each caller.
     pub fn on(mut self, methods: &[&str]) -> Self {
         self.methods = methods.iter().map(|method| (*method).to_owned()).collect();
         self
@@ -126,17 +129,19 @@ enum Caller {
     Connection(u64),
 }
 
-/// When the bucket of each caller is full again, which is its whole state. A caller whose time has
-/// passed is like a new one. The clock is an argument.
+/// The token buckets of all callers. The state of a bucket is only the time when it is full again.
+/// A caller whose bucket is full is like a new caller. The present time is an argument of its
+/// functions.
 #[derive(Default)]
 struct Callers {
     full_at: HashMap<Caller, Instant>,
-    /// The number of callers at which idle ones are removed.
+    /// The number of callers above which idle callers are removed.
     crowd: usize,
 }
 
 impl Callers {
-    /// Takes a token. If there is none, returns the time until there is one.
+    /// Takes a token from the bucket of a caller. If the bucket is empty, returns the time until it
+    /// has a token.
     fn take(
         &mut self,
         caller: Caller,

@@ -11,17 +11,17 @@ impl Context {
     /// Runs `effect` once for the whole call, however often the handler is run, and returns its
     /// value.
     ///
-    /// The client carries the value, sealed, between the rounds. A client that replays an earlier
+    /// The client carries the sealed value between the rounds. A client that replays an earlier
     /// round can make the effect run again, unless the server has a
     /// [`StateStore`](super::StateStore).
     ///
-    /// When several threads of a handler use one key, one runs the effect; the others wait and get
-    /// its value.
+    /// If several threads of a handler use the same key, one thread runs the effect. The others
+    /// wait and get its value.
     ///
     /// # Errors
     ///
-    /// An error when the value can't be written as JSON, was remembered under this key as another
-    /// type, or the effect uses its own key.
+    /// An error when the value can't be written as JSON, when a value of another type was
+    /// remembered under this key, or when the effect itself uses this key.
     pub fn once<T: Serialize + DeserializeOwned>(
         &self,
         key: &str,
@@ -47,11 +47,11 @@ impl Context {
         remembered.map_err(|error| self.unable(key, error))
     }
 
-    /// Returns the value that this round or an earlier one remembered under a key.
+    /// Returns the value that was remembered under a key, in this round or an earlier one.
     ///
     /// # Errors
     ///
-    /// An error when the value was remembered as another type.
+    /// An error when a value of another type was remembered under this key.
     pub fn recall<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, AskError> {
         let value = self.rounds().lock().recall(key);
         value.map_err(|error| self.unable(key, error))

@@ -1,8 +1,8 @@
 //! The resources of a server: single ones, and templates whose URIs follow a pattern.
 //!
-//! A read goes to the resource with the requested URI. If there is none, it goes to the first
-//! template that matches, in the order of registration. An exact match of the spelling is preferred
-//! to a match after normalization (RFC 3986, section 6.2).
+//! A read goes to the resource with the requested URI. If there is no such resource, it goes to the
+//! first template that matches, in the order of registration. A match of the exact spelling is
+//! preferred to a match of the normalized URIs (RFC 3986, section 6.2).
 //!
 //! Spec: Server Features, "Resources" (every revision).
 
@@ -34,7 +34,7 @@ pub(super) type ReadHandler = Arc<dyn Fn(ResourceCall) + Send + Sync>;
 pub(super) type Resources = Catalogue<Resource, ReadHandler>;
 pub(super) type Templates = Catalogue<ResourceTemplate, Pattern>;
 
-/// A template's parsed pattern and its handler.
+/// The parsed URI pattern of a template, and the template's handler.
 pub(super) struct Pattern {
     pub(super) addresses: UriTemplate,
     handler: ReadHandler,
@@ -84,7 +84,7 @@ fn check_annotations<T: Listed>(item: &T, annotations: Option<&Annotations>) -> 
     })
 }
 
-/// A read of a resource, as the handler sees it.
+/// The request to read a resource, as its handler gets it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ResourceRead {
@@ -94,7 +94,7 @@ pub struct ResourceRead {
 }
 
 impl ResourceRead {
-    /// Returns the URI as the client spelled it.
+    /// Returns the URI in the client's spelling.
     pub fn uri(&self) -> &str {
         &self.uri
     }
@@ -104,15 +104,16 @@ impl ResourceRead {
         self.mime_type.as_deref()
     }
 
-    /// Returns the value of a template variable, or `None` when the URI has none for it.
+    /// Returns the value of a template variable, or `None` when the URI has no value for the
+    /// variable.
     ///
-    /// Values come from the client. Those of `{var}` are percent-decoded, so they may contain `/`
-    /// and `..` too. Check a value before using it in a path.
+    /// Values come from the client. The values of `{var}` are percent-decoded, so they may contain
+    /// `/` and `..` too. Check a value before using it in a path.
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str)
     }
 
-    /// Returns the values of all variables.
+    /// Returns the values of all template variables, by name.
     pub fn variables(&self) -> &BTreeMap<String, String> {
         &self.variables
     }
@@ -127,8 +128,9 @@ impl ResourceRead {
 
 /// The types that the handler of a resource may return.
 ///
-/// A `String` is the text of the resource and a `Vec<u8>` its bytes. Both get the requested URI and
-/// the registered MIME type. [`ResourceContents`], one or several, carry both themselves.
+/// A `String` is the text of the resource and a `Vec<u8>` its bytes. Text and bytes are sent with
+/// the requested URI and the registered MIME type. One or several [`ResourceContents`] have a URI
+/// and MIME type of their own.
 ///
 /// `None` means that the resource does not exist. [`Cached`] lets clients cache the wrapped value.
 /// A `Result` may hold a [`HandlerError`].
@@ -192,8 +194,8 @@ impl<T: ResourceOutput, E: Into<HandlerError>> ResourceOutput for Result<T, E> {
 /// A resource's contents with a cache hint: how long and for whom they may be cached.
 ///
 /// Clients of revisions before 2026-07-28 do not get the hint. Without a hint nothing is cached.
-/// **Public means public**: a shared cache may give such a result to other users without a request
-/// to this server. The hint is no access control: check the principal in the handler.
+/// **Public means public**: a shared cache may give a public result to other users without a
+/// request to this server. The hint is no access control: check the principal in the handler.
 ///
 /// Spec: Server Features, Utilities, "Caching" (2026-07-28).
 #[derive(Clone, Debug)]
@@ -209,10 +211,11 @@ impl<T: ResourceOutput> ResourceOutput for Cached<T> {
     }
 }
 
-/// A pending read, which can be answered from any thread.
+/// A pending call to read a resource, which can be answered from any thread.
 ///
-/// If it is dropped, the client gets the input requests that the handler [made](Context::ask). If
-/// there are none, or the handler panicked, the call is answered with an internal error.
+/// If the call is dropped without an answer, the client gets the input requests that the handler
+/// [made](Context::ask). If the handler made no input request, or panicked, the client gets an
+/// internal error.
 pub struct ResourceCall {
     call: Unanswered,
     reading: Arc<Reading>,
@@ -224,7 +227,7 @@ impl ResourceCall {
         self.call.context()
     }
 
-    /// Returns the URI and variables of the read.
+    /// Returns the request to read the resource: its URI and the values of its variables.
     pub fn read(&self) -> &ResourceRead {
         &self.reading.read
     }
@@ -254,7 +257,7 @@ impl ResourceCall {
     ///
     /// # Errors
     ///
-    /// Those of [`respond`](Self::respond).
+    /// The errors of [`respond`](Self::respond).
     pub fn not_found(self) -> Result<()> {
         self.respond(Err::<ReadResourceResult, _>(HandlerError::not_found()))
     }
@@ -263,7 +266,7 @@ impl ResourceCall {
     ///
     /// # Errors
     ///
-    /// Those of [`respond`](Self::respond).
+    /// The errors of [`respond`](Self::respond).
     pub fn refuse(self, error: &RpcError) -> Result<()> {
         self.call.refuse(error)
     }
@@ -350,7 +353,8 @@ impl Conversation {
         );
     }
 
-    /// Returns the handler of a URI: the resource that was found, else a template's.
+    /// Returns the handler of a URI: the handler of the resource if it was found, otherwise that of
+    /// the first matching template.
     fn reader_of(
         &self,
         uri: &str,
@@ -379,13 +383,13 @@ impl Conversation {
 }
 
 impl Inner {
-    /// Returns the resource of a URI, in any equivalent spelling.
+    /// Returns the resource with this URI or with another spelling of it.
     pub(super) fn find_resource(&self, uri: &str) -> Option<Arc<Entry<Resource, ReadHandler>>> {
         self.resources.find_alike(uri, normalized)
     }
 
-    /// Returns the first template that matches a URI, with its values. An exact match is preferred
-    /// to a match of the normalized URI.
+    /// Returns the first template that matches a URI, with the values of its variables. A match of
+    /// the exact URI is preferred to a match of the normalized URI.
     fn find_template(&self, uri: &str) -> Option<(Arc<Entry<ResourceTemplate, Pattern>>, Values)> {
         let templates = self.templates.entries();
         let first = |values_of: &dyn Fn(&UriTemplate) -> Option<Values>| {
@@ -403,13 +407,15 @@ impl Inner {
         })
     }
 
-    /// Returns the template that serves a URI, if no resource has this URI.
+    /// Returns the first template that matches a URI, as text. It is meant for URIs without a
+    /// resource of their own.
     pub(super) fn template_of(&self, uri: &str) -> Option<String> {
         let (entry, _) = self.find_template(uri)?;
         Some(entry.item.uri_template.clone())
     }
 
-    /// Returns whether two URIs have equal values in the template of the second.
+    /// Returns whether two URIs are equal for the template that `other` matches: the variables of
+    /// the template have equal values in both.
     pub(super) fn reads_alike(&self, one: &str, other: &str) -> bool {
         let Some((entry, other)) = self.find_template(other) else {
             return false;
@@ -433,7 +439,7 @@ pub(super) fn check_uri(uri: &str) -> Result<(), RpcError> {
     Err(RpcError::invalid_params(text))
 }
 
-/// An active read: the handler and its input.
+/// A read that is about to run: the handler and its input.
 struct Reading {
     handler: ReadHandler,
     read: ResourceRead,

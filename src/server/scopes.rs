@@ -18,8 +18,8 @@ use crate::sync::Mutex;
 /// The required scopes of all items. They are checked before the guards.
 #[derive(Debug, Default)]
 pub(super) struct Requirements {
-    /// Whether any requirement was added. Set after the entry, so that readers can skip the lock
-    /// while it is false.
+    /// Whether any requirement was added. It is set after the requirement was added. So readers can
+    /// skip the lock while it is false.
     any: AtomicBool,
     said: Mutex<Said>,
 }
@@ -35,9 +35,10 @@ struct Said {
 impl Server {
     /// Requires all these scopes for the use of an item of a running server.
     ///
-    /// See [`ServerBuilder::require_scopes`]. The requirement stays when the item is removed, and
-    /// applies to a new item with its name. Requests that come between adding the item and this
-    /// call are not checked. To avoid that, call it before serving, or have the handler check the
+    /// See [`ServerBuilder::require_scopes`](super::ServerBuilder::require_scopes). The requirement
+    /// stays when the item is removed. It then applies to a new item with the same name. Requests
+    /// that come between adding the item and this call are not checked. To avoid unchecked
+    /// requests, call this function before the server serves clients, or let the handler check the
     /// scopes ([`Context::require_scopes`](super::Context::require_scopes)).
     ///
     /// # Errors
@@ -54,7 +55,7 @@ impl Server {
     }
 }
 
-/// Checks that the item of a requirement exists.
+/// Checks that the server has the item for which scopes are required.
 fn check_known(server: &Inner, of: Primitive<'_>) -> Result<()> {
     let (is_there, noun, name) = match of {
         Primitive::Tool(name) => (server.tools.find(name).is_some(), "tool", name),
@@ -90,7 +91,7 @@ impl Requirements {
         !self.any.load(Ordering::Acquire)
     }
 
-    /// Checks that all items with requirements exist.
+    /// Checks that the server has every item for which scopes are required.
     pub(super) fn check(&self, server: &Inner) -> Result<()> {
         let said = self.said.lock();
         let tools = said.tools.keys().map(|name| Primitive::Tool(name));
@@ -102,7 +103,7 @@ impl Requirements {
         all.try_for_each(|of| check_known(server, of))
     }
 
-    /// Refuses a request that lacks a required scope.
+    /// Refuses a request if its client lacks a scope that its item requires.
     pub(super) fn admit(&self, access: &GuardedRequest<'_>) -> Result<(), HandlerError> {
         let Some(primitive) = access.primitive().filter(|_| !self.is_empty()) else {
             return Ok(());
@@ -163,7 +164,7 @@ impl Said {
 }
 
 impl Conversation {
-    /// Returns whether the client has all these scopes.
+    /// Returns whether the client of a request has all these scopes.
     pub(super) fn grants(&self, responder: &Responder, needed: &BTreeSet<String>) -> bool {
         let granted = self.identity_of(responder).and_then(Principal::granted);
         match granted {
@@ -173,7 +174,7 @@ impl Conversation {
     }
 }
 
-/// Returns the error for a client that lacks one of these scopes.
+/// Returns the error for a client that lacks at least one of these scopes.
 pub(super) fn missing(scopes: &BTreeSet<String>) -> RpcError {
     let names: Vec<&str> = scopes.iter().map(String::as_str).collect();
     let text = format!("these scopes have to be granted first: {}", names.join(" "));

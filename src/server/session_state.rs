@@ -23,7 +23,7 @@ use crate::sync::Mutex;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ClientContext {
-    /// The revision of the request.
+    /// The revision that the request uses.
     pub revision: ProtocolVersion,
     /// The client's capabilities.
     pub capabilities: ClientCapabilities,
@@ -32,13 +32,14 @@ pub struct ClientContext {
     pub client_info: Option<Implementation>,
 }
 
-/// The client info of the latest connection. The next client is often of one kind with it, so equal
-/// clients share one allocation.
+/// The client info of the latest connection. If the next client has equal client info, both share
+/// it in memory.
 #[derive(Debug, Default)]
 pub(super) struct LatestContext(Mutex<Weak<ClientContext>>);
 
 impl LatestContext {
-    /// Returns shared client info that equals `terms`, if the latest client's does.
+    /// Returns client info that equals `terms`. If the latest client has equal client info, both
+    /// share it in memory.
     fn share(&self, terms: ClientContext) -> Arc<ClientContext> {
         let mut latest = self.0.lock();
         let known = latest.upgrade().filter(|known| **known == terms);
@@ -50,38 +51,38 @@ impl LatestContext {
     }
 }
 
-/// The state of one conversation.
+/// The state of one conversation between the server and a peer.
 #[derive(Debug, Default)]
 pub(super) struct SessionState {
-    /// The result of `initialize`.
+    /// The client info that was agreed in `initialize`. Unset until `initialize` was answered.
     agreed: OnceLock<Arc<ClientContext>>,
-    /// The level that the client set with `logging/setLevel`.
+    /// The minimum level that the client set with `logging/setLevel`.
     log_level: Mutex<Option<LoggingLevel>>,
-    /// The latest `_meta` of the modern era, parsed. Clients usually send an equal one with each
-    /// request, apart from the progress token.
+    /// The latest `_meta` of the modern era, with its parsed form. Clients usually send an equal
+    /// `_meta` with each request, apart from the progress token.
     latest: Mutex<Option<Box<Known>>>,
 }
 
 /// The maximum length of a cached `_meta`, in bytes.
 const MAX_KEPT: usize = 1024;
 
-/// The rest of a `_meta`, and the client info from it.
+/// A parsed `_meta`: its members apart from the client info, and the client info.
 type Read = (Arc<RequestMetaObject>, Arc<ClientContext>);
 
 /// A cached `_meta` and its parsed form.
 #[derive(Debug)]
 struct Known {
     text: Box<str>,
-    /// The range of the progress token's value, if there is one.
+    /// The range of the progress token's value in `text`, if there is a token.
     token: Option<Range<usize>>,
-    /// Without the members that are part of the client info.
+    /// The parsed `_meta`, without the members that are part of the client info.
     meta: Arc<RequestMetaObject>,
     terms: Arc<ClientContext>,
 }
 
 impl Known {
-    /// Returns the parsed form of a `_meta` that is equal to this one, apart from the value of the
-    /// token.
+    /// Returns the parsed form of the `_meta` in `text`, if it equals the cached one apart from the
+    /// value of the progress token.
     fn meta_of(&self, text: &str) -> Option<Arc<RequestMetaObject>> {
         let Some(token) = &self.token else {
             return (*self.text == *text).then(|| Arc::clone(&self.meta));
@@ -103,7 +104,8 @@ fn place_of_token(text: &str) -> Option<Range<usize>> {
 }
 
 impl SessionState {
-    /// Creates the state of clients that agreed on a revision elsewhere, and are otherwise unknown.
+    /// Creates the state for clients that agreed on a revision elsewhere. Nothing else is known
+    /// about these clients.
     #[cfg(feature = "http-server")]
     pub(super) fn agreed_on(revision: ProtocolVersion) -> Self {
         let terms = ClientContext {
@@ -141,7 +143,8 @@ impl SessionState {
         level.is_at_least(asked.as_ref().unwrap_or(&LoggingLevel::Info))
     }
 
-    /// Returns the client info of a request. Modern client info is moved out of the `_meta`.
+    /// Returns the client info of a request. In the modern era, the client info is moved out of the
+    /// `_meta`.
     pub(super) fn terms(
         &self,
         meta: Option<&mut RequestMetaObject>,
@@ -155,8 +158,8 @@ impl SessionState {
         }
     }
 
-    /// Returns the rest of a `_meta` and its client info, from the text. Uses the cache if
-    /// possible. Fails when the text can't be parsed.
+    /// Returns the client info in the text of a `_meta`, and the other members of the `_meta`. Uses
+    /// the cache if possible. Fails when the text can't be parsed.
     pub(super) fn read_terms(
         &self,
         text: &str,
@@ -189,8 +192,8 @@ impl SessionState {
         Ok(terms.map(|terms| (meta, terms)))
     }
 
-    /// Negotiates the revision for `initialize`. Equal client info of several connections is
-    /// shared.
+    /// Negotiates the revision for `initialize`. Connections with equal client info share it in
+    /// memory.
     pub(super) fn agree(
         &self,
         params: InitializeRequestParams,

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! State is sealed with XChaCha20-Poly1305 and a random nonce. The server, method, target,
-//! arguments and principal are authenticated with it, so it opens only for that request.
+//! arguments and principal of the request are authenticated together with the state. So the state
+//! can be opened only for an equal request.
 //!
 //! Spec: Base Protocol, Patterns, "Multi Round-Trip Requests" (2026-07-28).
 
@@ -27,14 +28,14 @@ const TAG: usize = 16;
 const EXPIRY: usize = 8;
 const HEAD: usize = 1 + KEY_ID + NONCE;
 
-/// A secret key that seals the state of calls between rounds. Replicas that serve common clients
+/// A secret key that seals the state of calls between rounds. Replicas that serve the same clients
 /// must share their keys.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StateKey([u8; 32]);
 
 impl StateKey {
-    /// Uses 32 secret bytes as the key. They must be as random as those of
-    /// [`random`](Self::random).
+    /// Uses 32 secret bytes as the key. The bytes must be as random as the key that
+    /// [`random`](Self::random) makes.
     pub fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
@@ -50,7 +51,7 @@ impl StateKey {
         Ok(Self(bytes))
     }
 
-    /// Returns the beginning of the key's hash: it identifies the key without revealing it.
+    /// Returns the id of the key: the beginning of its hash. The id does not reveal the key.
     fn id(&self) -> [u8; KEY_ID] {
         let digest = Sha256::digest(&self.0).expect("32 bytes can be hashed");
         let mut id = [0; KEY_ID];
@@ -69,17 +70,18 @@ impl fmt::Debug for StateKey {
     }
 }
 
-/// An opened state.
+/// A sealed state that was opened.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Opened {
     pub(super) content: Vec<u8>,
-    /// Identifies this state. It is the key id and the nonce.
+    /// The id of this state: the id of its key and its nonce.
     pub(super) id: String,
-    /// The expiry, in milliseconds since 1970.
+    /// The expiry of the state, in milliseconds since 1970.
     pub(super) expiry: u64,
 }
 
-/// Why a state was refused. This is for the log only: the client gets one text for all reasons.
+/// The reason why a state was refused. It is for the log only: the client gets the same text for
+/// all reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     Malformed,
@@ -87,7 +89,7 @@ pub(super) enum Refused {
     /// The state was altered, or made for another request, server or principal.
     NotGenuine,
     Expired,
-    /// The state was presented before, and the server accepts each only once.
+    /// The state was used before, and the server accepts each state only once.
     Used,
 }
 
@@ -103,12 +105,12 @@ impl fmt::Display for Refused {
     }
 }
 
-/// The keys, the newest first. The newest seals; every key opens.
+/// The keys, the newest first. The newest key seals states; every key can open them.
 #[derive(Clone, Debug)]
 pub(super) struct KeyRing(Vec<StateKey>);
 
 impl KeyRing {
-    /// Returns `None` when there are no keys.
+    /// Creates a key ring. Returns `None` when there are no keys.
     pub(super) fn new(keys: Vec<StateKey>) -> Option<Self> {
         (!keys.is_empty()).then_some(Self(keys))
     }
@@ -136,7 +138,7 @@ impl KeyRing {
         Ok(URL_SAFE_NO_PAD.encode(sealed))
     }
 
-    /// Opens a state that was sealed with this binding. `now` is in milliseconds since 1970.
+    /// Opens a state that was sealed with an equal binding. `now` is in milliseconds since 1970.
     pub(super) fn open(&self, state: &str, binding: &[u8], now: u64) -> Result<Opened, Refused> {
         let sealed = URL_SAFE_NO_PAD
             .decode(state)

@@ -1,8 +1,8 @@
 //! Stores that make sealed states usable only once.
 //!
 //! A sealed state is valid until it expires, so that a client whose connection broke can repeat a
-//! round. The round's effects may then happen twice. A [`StateStore`] remembers which states were
-//! presented, and so prevents the replay.
+//! round. The round's effects may then happen twice. A [`StateStore`] remembers which states
+//! clients have presented, and so prevents a replay.
 //!
 //! Spec: Base Protocol, Patterns, "Multi Round-Trip Requests", "Replay" (2026-07-28).
 
@@ -16,32 +16,33 @@ use crate::shares::{Admission, Client, Shares};
 use crate::sync::Mutex;
 use crate::transport::clock::CENTURY;
 
-/// Remembers which states of calls were presented. See
+/// A store that remembers which sealed states clients have presented. See
 /// [`ServerBuilder::state_store`](super::ServerBuilder::state_store).
 ///
-/// Replicas that serve common clients need one shared store, such as a database with "set if
+/// Replicas that serve the same clients need one shared store, such as a database with "set if
 /// absent, with a time to live".
 pub trait StateStore: Send + Sync {
-    /// Records that the state `id` is presented, and returns whether this is the first time.
+    /// Records that a client presents the state `id`. Returns whether it is presented for the first
+    /// time.
     ///
-    /// `id` consists of 32 letters, digits, `-` and `_`. It must be remembered for `lifetime`;
-    /// after that the state has expired. Of two concurrent calls, one must get `false`. This runs
-    /// on the thread of the call and blocks it.
+    /// `id` consists of 32 letters, digits, `-` and `_`. The id must be remembered for `lifetime`;
+    /// after this time the state has expired. Of two concurrent calls for one id, only one may get
+    /// `true`. This runs on the thread of the call and blocks it.
     ///
     /// # Errors
     ///
-    /// When the store can't tell. The state is then refused.
+    /// An error when the store can't find out. The state is then refused.
     fn claim(&self, id: &str, lifetime: Duration) -> Result<bool>;
 
-    /// Like [`claim`](Self::claim), with the client that presents the state.
+    /// Records that `client` presents the state `id`, like [`claim`](Self::claim).
     ///
-    /// `client` is a text that differs for each principal, or for each session or address of
-    /// clients without a principal. A store with a capacity can use it to keep one client from
-    /// filling the store. By default it calls [`claim`](Self::claim).
+    /// `client` is a text that identifies the principal, or, without a principal, the session or
+    /// address. A store with a capacity can use it to keep one client from filling the store. The
+    /// default implementation calls [`claim`](Self::claim).
     ///
     /// # Errors
     ///
-    /// Those of [`claim`](Self::claim).
+    /// The errors of [`claim`](Self::claim).
     fn claim_for(&self, client: &str, id: &str, lifetime: Duration) -> Result<bool> {
         _ = client;
         self.claim(id, lifetime)
@@ -56,20 +57,20 @@ pub struct MemoryStateStore {
 }
 
 struct Seen {
-    /// The presented states, with the client of each.
+    /// The presented states by id, with the client that presented the state.
     ids: HashMap<String, Client>,
-    /// The states by expiry time, the earliest first.
+    /// The presented states by expiry, the earliest first.
     expiry: BTreeSet<(Instant, String)>,
-    /// Limits each client's share. No state is evicted for another: an evicted state could be
-    /// presented again.
+    /// Each client's share of the capacity. No state is evicted to make room: an evicted state
+    /// could be presented again.
     shares: Shares<()>,
 }
 
 impl MemoryStateStore {
     /// Creates a store for at most `capacity` states.
     ///
-    /// While it is full of states that have not expired, further states are refused. An eighth of
-    /// the capacity is reserved for clients that presented few.
+    /// While the store is full of states that have not expired, further states are refused. An
+    /// eighth of the capacity is reserved for clients that have presented few states.
     pub fn new(capacity: NonZeroUsize) -> Self {
         let capacity = capacity.get();
         Self {

@@ -1,4 +1,5 @@
-//! Subscriptions: they carry changes from publishers to the clients that want notifications.
+//! Subscriptions: they carry changes from publishers to the clients that have subscribed to
+//! notifications.
 //!
 //! One publish reaches both eras. A legacy client gets notifications on its connection, from
 //! `notifications/initialized` on. A modern client gets them on each `subscriptions/listen` stream
@@ -10,7 +11,7 @@
 //! ```
 //!
 //! **Merging:** the inbox and each subscriber hold a *set* of changed topics. A set is no larger
-//! than the subscription, so a slow subscriber neither misses a change nor must be ended. A client
+//! than the subscription. So a slow subscriber misses no change, and need not be ended. A client
 //! that reads nothing at all is ended by the write timeout. Log messages can't be merged: those
 //! above [`max_backlog`](crate::transport::Limits::max_backlog) are dropped.
 //!
@@ -23,7 +24,7 @@
 //! later change is lost.
 //!
 //! **Locks:** the lock of a connection's subscribers is taken before those of topics and
-//! subscribers. Nothing is written, ended or dropped under it.
+//! subscribers. Nothing is written, ended or dropped while this lock is held.
 //!
 //! Spec: Base Protocol, Patterns, "Subscriptions" (2026-07-28); Server Features, "Resources",
 //! "Subscriptions" (up to 2025-11-25).
@@ -82,15 +83,15 @@ pub(super) enum Event<'a> {
     Log(&'a LoggingMessageNotificationParams),
 }
 
-/// A task that clients can subscribe to.
+/// A task to which clients can subscribe.
 pub(super) trait Followed: Send + Sync {
     fn id(&self) -> &str;
 
-    /// Writes the notification of its current state, for the stream of a subscription.
+    /// Writes the notification of the task's current state, for the stream of `subscription`.
     fn text(&self, subscription: Option<&RequestId>) -> Vec<u8>;
 }
 
-/// The subject of a topic.
+/// The subject of a topic: what can change.
 enum Subject {
     Tools,
     Prompts,
@@ -103,13 +104,13 @@ enum Subject {
 /// A pending notification of a subscriber.
 struct PendingChange {
     topic: Arc<Topic>,
-    /// The task that it is about.
+    /// The task that the notification is about. `None` if the notification is not about a task.
     task: Option<Arc<dyn Followed>>,
 }
 
 impl PendingChange {
-    /// Writes the notification with the current state. `subscription` is the stream's id, if there
-    /// is a stream.
+    /// Writes the notification with the current state of its subject. `subscription` is the id of
+    /// the subscriber's stream, if the subscriber is a stream.
     fn text(&self, subscription: Option<&RequestId>) -> Vec<u8> {
         let meta = subscription.map(|id| NotificationMetaObject::of_subscription(id.clone()));
         let list = |method| notification(method, &NotificationParams { meta: meta.clone() });
@@ -132,7 +133,7 @@ pub(super) fn notification(method: &str, params: &impl Serialize) -> Vec<u8> {
     jsonrpc::write_notification(method, params).expect("texts and ids are JSON")
 }
 
-/// Ends a stream with its result.
+/// Ends a stream with the result of its request.
 fn end_of_stream(responder: Responder, revision: ProtocolVersion) {
     let id = responder.id().clone();
     let mut params =
@@ -150,8 +151,8 @@ fn end_of_stream(responder: Responder, revision: ProtocolVersion) {
     peer.core().write_soon();
 }
 
-/// Returns the weight of a resource or task in the subscription limit. Its name is stored, and may
-/// be as long as a message.
+/// Returns how much a resource or task counts in the subscription limit. The name is stored, and
+/// may be as long as a message, so long names count more.
 fn weight_of(name: &str) -> usize {
     1 + name.len() / 1024
 }
@@ -181,30 +182,31 @@ impl Filter {
         }
     }
 
-    /// Returns the number of topics.
+    /// Returns the number of topics that the filter selects.
     fn topics(&self) -> usize {
         self.lists.count() + self.uris.len() + self.tasks.len()
     }
 
-    /// Returns the weight of the stream in the subscription limit.
+    /// Returns how much the stream counts in the subscription limit.
     fn weight(&self) -> usize {
         let names = self.uris.iter().chain(&self.tasks);
         1 + names.map(|name| weight_of(name)).sum::<usize>()
     }
 }
 
-/// The memory of a subscribed resource besides its URI, in bytes.
+/// The memory that a subscribed resource takes besides its URI, in bytes.
 const EACH_RESOURCE: usize = 128;
 
-/// The factor of the memory budget for the URIs of all legacy clients. So many clients can use up
-/// `max_subscriptions` with URIs of 1 KiB.
+/// The factor for the memory budget for the URIs of all legacy clients. This number of clients can
+/// use up `max_subscriptions` with URIs of 1 KiB.
 const FULL_CLIENTS: usize = 256;
 
 /// All subscriptions of a server.
 #[derive(Default)]
 pub(super) struct Subscriptions {
     fanout: Arc<Fanout>,
-    /// The connections with subscribers, by number. While there is one, the fan-out thread may run.
+    /// The connections with subscribers, by number. The fan-out thread may run only while there is
+    /// a connection with subscribers.
     audiences: Mutex<BTreeMap<u64, Arc<ConnectionSubscribers>>>,
     next: AtomicU64,
 }
@@ -243,7 +245,7 @@ impl Subscriptions {
         }
     }
 
-    /// Ends every stream with its result.
+    /// Ends every stream with the result of its request.
     pub(super) fn end_streams(&self) {
         let all: Vec<_> = self.audiences.lock().values().cloned().collect();
         for audience in all {
@@ -275,8 +277,8 @@ impl Subscriptions {
         }
     }
 
-    /// Takes a subscriber out of its topics. Returns its weight, and the client if many share the
-    /// connection.
+    /// Removes a subscriber from its topics. Returns the weight of the subscriber. Also returns its
+    /// client, if many clients share the connection.
     fn take_out(&self, subscriber: &Subscriber) -> (Option<Client>, usize) {
         let (topics, client, weight) = subscriber.take_topics();
         for topic in topics {
@@ -298,7 +300,8 @@ struct Opening {
     granted: SubscriptionFilter,
     wanted: Filter,
     reserved: Reserved,
-    /// The tasks of the filter. The client first gets the current state of each.
+    /// The tasks in the filter of the request. The client first gets the current state of each
+    /// task.
     tasks: Vec<Arc<dyn Followed>>,
     revision: ProtocolVersion,
 }
@@ -346,7 +349,8 @@ impl Conversation {
         self.tell_if_due(&client, client.open());
     }
 
-    /// Returns the subscriber of the legacy client, which is created at its first use.
+    /// Returns the subscriber that stands for the legacy client. Creates the subscriber at the
+    /// first use.
     fn legacy_subscriber(&self, state: &mut State, peer: &Peer) -> Arc<Subscriber> {
         if let Some(client) = &state.legacy {
             return Arc::clone(client);
@@ -362,7 +366,7 @@ impl Conversation {
         client
     }
 
-    /// Registers the connection.
+    /// Registers the connection as one with subscribers, unless it is registered already.
     fn join_hub(&self, state: &mut State) {
         if state.number.is_none() {
             let hub = &self.server.hub;
@@ -372,7 +376,7 @@ impl Conversation {
         }
     }
 
-    /// Adds a subscriber to the topics of lists.
+    /// Adds a subscriber to the topics of these lists.
     fn join_lists(&self, subscriber: &Arc<Subscriber>, lists: Lists) {
         let topics = &self.server.hub.fanout.topics;
         for (topic, is_told) in [
@@ -392,7 +396,7 @@ impl Conversation {
         }
     }
 
-    /// Continues to write to a client that has a reader again.
+    /// Continues to write notifications to a client that has a reader again.
     #[cfg(feature = "http-server")]
     pub(super) fn reader_came(&self) {
         let client = self.audience.state.lock().legacy.clone();
@@ -403,7 +407,7 @@ impl Conversation {
         }
     }
 
-    /// Ends the streams of the connection with their result.
+    /// Ends the streams of the connection with the results of their requests.
     #[cfg(feature = "http-server")]
     pub(super) fn end_streams(&self) {
         self.audience.end_streams(&self.server.hub);
@@ -431,7 +435,7 @@ impl Conversation {
         hub.leave(number);
     }
 
-    /// Ends a stream that can't get notifications any more.
+    /// Ends a stream to which notifications can't be sent any more.
     fn end_stream(&self, number: u64) {
         let stream = self.audience.state.lock().streams.remove(&number);
         let hub = &self.server.hub;
@@ -649,7 +653,7 @@ impl Conversation {
         Ok(EmptyResult::default())
     }
 
-    /// Returns the topic of a resource, if the client has subscribed to it.
+    /// Returns the topic of a resource, if the client has subscribed to the resource.
     fn subscribed(&self, client: &Subscriber, uri: &str) -> Option<Arc<Topic>> {
         let topic = self.server.hub.fanout.topics.uri(uri);
         topic.filter(|topic| topic.has(client))
@@ -676,7 +680,7 @@ impl Conversation {
         Ok(EmptyResult::default())
     }
 
-    /// Reserves memory for a URI in the budget of all legacy clients.
+    /// Reserves memory for a subscribed URI, in the memory budget of all legacy clients.
     fn hold_subscription(
         &self,
         state: &mut State,

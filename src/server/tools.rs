@@ -28,8 +28,8 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Checks arguments against the input schema. Without a validator, arguments are checked only
-    /// when they are parsed as the handler's type.
+    /// Checks arguments against the tool's input schema. Without a validator, arguments are only
+    /// checked when they are parsed as the handler's type.
     pub(super) fn check_arguments(&self, arguments: &str) -> Result<()> {
         match &self.arguments {
             Some(schema) => schema.check(arguments),
@@ -38,20 +38,20 @@ impl Work {
     }
 }
 
-/// The result that a tool's output schema promises.
+/// What a tool's output schema declares about its results.
 #[derive(Clone, Debug)]
 pub(super) enum Promise {
-    /// The tool has no output schema.
+    /// The tool has no output schema, so all results are valid.
     Nothing,
-    /// The result is structured, but the server has no validator to check it.
+    /// Results must be structured. The server has no validator to check them against the schema.
     Structured,
-    /// The result is structured, and checked against this schema.
+    /// Results must be structured, and are checked against this schema.
     Fitting(CompiledSchema),
 }
 
 impl Promise {
-    /// Checks a result against the output schema. A result that reports a failure needs no
-    /// structured content.
+    /// Checks a result against the output schema. A result with `isError` needs no structured
+    /// content.
     pub(super) fn check(&self, result: &CallToolResult) -> Result<()> {
         if result.is_error() || matches!(self, Self::Nothing) {
             return Ok(());
@@ -91,7 +91,8 @@ fn add(
 }
 
 impl Inner {
-    /// Adds a tool after checking its description, and that the server can run it.
+    /// Adds a tool. Checks the tool's description, and that the server can run it in the way that
+    /// the description declares.
     pub(super) fn add_tool(&self, mut tool: Tool, handler: ToolHandler) -> Result<()> {
         tool.input_schema = tool.input_schema.with_properties();
         let execution = tool.execution.as_ref();
@@ -228,7 +229,7 @@ mod tests {
         assert!(!page(&tools, None, 0).get().contains("\"b\""));
     }
 
-    /// Returns the names on a page, and the cursor of the next page.
+    /// Returns the names of the tools on a page, and the cursor of the next page.
     fn names(page: &RawValue) -> (Vec<String>, Option<String>) {
         let page: ListToolsResult = serde_json::from_str(page.get()).expect("a page");
         let names = page.tools.into_iter().map(|tool| tool.name).collect();

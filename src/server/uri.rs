@@ -1,7 +1,7 @@
 //! URIs of resources, and URI templates.
 //!
-//! A template of RFC 6570 is used in reverse: it takes the values of its variables from a URI.
-//! These expressions are supported:
+//! A template of RFC 6570 is used in reverse: matching a URI against it gives the values of its
+//! variables. These expressions are supported:
 //!
 //! | expression | matches |
 //! |---|---|
@@ -11,11 +11,12 @@
 //! | `{.ext}` | `.` and text without a further `.`; optional at the end of the path |
 //! | `{?a,b}` | a query with any of these names, each at most once; decoded; only at the end |
 //!
-//! If a match exists, it is found. If there are several, expressions before a `{+…}` match lazily.
-//! The `{+…}` and all other expressions match greedily, from left to right.
+//! If a URI can be matched, a match is found. If it can be matched in several ways, expressions
+//! before a `{+…}` match as little as possible. The `{+…}` and all other expressions match as much
+//! as possible, from left to right.
 //!
-//! **Complexity:** for each expression and each text between them, time is linear in the length of
-//! the URI. So is memory, with one bit for each byte.
+//! **Complexity:** for each expression, and for each text between expressions, the time is linear
+//! in the length of the URI. The memory is one bit for each byte of the URI.
 //!
 //! Spec: RFC 3986; RFC 6570; Server Features, "Resources" (every revision).
 
@@ -61,13 +62,13 @@ pub(super) fn encoded(text: &str) -> String {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Invalid {
-    /// Invalid UTF-8 is accepted, since the decoded text is not used.
+    /// Invalid UTF-8 is accepted. It is for texts that are only checked, not used.
     Keep,
     Refuse,
 }
 
-/// Decodes percent-encoding. Returns `None` when a `%` is not followed by two hexadecimal digits,
-/// or, with `Refuse`, when the bytes are not UTF-8.
+/// Decodes percent-encoding. Returns `None` when a `%` is not followed by two hexadecimal digits.
+/// With `Refuse`, also returns `None` when the bytes are not UTF-8.
 fn percent_decode(text: &str, invalid: Invalid) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -93,20 +94,22 @@ fn percent_decode(text: &str, invalid: Invalid) -> Option<String> {
 /// A URI template.
 #[derive(Debug)]
 pub(super) struct UriTemplate {
-    /// Variants of the path: first with all its optional parts, then with fewer and fewer.
+    /// The variants of the path. The first variant has all optional parts of the path; each later
+    /// one has fewer of them.
     paths: Vec<Path>,
-    /// The variants with normalized texts, for normalized URIs.
+    /// The variants of the path with normalized texts, for matching normalized URIs.
     normalized: Vec<Path>,
     /// The names that the query may contain; `None` when the template has no query.
     query: Option<Vec<String>>,
     names: Vec<String>,
 }
 
-/// Texts and variables. Invariant: no two variables are adjacent.
+/// The parts of a path: texts and variables. Invariant: no two variables are adjacent.
 #[derive(Debug)]
 struct Path {
     parts: Vec<Part>,
-    /// Variables before this index match lazily; this one and later ones match greedily.
+    /// The index from which variables match as much as possible. Variables before it match as
+    /// little as possible.
     greedy_from: usize,
 }
 
@@ -131,14 +134,14 @@ struct Variable {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Simple,
-    /// Like `Simple`, but without dots.
+    /// A value like `Simple`, but without dots.
     Extension,
-    /// Like `Simple`, but with slashes, and not decoded.
+    /// A value like `Simple`, but with slashes, and not percent-decoded.
     Reserved,
 }
 
 impl Kind {
-    /// Returns whether a value may contain this byte.
+    /// Returns whether a value of this kind may contain this byte.
     fn takes(self, byte: u8) -> bool {
         match self {
             Self::Simple => !b"/?#".contains(&byte),
@@ -165,17 +168,19 @@ impl UriTemplate {
         })
     }
 
-    /// Returns the names of all variables.
+    /// Returns the names of all variables in the template.
     pub(super) fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Returns the values of the variables in a URI, or `None` when it does not match.
+    /// Returns the values of the template's variables in a URI, or `None` when the URI does not
+    /// match.
     pub(super) fn matches(&self, uri: &str) -> Option<Values> {
         self.matches_in(&self.paths, uri)
     }
 
-    /// Like `matches`, for a normalized URI. The template's texts are normalized too.
+    /// Returns the values of the template's variables in a normalized URI, like `matches`. The
+    /// template's texts are normalized too.
     pub(super) fn matches_normalized(&self, uri: &str) -> Option<Values> {
         self.matches_in(&self.normalized, uri)
     }
@@ -262,8 +267,8 @@ impl Path {
         Some(values)
     }
 
-    /// Returns, for each part and for the end, the positions from which it and all later parts
-    /// match the rest.
+    /// Returns the positions at which the rest of the path matches. They are given for each part
+    /// and for the end: from there, the part and all later parts must match the rest.
     fn fits(&self, path: &[u8]) -> Vec<Places> {
         let mut end = Places::none_of(path.len() + 1);
         end.add(path.len());
@@ -299,8 +304,8 @@ impl Path {
     }
 }
 
-/// Normalizes the text at the beginning of a template. It contains the scheme, and the host or as
-/// much of it as precedes a variable.
+/// Normalizes the text at the beginning of a template. The text contains the scheme, and the host
+/// or the part of it before the first variable.
 fn normalized_beginning(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once(':') else {
         return normalized_escapes(text);
@@ -316,7 +321,7 @@ fn normalized_beginning(text: &str) -> String {
     format!("{scheme}:{user}{host}{}", normalized_escapes(path))
 }
 
-/// Returns whether this position is within a percent-encoded byte.
+/// Returns whether a position in a path is within a percent-encoded byte.
 fn splits_encoded(path: &[u8], at: usize) -> bool {
     path[at.saturating_sub(2)..at].contains(&b'%')
 }
@@ -342,7 +347,7 @@ impl Places {
 #[derive(Default)]
 struct Parser {
     parts: Vec<Part>,
-    /// The indexes at which optional parts begin.
+    /// The indexes of the parts at which the path may end, because optional parts begin.
     ends: Vec<usize>,
     query: Option<Vec<String>>,
     names: Vec<String>,

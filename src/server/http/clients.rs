@@ -1,9 +1,9 @@
 //! The client of a request, as far as it is known before the request is served.
 //!
-//! Shares of threads and sessions belong to the principal, or else to the address. For threads,
-//! sessions at one address have shares of their own. A request's own claims count only if they were
-//! verified before: credentials that the server accepted recently, and existing sessions. So a
-//! client can't use the share of another client, or a new share, with made-up credentials.
+//! A share of threads or sessions belongs to the principal if it is known, otherwise to the
+//! address. For threads, each session at one address has a share of its own. Credentials count only
+//! if the server accepted them recently, and a session id only if the session exists. So a client
+//! can't use the share of another client, or a new share, with made-up credentials.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -22,7 +22,8 @@ use crate::transport::http::{ClientKey, HttpRequest};
 /// The size of one generation of the credentials cache. Two generations are kept.
 const REMEMBERED: usize = 4096;
 
-/// The header fields for credentials. The first one that a request has counts.
+/// The header fields for credentials. If a request has several of them, only the first in this list
+/// counts.
 const CREDENTIALS: [&str; 3] = ["Authorization", "X-Api-Key", "Cookie"];
 
 /// A cache of recently accepted credentials and their principals. Only a keyed hash of the
@@ -33,7 +34,8 @@ pub(super) struct Verified {
     generations: Mutex<Generations>,
 }
 
-/// When the recent generation is full, it replaces the older one, whose entries are dropped.
+/// The two generations of the cache. When the recent generation is full, it becomes the older one,
+/// and the entries of the former older one are dropped.
 #[derive(Debug, Default)]
 struct Generations {
     recent: HashMap<u64, Arc<str>>,
@@ -69,7 +71,7 @@ impl Verified {
         generations.recent.insert(hash, principal.name().into());
     }
 
-    /// Returns the principal of a request's credentials, if they were accepted recently.
+    /// Returns the principal of a request's credentials, if the credentials were accepted recently.
     fn find(&self, request: &HttpRequest<'_>) -> Option<Arc<str>> {
         let hash = self.hash(request)?;
         let generations = self.generations.lock();
@@ -79,7 +81,7 @@ impl Verified {
 }
 
 impl Served {
-    /// Returns the client of a request that was not checked yet.
+    /// Returns the client of a request, before the request is authenticated.
     pub(super) fn client(&self, request: &HttpRequest<'_>, address: ClientKey) -> ClientKey {
         if !matches!(self.options.access, Access::Open)
             && let Some(name) = self.verified.find(request)
@@ -94,7 +96,8 @@ impl Served {
         session.unwrap_or(address)
     }
 
-    /// Returns the client whose share a session takes: the principal, or else the address.
+    /// Returns the client that a session counts for: the principal if it is known, otherwise the
+    /// address.
     pub(super) fn owner(&self, request: &HttpRequest<'_>, principal: Option<&Principal>) -> Client {
         if let Some(principal) = principal {
             return principal.client();

@@ -1,4 +1,4 @@
-//! CORS: lets the pages of allowed origins read responses.
+//! CORS: allows web pages of the listed origins to read responses.
 //!
 //! Spec: Fetch, "CORS protocol".
 
@@ -10,7 +10,7 @@ use super::options::HttpOptions;
 use crate::error::Result;
 use crate::transport::http::{HttpRequest, ResponseHead, ResponseWriter};
 
-/// Returns the request's origin if its pages may read the response.
+/// Returns the origin of a request if web pages of this origin may read the response.
 pub(super) fn reader(options: &HttpOptions, request: &HttpRequest<'_>) -> Option<String> {
     let origin = guard::text(request, "Origin")?;
     guard::is_listed(options, &origin).then_some(origin)
@@ -29,7 +29,7 @@ pub(super) fn preflight(request: &HttpRequest<'_>, methods: &'static str) -> Res
         .header("Access-Control-Max-Age", "600")
 }
 
-/// Adds the CORS fields for an origin to each response head.
+/// A response writer that adds the CORS fields for an origin to each response head.
 #[derive(Debug)]
 pub(super) struct ForReader {
     pub(super) inner: Box<dyn ResponseWriter>,

@@ -1,6 +1,6 @@
 //! Denied requests: the reason, the HTTP status and the challenge for the client.
 //!
-//! It also decides the HTTP status of JSON-RPC errors, in both eras.
+//! This module also decides the HTTP status of JSON-RPC errors, in both eras.
 //!
 //! Spec: Base Protocol, Authorization, "Error Handling" (2025-03-26 and later); RFC 6750, section
 //! 3; RFC 9449, section 7.1.
@@ -19,26 +19,26 @@ use crate::protocol::{Answer, LogLevel};
 use crate::sync::Mutex;
 use crate::transport::http::ResponseHead;
 
-/// The authentication schemes: a bearer token, or a token with a proof of the key that it is bound
-/// to.
+/// The authentication schemes. `Bearer` is for a token alone. `DPoP` is for a token that is bound
+/// to a key, with a proof of the key.
 pub(super) const BEARER: &str = "Bearer";
 pub(super) const DPOP: &str = "DPoP";
 
-/// Why a request is not served.
+/// The reason why a request is not served, which decides the HTTP response.
 #[derive(Clone, Debug)]
 pub struct Denied(pub(super) Why);
 
 #[derive(Clone, Debug)]
 pub(super) enum Why {
-    /// The request has no token.
+    /// The request has no access token.
     NoToken,
     /// The credentials can't be parsed.
     Malformed(String),
     InvalidToken(String),
-    /// The proof of the token's key is invalid.
+    /// The proof that the sender has the token's key is invalid.
     #[cfg_attr(not(feature = "jwt"), expect(dead_code, reason = "proofs"))]
     Proof(String),
-    /// The next proof must contain this nonce.
+    /// The request must be repeated with a proof that contains this nonce.
     #[cfg_attr(not(feature = "jwt"), expect(dead_code, reason = "proofs"))]
     Nonce(String),
     Scopes(BTreeSet<String>),
@@ -68,19 +68,19 @@ impl Denied {
         Self(Why::InvalidToken(why.into()))
     }
 
-    /// The request needs all these scopes: responds 403, so that the client requests them from its
-    /// user.
+    /// The request needs all these scopes, and not all were granted: responds 403, so that the
+    /// client requests the scopes from its user.
     pub fn insufficient_scope<S: AsRef<str>>(scopes: impl IntoIterator<Item = S>) -> Self {
         Self(Why::Scopes(scope_set(scopes)))
     }
 
     /// Authorization can't be checked at the moment: responds 503, so that the client keeps its
-    /// token. The reason goes only to the host's log.
+    /// token. The reason is logged for the host only.
     pub fn unavailable(why: impl Into<String>) -> Self {
         Self(Why::Unavailable(why.into()))
     }
 
-    /// Returns the log message for the host.
+    /// Returns the log message for the host. Returns `None` if nothing has to be logged.
     pub(super) fn for_host(&self) -> Option<(LogLevel, String)> {
         match &self.0 {
             Why::InvalidToken(why) => Some((
@@ -110,7 +110,7 @@ impl Denied {
     }
 }
 
-/// Makes the refusals, with the challenges of the server's access check.
+/// Makes the responses for denied requests, with the challenges for the configured authentication.
 pub(super) struct Challenger(Access);
 
 impl Challenger {
@@ -200,8 +200,8 @@ impl Challenger {
         all.join(", ")
     }
 
-    /// Returns the challenge for one scheme. It lists the given scopes and those that every request
-    /// needs.
+    /// Returns the challenge for one scheme. The challenge lists the given scopes and the scopes
+    /// that every request needs.
     fn challenge_of(
         &self,
         scheme: &str,
@@ -240,13 +240,15 @@ impl Challenger {
     }
 }
 
-/// Removes characters that may not be inside quotes there (RFC 6750, section 3).
+/// Removes the characters that are not allowed in a quoted value of `WWW-Authenticate` (RFC 6750,
+/// section 3).
 fn quotable(text: &str) -> String {
     let allowed = |c: &char| matches!(c, ' '..='~') && !matches!(c, '"' | '\\');
     text.chars().filter(allowed).collect()
 }
 
-/// The requirements that decide the head of an answer, recorded before the answer is known.
+/// The circumstances of a request that decide the response head of its answer. They are recorded
+/// before the answer is known.
 pub(super) struct Demand {
     challenger: Arc<Challenger>,
     era: Era,
@@ -260,10 +262,10 @@ pub(super) enum Era {
     Modern,
 }
 
-/// The recorded reason of the next refusal.
+/// The recorded reason why a request is refused. It decides the head of the answer.
 enum Note {
     Nothing,
-    /// These scopes are missing.
+    /// The client lacks these scopes.
     #[expect(
         clippy::box_collection,
         reason = "one pointer for the many that have none"
@@ -309,11 +311,11 @@ impl Demand {
 }
 
 impl Era {
-    /// Returns the status of an answer.
+    /// Returns the HTTP status of an answer.
     ///
-    /// In the legacy era, an answer to a parsed request has status 200, also if it is an error. In
-    /// the modern era, errors of this library have different statuses. Among the errors of
-    /// handlers, only a missing client capability has a status of its own.
+    /// In the legacy era, an answer to a parsed request has status 200, even if the answer is an
+    /// error. In the modern era, errors of this library have different statuses. Among the errors
+    /// of handlers, only a missing client capability has a status of its own.
     ///
     /// Spec: Transports, "Streamable HTTP" (2026-07-28).
     // M-HTTP-S-24, M-HTTP-S-33, M-META-S-14, AMB-05

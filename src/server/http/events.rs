@@ -12,12 +12,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::error::Result;
 use crate::sync::Mutex;
 
-/// Stores the events of legacy sessions' streams, so that a client that lost a stream gets the rest
-/// (`Last-Event-ID`). See [`HttpOptions::event_store`](super::HttpOptions::event_store).
+/// A store for the events of legacy sessions' streams. With it, a client that lost a stream can get
+/// the remaining events (`Last-Event-ID`). See
+/// [`HttpOptions::event_store`](super::HttpOptions::event_store).
 ///
-/// Implement one to store more than memory should hold, or to store events elsewhere. What must
-/// outlive the stream is up to the store. It can't move sessions to another process: a session
-/// lives in the process that opened it, and all its requests must reach that process.
+/// Implement an event store to store more events than should be in memory, or to store them
+/// elsewhere. An event store can't move sessions to another process: a session lives in the process
+/// that opened it, and all its requests must reach that process.
 ///
 /// The library makes the event ids. A store only sees the session, the stream and the number of the
 /// event.
@@ -97,31 +98,31 @@ use crate::sync::Mutex;
 /// # Ok::<_, Error>(())
 /// ```
 pub trait EventStore: Send + Sync {
-    /// Opens the log of a stream. It is called for the stream's first event, so never for a stream
-    /// without events.
+    /// Opens the log of a stream. It is called when the stream has its first event, so it is never
+    /// called for a stream without events.
     ///
     /// `session` is unique among all sessions of all servers: 22 letters, digits, `-` and `_`. It
     /// is not the secret session id, and gives no access to the session. `stream` is a number
     /// within the session; 0 is the stream for messages that belong to no request.
     ///
-    /// It runs on the thread that sends the event, and blocks it.
+    /// `open` runs on the thread that sends the event, and blocks this thread.
     fn open(&self, session: &str, stream: u64) -> Box<dyn EventLog>;
 }
 
 /// The events of one stream. It is dropped when no client can resume the stream any more: the
 /// session has ended, or enough newer streams of the session have ended.
 ///
-/// One thread at a time uses it, and waits for it. That is a handler that sends a message, a thread
-/// of the session that sends a notification, or the thread that reads a resume request. Other
-/// senders on that stream wait too. Logs of other streams are used concurrently.
+/// One thread at a time uses a log, and waits for it: a handler that sends a message, a thread of
+/// the session that sends a notification, or the thread that reads a resume request. Other senders
+/// on the same stream wait too. The logs of different streams are used concurrently.
 ///
 /// If a log fails or panics, clients that read at the moment lose nothing: events are still sent in
 /// order. But a stream can't be resumed from before an event that was not stored. The error goes to
 /// [`ServerBuilder::on_log`](crate::server::ServerBuilder::on_log).
 pub trait EventLog: Send {
-    /// Stores an event: a message as JSON text, or an empty text for a mark, which only sets a
-    /// position. Numbers start at 1 and increase by 1. An event whose storing failed is not
-    /// retried.
+    /// Stores an event: a message as JSON text, or an empty text for a mark. A mark is a position
+    /// from which a client can resume. Numbers start at 1 and increase by 1. If storing an event
+    /// fails, it is not tried again.
     ///
     /// # Errors
     ///
@@ -129,8 +130,8 @@ pub trait EventLog: Send {
     fn append(&mut self, number: u64, event: &[u8]) -> Result<()>;
 
     /// Passes the events after `number` to `send`, in order and with their numbers, until the end
-    /// or until `send` breaks. Dropped events are left out; the client then gets an error that the
-    /// rest is lost.
+    /// or until `send` breaks. Events that the store has dropped are left out. The client then gets
+    /// an error that events are lost.
     ///
     /// # Errors
     ///
@@ -145,16 +146,16 @@ pub trait EventLog: Send {
 /// The default event store: the latest events of each stream, in memory.
 #[derive(Debug)]
 pub(super) struct Recent {
-    /// The maximum for each stream. The last event is always kept, as long as the memory budget
-    /// allows.
+    /// The maximum number of events that are stored for each stream. The last event of a stream is
+    /// always kept, as long as the memory budget allows.
     max_events: usize,
     max_bytes: usize,
     room: Arc<Room>,
 }
 
 impl Recent {
-    /// Creates a store with limits for the events of each stream, for their bytes, and for the
-    /// bytes of all streams together.
+    /// Creates a store. `max_events` and `max_bytes` limit the events of each stream. `max_of_all`
+    /// limits the bytes of all streams together.
     pub(super) fn new(max_events: usize, max_bytes: usize, max_of_all: usize) -> Self {
         Self {
             max_events: max_events.max(1),
@@ -181,14 +182,14 @@ impl EventStore for Recent {
     }
 }
 
-/// The memory of an event besides its text, in bytes.
+/// The memory that a stored event takes besides its text, in bytes.
 const EACH: usize = 48;
 
 /// The memory budget that the events of all streams share.
 ///
-/// When it is used up, the oldest events of a largest stream are dropped, where sizes within a
-/// factor of two count as equal. So a stream with few events keeps them, however many other streams
-/// there are.
+/// When the budget is used up, the oldest events of one of the largest streams are dropped. Streams
+/// whose sizes differ by less than a factor of two count as equally large. So a stream with few
+/// events keeps them, even if there are many other streams.
 ///
 /// **Invariant:** while no log's lock is held, `taken` is the total size of all logs, and `logs`
 /// holds every non-empty log under its rank.
@@ -200,13 +201,13 @@ struct Room {
     max: usize,
     taken: AtomicUsize,
     next: AtomicU64,
-    /// Logs in the order in which they are cut: the last one first. It is the oldest of the
-    /// largest. A log moves only when its size doubles or halves, so most events don't take this
-    /// lock.
+    /// All logs, in the order in which their events are dropped, the last log first. The last log
+    /// is the oldest of the largest logs. A log moves only when its size doubles or halves, so
+    /// storing an event seldom takes this lock.
     logs: Mutex<Ranked>,
 }
 
-/// Logs by rank, and then by age.
+/// Logs by rank, and logs of equal rank by age.
 type Ranked = BTreeMap<(u32, Reverse<u64>), Arc<Mutex<Kept>>>;
 
 /// The stored events of a stream.
@@ -214,9 +215,9 @@ type Ranked = BTreeMap<(u32, Reverse<u64>), Arc<Mutex<Kept>>>;
 struct Kept {
     events: VecDeque<Box<[u8]>>,
     bytes: usize,
-    /// The number of the last event, stored or not.
+    /// The number of the last event of the stream, even if that event is not stored.
     last: u64,
-    /// Its rank in `Room::logs`, or zero if it is not there.
+    /// The rank of the log in `Room::logs`. Zero if the log is not in `Room::logs`.
     rank: u32,
 }
 
@@ -225,7 +226,7 @@ impl Kept {
         self.bytes + self.events.len() * EACH
     }
 
-    /// Returns the number of bits of its size.
+    /// Returns the rank that the log should have: the number of bits of its size.
     fn due_rank(&self) -> u32 {
         usize::BITS - self.size().leading_zeros()
     }
@@ -236,7 +237,7 @@ impl Kept {
         self.events.push_back(event);
     }
 
-    /// Drops the oldest event, and returns whether there was one.
+    /// Drops the oldest event. Returns whether there was an event.
     fn pop(&mut self, room: &Room) -> bool {
         let Some(event) = self.events.pop_front() else {
             return false;
@@ -255,7 +256,7 @@ impl Room {
         self.taken.load(Ordering::Relaxed) > self.max
     }
 
-    /// Moves a log to the rank of its size. The caller holds the log's lock.
+    /// Moves a log to the rank that belongs to its size. The caller holds the log's lock.
     fn rank(&self, age: Reverse<u64>, kept: &mut Kept, log: &Arc<Mutex<Kept>>) {
         let due = kept.due_rank();
         let rank = std::mem::replace(&mut kept.rank, due);
@@ -271,7 +272,7 @@ impl Room {
         drop(removed);
     }
 
-    /// Drops events until the budget is met. The caller holds no log's lock.
+    /// Drops events until the memory budget is met. The caller holds no log's lock.
     fn tidy(&self) {
         while self.is_too_full() {
             let most = self.logs.lock().last_key_value().map(|(key, log)| {

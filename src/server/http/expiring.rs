@@ -1,6 +1,6 @@
-//! Ends long-lived streams when the authorization of their reader expires.
+//! Ends a long-lived stream when the authorization of its reader expires.
 //!
-//! A call is different: it was authorized when it came, and gets its answer.
+//! A call is not ended: it was authorized when it came, and gets its answer.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -9,8 +9,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::principal::Principal;
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
-/// Fails the first write after the expiry. The writer of the stream then ends it, and its final
-/// write passes.
+/// A response writer that fails the first write after the authorization has expired. The stream
+/// then ends with a last write, which is allowed.
 #[derive(Debug)]
 struct Expiring {
     inner: Box<dyn ResponseWriter>,
@@ -18,7 +18,7 @@ struct Expiring {
     has_refused: bool,
 }
 
-/// Wraps the response of a stream, if the principal's authorization expires.
+/// Wraps the response writer of a stream, if the principal's authorization expires.
 pub(super) fn bounded(
     response: Box<dyn ResponseWriter>,
     principal: Option<&Principal>,

@@ -10,10 +10,11 @@ use crate::error::Excerpt;
 use crate::schema::url::Url;
 use crate::transport::http::HttpRequest;
 
-/// The names by which a server on this machine is reached.
+/// The names by which clients on this machine reach the server.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Checks a request. On refusal, returns the reason with the setting that would allow the request.
+/// Checks the `Host` and `Origin` fields of a request. If the request is refused, returns the
+/// reason and the setting that would allow the request.
 pub(super) fn check(options: &HttpOptions, request: &HttpRequest<'_>) -> Result<(), String> {
     let local = request.local.is_some_and(|local| is_loopback(&local));
     let host = text(request, "Host");
@@ -49,7 +50,7 @@ pub(super) fn check(options: &HttpOptions, request: &HttpRequest<'_>) -> Result<
     ))
 }
 
-/// Returns whether pages of an origin may also read responses.
+/// Returns whether web pages of an origin may also read responses.
 pub(super) fn is_listed(options: &HttpOptions, origin: &str) -> bool {
     let mut allowed = options.allowed_origins.iter();
     allowed.any(|allowed| allowed.eq_ignore_ascii_case(origin))
@@ -69,10 +70,11 @@ fn is_loopback_name(name: &str) -> bool {
     LOOPBACK.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
 
-/// Returns whether nobody else can own this name: it is an IP address, or a name of this machine.
+/// Returns whether no attacker can own this host name: it is an IP address, or a name of this
+/// machine.
 ///
-/// The owner of any other name can point it to this server for a moment. A page that was loaded
-/// under that name before can then call the server as its own host (DNS rebinding).
+/// The owner of another name can let the name resolve to this server's address for a moment. A page
+/// that was loaded from this name before can then call the server as its own host (DNS rebinding).
 fn names_a_machine(name: &str) -> bool {
     let bare = name
         .strip_prefix('[')
@@ -96,8 +98,9 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// Returns `host:port` of `http://host:port` or `https://host:port`. A page with another scheme,
-/// such as a browser extension's, is never a page of this server, whatever its host is.
+/// Returns `host:port` of `http://host:port` or `https://host:port`. Returns `None` for another
+/// scheme, such as a browser extension's: a page with another scheme is never a page of this
+/// server.
 fn origin_host(origin: &str) -> Option<&str> {
     let url = Url::read(origin)?;
     let is_origin = (url.is("http") || url.is("https")) && url.user.is_none();

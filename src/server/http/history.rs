@@ -13,7 +13,7 @@ use crate::transport::http::event::{write_event, write_mark};
 /// The maximum size of one piece of a replay, in bytes.
 const PIECE: usize = 64 << 10;
 
-/// The id of an event: its stream, and its number on the stream.
+/// The id of an event: the number of its stream, and its number on the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EventId {
     pub(super) stream: u64,
@@ -39,33 +39,33 @@ impl fmt::Display for EventId {
 /// The event store of a session.
 pub(super) struct Keeper {
     pub(super) store: Arc<dyn EventStore>,
-    /// The store is the host's code, and may be slow.
+    /// Whether the store is code of the host, which may be slow.
     pub(super) is_hosts: bool,
     /// The session's name in the store.
     pub(super) name: String,
     pub(super) log: Option<LogHook>,
 }
 
-/// Why a stream can't be resumed.
+/// The reason why a stream can't be resumed.
 #[derive(Debug)]
 pub(super) enum Missing {
-    /// The next event is not stored (any more).
+    /// The event after the client's position is not stored, or not any more.
     Gone,
-    /// The store failed.
+    /// The event store failed.
     Failed(Error),
 }
 
-/// The events of one stream.
+/// The events of one stream, with their numbers.
 pub(super) struct History {
     stream: u64,
-    /// The number of the last event.
+    /// The number of the last event of the stream.
     sequence: u64,
-    /// The number of the last event that could not be stored.
+    /// The number of the last event that could not be stored. Zero if all were stored.
     lost: u64,
     is_failing: bool,
-    /// The last event is a mark, and not stored yet.
+    /// Whether the last event is a mark that is not stored yet.
     is_marked: bool,
-    /// `Some` after the first stored event.
+    /// The stream's log in the event store. `Some` after the first stored event.
     log: Option<Box<dyn EventLog>>,
 }
 
@@ -97,7 +97,8 @@ impl History {
     /// Numbers and stores an event. An event that can't be stored keeps its number, so a client
     /// that received it can resume after it.
     ///
-    /// Returns the error for the host's log, once for consecutive failures.
+    /// Returns the error for the host's log. If several events in a row can't be stored, only the
+    /// first error is returned.
     #[must_use]
     pub(super) fn keep(&mut self, keeper: &Keeper, text: &[u8]) -> Option<Error> {
         self.sequence += 1;
@@ -116,8 +117,8 @@ impl History {
         (!was_failing).then(|| error.context("an event of a stream is not kept"))
     }
 
-    /// Numbers a mark: an event that only sets a position. It is stored with the next event, so
-    /// that this does not wait for the store.
+    /// Numbers a mark: an event without a message, which is only a position to resume from. The
+    /// mark is stored together with the next event, so this function does not wait for the store.
     pub(super) fn mark(&mut self) {
         self.sequence += 1;
         self.is_marked = true;
@@ -131,13 +132,13 @@ impl History {
         }
     }
 
-    /// Appends the last event in its wire format.
+    /// Appends the last event to `out`, in its wire format.
     pub(super) fn write_last(&self, text: &[u8], out: &mut Vec<u8>) {
         write(out, self.last_id(), text);
     }
 
-    /// Appends a piece of the events after `after`, and returns the number of the last one. If
-    /// `may_skip`, events that are not stored are left out.
+    /// Appends events after the number `after` to `out`, and returns the number of the last one.
+    /// Appends at most one piece. With `may_skip`, events that are not stored are left out.
     pub(super) fn read(
         &mut self,
         after: u64,
@@ -194,7 +195,8 @@ impl fmt::Debug for Keeper {
     }
 }
 
-/// Appends an event in its wire format. An empty event is a mark: it only sets a position.
+/// Appends an event to `out`, in its wire format. An event with an empty text is a mark: a position
+/// to resume from.
 pub(super) fn write(out: &mut Vec<u8>, id: EventId, text: &[u8]) {
     let id = id.to_string();
     if text.is_empty() {

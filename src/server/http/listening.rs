@@ -12,10 +12,10 @@ use crate::error::Result;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::{HttpLimits, HttpListener, HttpStats, Service};
 
-/// How long clients may take to read the last data when the server closes.
+/// How long the closing server waits for clients to read the last data.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// A server that listens for HTTP clients. Dropping it closes it.
+/// An HTTP server: it listens for clients of a [`Server`]. Dropping it closes it.
 pub struct HttpServer {
     server: Server,
     service: HttpService,
@@ -30,8 +30,8 @@ impl Server {
     /// Listens for HTTP clients on an address such as `192.0.2.1:8080`, or on a port of the
     /// loopback address such as `8080`. The system chooses the port if it is 0.
     ///
-    /// Every client that reaches the address can send requests. Give a port only, unless other
-    /// machines are meant to connect; then authenticate clients with
+    /// Every client that can reach the address can send requests. Pass only a port, unless other
+    /// machines must connect. If other machines must connect, authenticate clients with
     /// [`HttpOptions::authorization`] or [`HttpOptions::authenticate`].
     ///
     /// # Errors
@@ -46,11 +46,11 @@ impl Server {
         })
     }
 
-    /// Accepts HTTP clients on a socket that listens already, for example one that systemd passed.
+    /// Accepts HTTP clients on a socket that listens already, for example a socket from systemd.
     ///
     /// # Errors
     ///
-    /// Those of [`listen_http`](Self::listen_http).
+    /// The errors of [`listen_http`](Self::listen_http).
     pub fn listen_http_on(
         &self,
         listener: TcpListener,
@@ -86,7 +86,8 @@ impl HttpServer {
         })
     }
 
-    /// Returns the address on which it listens, with the port that the system chose if it was 0.
+    /// Returns the address on which the server listens. If port 0 was requested, the address has
+    /// the port that the system chose.
     pub fn local_addr(&self) -> SocketAddr {
         self.listener.local_addr()
     }
@@ -125,12 +126,13 @@ impl HttpServer {
 
     /// Closes the server; idempotent.
     ///
-    /// It stops accepting and ends subscriptions with their result. Active calls may finish within
-    /// [`ServerBuilder::drain`](crate::server::ServerBuilder::drain). Then it ends sessions,
-    /// answers the remaining calls with an error, and closes connections.
+    /// The server first stops accepting connections, and ends subscriptions with their result.
+    /// Active calls may finish within
+    /// [`ServerBuilder::drain`](crate::server::ServerBuilder::drain). Then the server ends
+    /// sessions, answers the remaining calls with an error, and closes connections.
     ///
-    /// Returns within the drain time and a few seconds. A handler that does not return by then
-    /// keeps only its thread.
+    /// Returns after at most the drain time and a few seconds. A handler that has not returned
+    /// continues to occupy its thread, but nothing else.
     pub fn close(&self) {
         self.service.end_streams();
         self.listener.drain(self.drain);

@@ -1,6 +1,6 @@
 //! An MCP server over Streamable HTTP, for both eras at one URL.
 //!
-//! [`Server::listen_http`](super::Server::listen_http) opens a listener with everything needed.
+//! [`Server::listen_http`](super::Server::listen_http) opens a complete HTTP listener.
 //! [`HttpService`] only answers requests: mount it in another web server, which passes it an
 //! [`HttpRequest`](crate::transport::http::HttpRequest) and a
 //! [`ResponseWriter`](crate::transport::http::ResponseWriter).
@@ -14,8 +14,8 @@
 //! **Threads.** A handler runs on the thread that brought the request. Open streams occupy no
 //! thread.
 //!
-//! **Disconnects.** A modern client that disconnects cancels its request. A legacy client does not:
-//! it may reconnect and get the rest.
+//! **Disconnects.** If a modern client disconnects, its request is cancelled. If a legacy client
+//! disconnects, its request continues: the client may reconnect and get the remaining messages.
 //!
 //! Spec: Transports, "Streamable HTTP" (2025-03-26 and later).
 

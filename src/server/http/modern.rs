@@ -17,8 +17,8 @@ use crate::schema::{ProtocolVersion, method};
 use crate::transport::http::HttpRequest;
 use crate::transport::http::field::{self, Mirror, Mirrored};
 
-/// The members of a request's params that are compared with header fields, as JSON text. Members of
-/// the wrong type count as missing here.
+/// The members of a request's params that are compared with header fields, as JSON text. A member
+/// of the wrong type counts as missing.
 #[derive(Clone, Copy, Default)]
 pub(super) struct ParamMembers<'a> {
     meta: Option<&'a str>,
@@ -37,8 +37,8 @@ pub(super) struct Meta<'a> {
 }
 
 impl<'a> ParamMembers<'a> {
-    /// Reads the members. If one is duplicated, returns none of them: the later parser refuses such
-    /// params.
+    /// Reads the members from a request's params. If a member is duplicated, all members count as
+    /// missing; the parser refuses these params later.
     pub(super) fn of(params: RawObject<'a>) -> Self {
         let mut envelope = Self::default();
         for (key, value) in params {
@@ -65,7 +65,7 @@ impl<'a> ParamMembers<'a> {
 }
 
 impl<'a> Meta<'a> {
-    /// Returns the revision in the body.
+    /// Returns the revision that the body of the request names.
     pub(super) fn version(&self) -> Option<Cow<'a, str>> {
         self.version.map(RawValue::get).and_then(text_of)
     }
@@ -82,8 +82,9 @@ fn text_of(value: &str) -> Option<Cow<'_, str>> {
 /// Compares the header fields with the body, in the order of the specification's rules, and checks
 /// the revision.
 ///
-/// A mismatch in a tool's own fields is returned as `Ok(Some(error))` for later. It reveals that
-/// the tool exists, and guards may hide the tool from this client.
+/// A mismatch in the header fields of a tool's parameters is returned as `Ok(Some(error))`. The
+/// caller reports it only after the guards have admitted the client, because the error reveals that
+/// the tool exists.
 pub(super) fn check(
     server: &Inner,
     http: &HttpRequest<'_>,
@@ -121,7 +122,8 @@ pub(super) fn check(
     Ok(compared.and_then(Result::err).map(Box::new))
 }
 
-/// Compares the parameters that the tool's schema maps to header fields.
+/// Compares header fields with the arguments of a tool call, for the parameters that the tool's
+/// schema maps to header fields.
 fn compare_parameters(
     server: &Inner,
     http: &HttpRequest<'_>,
@@ -164,15 +166,16 @@ fn compare_parameters(
     Ok(())
 }
 
-/// Returns the value of a field. Returns `Some(None)` if it can't be decoded or occurs several
-/// times with different values, because an intermediary may have read another value.
+/// Returns the value of a header field, or `None` without the field. Returns `Some(None)` if the
+/// value can't be decoded, or if the field occurs several times with different values. In the
+/// latter case an intermediary may have read another value.
 fn said<'a>(http: &HttpRequest<'a>, name: &str) -> Option<Option<Cow<'a, str>>> {
     let mut values = http.values(name);
     let value = values.next()?;
     Some(field::decode(value).filter(|_| values.all(|other| other == value)))
 }
 
-/// Why the value of an existing field can't be used.
+/// The reason why the value of an existing header field can't be used.
 const UNREADABLE: &str = "it can't be decoded, or is there more than once with different values";
 
 fn compare(http: &HttpRequest<'_>, name: &str, body: &str) -> Result<(), RpcError> {

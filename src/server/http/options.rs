@@ -10,17 +10,18 @@ use super::resource_server::ResourceServer;
 use crate::protocol::principal::Principal;
 use crate::transport::http::{HttpLimits, HttpRequest, Network};
 
-/// The host's check of a request, before anything else is done for it.
+/// A function of the host that authenticates a request, before anything else is done for the
+/// request.
 type Authenticate = Arc<dyn Fn(&HttpRequest<'_>) -> Result<Principal, Denied> + Send + Sync>;
 
-/// How a server authenticates requests.
+/// The way in which a server authenticates requests.
 #[derive(Clone)]
 pub(super) enum Access {
-    /// No authentication.
+    /// Requests are not authenticated.
     Open,
-    /// A function of the host.
+    /// A function of the host authenticates each request.
     Checked(Authenticate),
-    /// An access token.
+    /// Each request needs an access token.
     Tokens(Arc<ResourceServer>),
 }
 
@@ -71,7 +72,7 @@ impl Default for HttpOptions {
 }
 
 impl HttpOptions {
-    /// Returns the defaults.
+    /// Returns the default options.
     pub fn new() -> Self {
         Self::default()
     }
@@ -85,8 +86,8 @@ impl HttpOptions {
     /// Sets the host names of the server, which the `Host` field must match without its port.
     /// Behind a proxy, use the names that the proxy sends.
     ///
-    /// Defaults to `localhost`, `127.0.0.1` and `[::1]` for requests on a loopback address, and to
-    /// any name for others.
+    /// By default, requests on a loopback address must use `localhost`, `127.0.0.1` or `[::1]`.
+    /// Other requests may use any name.
     pub fn allowed_hosts<S: Into<String>>(mut self, hosts: impl IntoIterator<Item = S>) -> Self {
         self.allowed_hosts = Some(hosts.into_iter().map(Into::into).collect());
         self
@@ -95,10 +96,10 @@ impl HttpOptions {
     /// Sets the origins whose pages may call the server, such as `https://example.com`: scheme,
     /// host, and port unless it is the default port.
     ///
-    /// Their pages also get the CORS fields that browsers require. By default only pages of the
-    /// server's own host may call it. That host must be one of
+    /// Responses to these pages have the CORS fields that browsers require. By default only pages
+    /// of the server's own host may call the server. The server's own host must be one of
     /// [`allowed_hosts`](Self::allowed_hosts), an IP address or a name of this machine. The owner
-    /// of any other name could point it to this server (DNS rebinding).
+    /// of any other name could let it resolve to this server (DNS rebinding).
     pub fn allowed_origins<S: Into<String>>(
         mut self,
         origins: impl IntoIterator<Item = S>,
@@ -107,9 +108,9 @@ impl HttpOptions {
         self
     }
 
-    /// Requires an access token for this server. It is checked before anything else, and clients
-    /// are told where to get tokens. Replaces [`authenticate`](Self::authenticate), which is for
-    /// other credentials.
+    /// Requires an access token for this server. The token is checked before anything else. The
+    /// response to a request without a token says where to get tokens. Replaces
+    /// [`authenticate`](Self::authenticate), which is for other credentials.
     ///
     /// Spec: Base Protocol, "Authorization" (2025-06-18 and later).
     pub fn authorization(mut self, server: ResourceServer) -> Self {
@@ -117,8 +118,9 @@ impl HttpOptions {
         self
     }
 
-    /// Authenticates each request with a function of the host, before anything else is done for it.
-    /// Handlers get the result from [`Context::principal`](crate::server::Context::principal).
+    /// Authenticates each request with a function of the host, before anything else is done for the
+    /// request. Handlers get the resulting principal from
+    /// [`Context::principal`](crate::server::Context::principal).
     ///
     /// The function runs on the thread that read the request. If it panics, the request is answered
     /// with status 503 and the panic is logged. Replaces [`authorization`](Self::authorization). By
@@ -142,13 +144,14 @@ impl HttpOptions {
 
     /// Sets the maximum number of sessions. Defaults to 10,000.
     ///
-    /// At the limit, an idle session is ended to make room: one without an open stream and without
-    /// an active request. It is a session of the principal or address with most sessions. Sessions
-    /// that were never used go first, then those with the longest idle time. If no session can be
-    /// ended, the client gets status 503.
+    /// At the limit, an idle session is ended to make room. A session is idle if it has neither an
+    /// open stream nor an active request. The ended session belongs to the principal or address
+    /// with most sessions. Sessions that were never used are ended first, then the sessions with
+    /// the longest idle time. If no session can be ended, the client gets status 503.
     ///
-    /// A client can displace sessions of others only up to its part ([`HttpLimits::part_percent`]),
-    /// and only those of clients with more sessions than it has.
+    /// A client can displace sessions of other clients only until it has its part of all sessions
+    /// ([`HttpLimits::part_percent`]). It can displace only sessions of clients with more sessions
+    /// than it has.
     ///
     /// The client info of all sessions has a limit too: 2 KiB for each possible session, at least 1
     /// MiB. The params of one `initialize` are limited to 256 KiB.
@@ -157,15 +160,17 @@ impl HttpOptions {
         self
     }
 
-    /// Sets the idle timeout of a session: without a request, an answer or an open stream for this
-    /// time, it ends. Defaults to 30 min. Idle sessions are searched only when requests come.
+    /// Sets the idle timeout of a session. A session ends if it has no request, no answer and no
+    /// open stream for this time. Defaults to 30 min. The server looks for idle sessions only when
+    /// requests come.
     pub fn session_idle(mut self, idle: Duration) -> Self {
         self.session_idle = idle;
         self
     }
 
     /// Serves clients of 2024-11-05 too, on the two paths of its HTTP transport: one for the event
-    /// stream, one for the client's posts. Defaults to no. New clients need neither.
+    /// stream, one for the client's posts. By default these clients are not served. Newer clients
+    /// don't use these paths.
     ///
     /// Spec: Transports, "HTTP with SSE" (2024-11-05).
     pub fn old_paths(mut self, stream: impl Into<String>, post: impl Into<String>) -> Self {
@@ -173,44 +178,46 @@ impl HttpOptions {
         self
     }
 
-    /// Sets how many requests of modern clients may be active, for all of them together. Defaults
-    /// to 1,024. Further requests get a "busy" error. For legacy clients,
+    /// Sets the maximum number of active requests of all modern clients together. Defaults to
+    /// 1,024. Further requests get a "busy" error. For legacy clients,
     /// [`Limits::max_requests`](crate::transport::Limits::max_requests) applies to each client.
     pub fn max_requests(mut self, max: usize) -> Self {
         self.max_requests = max;
         self
     }
 
-    /// Sets how many `subscriptions/listen` streams, and resources and tasks in their filters,
-    /// there may be for all modern clients together. Defaults to 10,000.
+    /// Sets a limit for the subscriptions of all modern clients together. Each
+    /// `subscriptions/listen` stream counts, and each resource and task in its filter. Defaults to
+    /// 10,000.
     ///
-    /// Further ones get a "busy" error. A part is reserved for principals and addresses with few
-    /// streams ([`Limits::reserve_percent`](crate::transport::Limits::reserve_percent)).
+    /// Further streams get a "busy" error. A part of the limit is reserved for principals and
+    /// addresses with few streams
+    /// ([`Limits::reserve_percent`](crate::transport::Limits::reserve_percent)).
     pub fn max_streams(mut self, max: usize) -> Self {
         self.max_streams = max;
         self
     }
 
-    /// Sets how many events of each stream of a legacy session are stored for resumption, and how
-    /// many bytes of them. Defaults to 256 events and 1 MiB. A custom event store has its own
-    /// limits.
+    /// Sets the maximum number of events that are stored for each stream of a legacy session, and
+    /// the maximum of their bytes. Clients that reconnect get the stored events. Defaults to 256
+    /// events and 1 MiB. Not used with a custom event store.
     pub fn kept_events(mut self, events: usize, bytes: usize) -> Self {
         (self.max_events, self.max_event_bytes) = (events, bytes);
         self
     }
 
-    /// Sets how many bytes the stored events of all legacy sessions may take together. Defaults to
-    /// 256 MiB.
+    /// Sets the maximum size of the stored events of all legacy sessions together, in bytes.
+    /// Defaults to 256 MiB.
     ///
-    /// Above it, the oldest events of a largest stream are dropped. A client that wants to resume
-    /// from before a dropped event gets status 400.
+    /// Above the limit, the oldest events of one of the largest streams are dropped. A client that
+    /// wants to resume from before a dropped event gets status 400.
     pub fn max_kept_bytes(mut self, bytes: usize) -> Self {
         self.max_kept_bytes = bytes;
         self
     }
 
-    /// Sets a custom store for the events of legacy sessions, for example to store more of them.
-    /// Defaults to memory, within [`kept_events`](Self::kept_events) and
+    /// Sets a custom store for the events of legacy sessions, for example to store more events. By
+    /// default events are stored in memory, within [`kept_events`](Self::kept_events) and
     /// [`max_kept_bytes`](Self::max_kept_bytes).
     pub fn event_store(mut self, store: impl EventStore + 'static) -> Self {
         self.event_store = Some(Arc::new(store));
@@ -226,8 +233,8 @@ impl HttpOptions {
         self
     }
 
-    /// Sets the proxies whose information about the client's address is trusted. Defaults to
-    /// [`HttpLimits::trusted_proxies`], where no proxy is trusted by default.
+    /// Sets the proxies whose information about the client's address is trusted. Defaults to the
+    /// proxies in [`HttpLimits::trusted_proxies`]; by default there are no proxies in it.
     pub fn trusted_proxies(mut self, proxies: impl IntoIterator<Item = Network>) -> Self {
         self.trusted_proxies = Some(proxies.into_iter().collect());
         self
@@ -246,7 +253,7 @@ impl HttpOptions {
     }
 }
 
-/// Returns a path that begins with a slash.
+/// Returns the path with a slash at its beginning. The slash is added if it is missing.
 fn rooted(path: String) -> String {
     if path.starts_with('/') {
         path

@@ -8,7 +8,7 @@ use crate::error::{Excerpt, RpcError};
 use crate::jsonrpc::{self, Malformed, Request};
 use crate::transport::http::{HttpRequest, ResponseHead};
 
-/// The response to a request that is not served.
+/// The HTTP response to a request that is not served.
 pub(super) struct Refusal {
     pub(super) head: ResponseHead,
     pub(super) body: Vec<u8>,
@@ -69,7 +69,7 @@ pub(super) fn refuse_malformed(malformed: &Malformed) -> Refusal {
     }
 }
 
-/// Header fields that decide whether, and how, a request is served.
+/// The header fields that decide whether and how a request is served.
 pub(super) const DECIDING: [&str; 7] = [
     "Accept",
     "Authorization",
@@ -80,11 +80,11 @@ pub(super) const DECIDING: [&str; 7] = [
     "Origin",
 ];
 
-/// Header fields that repeat members of the body.
+/// The header fields that repeat members of the body.
 pub(super) const MIRRORING: [&str; 3] = ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"];
 
-/// Returns the first of these fields that a request has several times with different values. Two
-/// programs on the way could read different ones.
+/// Returns the first of these header fields that a request has several times with different values.
+/// Two programs that forward or read the request could use different values.
 pub(super) fn contradicted(
     request: &HttpRequest<'_>,
     names: &[&'static str],
@@ -119,7 +119,7 @@ pub(super) fn without_slash(path: &str) -> &str {
     path.strip_suffix('/').unwrap_or(path)
 }
 
-/// Checks the content type and the accepted types.
+/// Checks that the request has a JSON body, and that the client accepts the types of the response.
 ///
 /// Spec: RFC 9110, section 15.5.16.
 // AMB-07
@@ -161,8 +161,8 @@ pub(super) fn check_encoding(request: &HttpRequest<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// Returns whether a client accepts a media type. Without an `Accept` field it accepts all. If
-/// several ranges match, the most specific one counts.
+/// Returns whether a client accepts a media type. A client without an `Accept` field accepts all
+/// types. If several media ranges match, the most specific one counts.
 ///
 /// Spec: RFC 9110, section 12.5.1.
 pub(super) fn accepts(request: &HttpRequest<'_>, media: &str) -> bool {
@@ -197,7 +197,8 @@ pub(super) fn accepts(request: &HttpRequest<'_>, media: &str) -> bool {
     }
 }
 
-/// Returns whether a parameter is the weight zero: `q=0`, with up to three decimals.
+/// Returns whether a parameter of a media range is the weight zero: `q=0`, with up to three
+/// decimals.
 fn is_no_weight(parameter: &[u8]) -> bool {
     let value = parameter
         .strip_prefix(b"q=")

@@ -1,5 +1,5 @@
-//! The response to one modern request: plain JSON, or an event stream when other messages precede
-//! the answer.
+//! The response to one modern request. It is plain JSON, or an event stream if other messages
+//! precede the answer.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,8 +14,8 @@ use crate::protocol::{Answer, ExchangeHandle, ResponseSink};
 use crate::transport::http::event::{EVENT_STREAM, QUIET, write_event};
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
-/// The response of a modern request, where its messages go. Modern streams can't be resumed: a
-/// client that disconnects cancels its request.
+/// The HTTP response of a modern request. All messages about the request are written to it. Modern
+/// streams can't be resumed: if the client disconnects, its request is cancelled.
 ///
 /// **Invariant:** only the thread that holds the lock uses the writer. A thread that must not block
 /// sets a flag (`closed` or `silent`) and then tries the lock. The holder releases the lock and
@@ -24,18 +24,20 @@ use crate::transport::http::{ResponseHead, ResponseWriter};
 pub(super) struct Reply {
     state: Mutex<State>,
     closed: AtomicBool,
-    /// Nothing was sent for a long time: the response is to begin as a stream.
+    /// Whether nothing was sent for the keep-alive interval: the response has to begin as an event
+    /// stream.
     silent: AtomicBool,
-    /// The error to send instead of the answer when the response is closed.
+    /// The error that is sent instead of the answer when the response is closed. If it is unset,
+    /// the closed response gets no error.
     last: OnceLock<Vec<u8>>,
     demand: Demand,
     keep_alive: Duration,
 }
 
 struct State {
-    /// `Some` until the response has ended.
+    /// The writer of the response. `None` once the response has ended.
     writer: Option<Box<dyn ResponseWriter>>,
-    /// The response is an event stream.
+    /// Whether the response has begun as an event stream.
     begun: bool,
 }
 
@@ -59,7 +61,8 @@ impl Reply {
         }
     }
 
-    /// Begins the response as an event stream when nothing was sent for the keep-alive interval.
+    /// Registers a callback that begins the response as an event stream if nothing was sent for the
+    /// keep-alive interval.
     pub(super) fn begin_when_silent(self: &Arc<Self>) {
         let reply = Arc::downgrade(self);
         if let Some(writer) = &mut self.lock().writer {
@@ -78,8 +81,9 @@ impl Reply {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Acts on the flags that were set while the lock was held. It is called after a flag was set,
-    /// and after the lock was released. So one of the two threads acts, and neither blocks.
+    /// Acts on the flags `closed` and `silent`, unless another thread holds the lock. It is called
+    /// after a flag was set, and after the lock was released. So either this thread or the holder
+    /// of the lock acts on a flag, and neither blocks.
     fn settle(&self) {
         while self.closed.load(Ordering::SeqCst) || self.silent.load(Ordering::SeqCst) {
             let mut state = match self.state.try_lock() {
@@ -98,7 +102,7 @@ impl Reply {
 }
 
 impl State {
-    /// Ends the response, with this error or without an answer.
+    /// Ends the response: with this error, or without an answer if there is no error.
     fn end(&mut self, error: Option<&Vec<u8>>) {
         let Some(writer) = self.writer.take() else {
             return;
@@ -107,7 +111,7 @@ impl State {
         _ = end_with(writer, self.begun, None, error.map(Vec::as_slice));
     }
 
-    /// Begins an event stream without an event.
+    /// Begins the response as an event stream, without an event.
     fn begin(&mut self, head: &ResponseHead) {
         if let Some(writer) = &mut self.writer
             && !self.begun
@@ -119,8 +123,8 @@ impl State {
     }
 }
 
-/// Ends a response without an answer: with an error, or with nothing. Does not wait for a stream's
-/// reader.
+/// Ends a response without an answer: with an error if there is one, otherwise with nothing. Does
+/// not wait until the client has read a stream.
 pub(super) fn end_with(
     mut writer: Box<dyn ResponseWriter>,
     begun: bool,

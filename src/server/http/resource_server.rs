@@ -54,11 +54,11 @@ const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 /// # Ok::<(), mcplink::Error>(())
 /// ```
 pub struct ResourceServer {
-    /// In canonical form.
+    /// The URL of this server, in canonical form.
     resource: String,
     authorization_servers: Vec<String>,
     verifier: Arc<dyn TokenVerifier>,
-    /// In canonical form.
+    /// The accepted audiences of tokens, in canonical form.
     audiences: Vec<String>,
     required: BTreeSet<String>,
     supported: BTreeSet<String>,
@@ -77,8 +77,9 @@ pub(super) trait ProofCheck: Send + Sync {
     /// Returns the accepted signature algorithms of proofs.
     fn algorithms(&self) -> &'static [&'static str];
 
-    /// Checks that a request to the URL `target` carries a valid proof. It must be made with the
-    /// key of this thumbprint, for this request and for this token, which belongs to `client`.
+    /// Checks that a request to the URL `target` carries a valid proof for its token. The proof
+    /// must be made for this request and this token, with the key of this thumbprint. The proof is
+    /// remembered for `client`.
     fn check(
         &self,
         request: &HttpRequest<'_>,
@@ -89,7 +90,7 @@ pub(super) trait ProofCheck: Send + Sync {
     ) -> Result<(), Denied>;
 }
 
-/// The metadata document (RFC 9728, section 2).
+/// The protected resource metadata of the server (RFC 9728, section 2).
 #[derive(Serialize)]
 struct Metadata<'a> {
     resource: &'a str,
@@ -110,8 +111,8 @@ struct Metadata<'a> {
 impl ResourceServer {
     /// Creates a resource server.
     ///
-    /// `resource` is the URL by which clients reach the server, as they write it. The authorization
-    /// servers are named by their issuer.
+    /// `resource` is the URL of the server, exactly as clients write it. The authorization servers
+    /// are given by their issuer names.
     ///
     /// # Errors
     ///
@@ -149,7 +150,7 @@ impl ResourceServer {
     }
 
     /// Sets the scopes that every request needs. The first challenge lists them. Defaults to no
-    /// scopes. For further scopes of single operations, see
+    /// scopes. To require more scopes for single items, see
     /// [`ServerBuilder::require_scopes`](crate::server::ServerBuilder::require_scopes).
     pub fn required_scopes<S: AsRef<str>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.required = scope_set(scopes);
@@ -159,16 +160,16 @@ impl ResourceServer {
     /// Sets the scopes that the metadata lists.
     ///
     /// List only the scopes of usual operations, since some clients request all of them at once.
-    /// `offline_access` is left out of the metadata: it is a matter between client and
-    /// authorization server. Defaults to [`required_scopes`](Self::required_scopes).
+    /// `offline_access` is left out of the metadata, since only the authorization server uses it.
+    /// Defaults to [`required_scopes`](Self::required_scopes).
     // M-AUTH-S-48
     pub fn scopes_supported<S: AsRef<str>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.supported = scope_set(scopes);
         self
     }
 
-    /// Declares that the scope `broad` includes these narrower scopes, and the scopes that those
-    /// include. Defaults to no inclusions.
+    /// Declares that the scope `broad` includes these narrower scopes, and all scopes that the
+    /// narrower ones include. By default no scope includes another one.
     // M-AUTH-S-60
     pub fn implies<S: AsRef<str>>(
         mut self,
@@ -179,42 +180,43 @@ impl ResourceServer {
         self
     }
 
-    /// Adds a name of this server in the audience of tokens, for authorization servers that don't
-    /// use its URL. By default only the URL is accepted.
+    /// Adds a name that stands for this server in the audience of tokens. It is for authorization
+    /// servers that don't use the server's URL. By default only the URL is accepted.
     pub fn audience(mut self, audience: impl AsRef<str>) -> Self {
         self.audiences.push(canonical(audience.as_ref()));
         self
     }
 
-    /// Sets the display name of the server, for consent pages. Defaults to no name.
+    /// Sets the display name of the server, for pages where users give their consent. By default
+    /// the server has no display name.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Sets the URL of a page for developers. Defaults to no page.
+    /// Sets the URL of a documentation page for developers. By default there is no such page.
     pub fn documentation(mut self, url: impl Into<String>) -> Self {
         self.documentation = Some(url.into());
         self
     }
 
-    /// Sets the URL of the metadata, for proxies that forward only some paths. The metadata is
-    /// served there too.
+    /// Sets the URL of the metadata, for servers behind proxies that forward only some paths. The
+    /// metadata is also served at this URL.
     ///
     /// The default follows from the server's URL:
     /// `https://host/.well-known/oauth-protected-resource/mcp` for `https://host/mcp`.
     ///
     /// # Errors
     ///
-    /// Those of [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn metadata_at(mut self, url: &str) -> Result<Self> {
         check("the address of the metadata", url)?.clone_into(&mut self.metadata_url);
         Ok(self)
     }
 
     /// Accepts tokens that are bound to a key of the client, together with a proof of the key
-    /// (`Authorization: DPoP`). Challenges and metadata announce it. By default tokens that are
-    /// bound to a key are refused.
+    /// (`Authorization: DPoP`). Challenges and metadata tell clients that these tokens are
+    /// accepted. By default tokens that are bound to a key are refused.
     ///
     /// Spec: RFC 9449, section 7; DPoP profile of MCP (draft, SEP-1932).
     #[cfg(feature = "jwt")]
@@ -261,7 +263,8 @@ impl ResourceServer {
         Ok(principal)
     }
 
-    /// Returns the token of a request and how it was sent. Only the `Authorization` field is read.
+    /// Returns the token of a request, and the way in which the token was sent. Only the
+    /// `Authorization` field is read.
     fn token_of<'a>(&self, request: &HttpRequest<'a>) -> Result<(Way, &'a str), Denied> {
         let mut fields = request.values("Authorization");
         let Some(field) = fields.next() else {
@@ -291,7 +294,7 @@ impl ResourceServer {
         Ok((way, token))
     }
 
-    /// Checks the proof of a token that is bound to a key.
+    /// Checks the request's proof, if its token is bound to a key.
     fn check_key(
         &self,
         options: &HttpOptions,
@@ -317,7 +320,7 @@ impl ResourceServer {
         Err(Denied::invalid_token(why))
     }
 
-    /// Returns the URL that a request was sent to, as its client wrote it.
+    /// Returns the URL that a request was sent to, in the client's spelling.
     fn target_of(&self, options: &HttpOptions, request: &HttpRequest<'_>) -> String {
         let path = request.target.split('?').next().unwrap_or_default();
         match path.strip_prefix(options.path.as_str()) {
@@ -345,7 +348,7 @@ impl ResourceServer {
         }
     }
 
-    /// Returns the answer to a request for the metadata, or `None` for any other request.
+    /// Returns the response if a request is for the metadata, or `None` for any other request.
     ///
     /// Spec: RFC 9728, section 3.
     pub(super) fn serve_metadata(
@@ -412,12 +415,12 @@ impl fmt::Debug for ResourceServer {
     }
 }
 
-/// How a token is sent.
+/// The way in which a token is sent.
 #[derive(Clone, Copy)]
 enum Way {
-    /// The token alone.
+    /// As a bearer token: the token alone (`Authorization: Bearer`).
     Bearer,
-    /// The token with a proof of the key that it is bound to.
+    /// As a bound token, with a proof of its key (`Authorization: DPoP`).
     Proved,
 }
 
@@ -438,8 +441,8 @@ fn check<'a>(what: &str, address: &'a str) -> Result<&'a str> {
     Ok(address)
 }
 
-/// Returns a URL with scheme and host in lower case, and without a single final slash after the
-/// host. Names that are not URLs are unchanged.
+/// Returns the canonical form of a URL: scheme and host in lower case, and no slash at the end if
+/// the path is only a slash. Names that are not URLs are returned unchanged.
 ///
 /// Spec: Base Protocol, Authorization, "Canonical Server URI" (2025-06-18 and later).
 fn canonical(address: &str) -> String {

@@ -54,12 +54,12 @@ pub(super) struct Served {
     closing: AtomicBool,
 }
 
-/// The outcome of a request. On refusal, the response is still to be written.
+/// The outcome of a request. If the request is refused, the caller must write the response.
 type Handled = std::result::Result<(), (Refusal, Box<dyn ResponseWriter>)>;
 
 impl Server {
-    /// Returns a service that answers the HTTP requests of this server, to be mounted in a web
-    /// server of your own.
+    /// Returns a service that answers the HTTP requests of this server. Mount it in a web server of
+    /// your own.
     pub fn http_service(&self, options: HttpOptions) -> HttpService {
         HttpService::new(self, options)
     }
@@ -112,7 +112,7 @@ impl HttpService {
         self.0.sessions.len()
     }
 
-    /// Returns how many idle sessions were ended to make room for others.
+    /// Returns the number of idle sessions that were ended to make room for other sessions.
     pub(super) fn displaced_sessions(&self) -> u64 {
         self.0.sessions.displaced()
     }
@@ -168,8 +168,9 @@ impl fmt::Debug for HttpService {
     }
 }
 
-/// Methods that are answered without a handler, as notifications and responses are. A cancel
-/// request must not queue behind the request it cancels.
+/// Methods that are answered without a handler of the host, as notifications and responses are. The
+/// HTTP listener serves them even if handlers have taken all permits. So a cancellation does not
+/// wait behind the request that it cancels.
 const QUICK: [&str; 5] = [
     method::PING,
     method::INITIALIZE,
@@ -187,8 +188,8 @@ impl Served {
         }
     }
 
-    /// Returns whether a message will certainly be refused: the server is closing, or the session
-    /// does not exist.
+    /// Returns whether a message will certainly be refused, because the server is closing or the
+    /// session does not exist.
     fn is_refused(&self, request: &HttpRequest<'_>) -> bool {
         let session = session_id(request).filter(|_| self.options.sessions);
         let has_gone = session.is_some_and(|id| !self.sessions.has(id));
@@ -249,7 +250,7 @@ impl Served {
         }
     }
 
-    /// Returns the methods that a page may use at the path of a request.
+    /// Returns the HTTP methods that a web page may use at the path of a request.
     fn methods_at(&self, request: &HttpRequest<'_>) -> &'static str {
         match &self.options.old_paths {
             Some((stream, _)) if is_at(request, stream) => "GET",
@@ -258,7 +259,8 @@ impl Served {
         }
     }
 
-    /// Runs the checks that come before the body is parsed: path, host, origin and authorization.
+    /// Checks a request before its body is parsed: its path, host, origin and authorization.
+    /// Returns its principal.
     fn let_in(&self, request: &HttpRequest<'_>) -> std::result::Result<Option<Principal>, Refusal> {
         let old = self.options.old_paths.as_ref();
         let is_old =
@@ -341,7 +343,7 @@ impl Served {
         }
     }
 
-    /// Returns the session that a request names.
+    /// Returns the session that a request names with its session id.
     fn session_of(
         &self,
         request: &HttpRequest<'_>,
@@ -414,8 +416,8 @@ impl Served {
         }
     }
 
-    /// Returns `None` for a legacy request. For a modern one, compares header fields and body: see
-    /// [`modern::check`].
+    /// Checks a modern request: compares its header fields with its body, see [`modern::check`].
+    /// Returns `None` for a legacy request.
     fn check_if_modern(
         &self,
         http: &HttpRequest<'_>,
@@ -435,8 +437,8 @@ impl Served {
         Some(modern::check(&self.server, http, request, &envelope, &meta))
     }
 
-    /// Opens a session, also if the request names one already. Bridges send the `initialize` of a
-    /// new client with the session id of an earlier one.
+    /// Opens a session for an `initialize` request, even if the request contains a session id.
+    /// Bridges send the `initialize` of a new client with the session id of an earlier client.
     ///
     /// The response head contains the session id, so the response never begins before the answer is
     /// known.
@@ -498,7 +500,8 @@ impl Served {
         })
     }
 
-    /// Returns the refusal for lack of room: for a session, or for the params of its `initialize`.
+    /// Returns the refusal when there is no room for another session, or for the params of its
+    /// `initialize`.
     fn no_room(&self, http: &HttpRequest<'_>) -> Refusal {
         let max = self.options.max_sessions;
         let text = format!(
@@ -508,7 +511,7 @@ impl Served {
         Refusal::text(503, text).header("Retry-After", "30")
     }
 
-    /// Takes a notification or a response, which gets no answer.
+    /// Takes a notification or a response of a client. Neither gets an answer.
     fn take(
         &self,
         http: &HttpRequest<'_>,
@@ -600,7 +603,7 @@ impl Served {
         self.session_of(request, principal)?.ok_or_else(no_session)
     }
 
-    /// Returns the connection for legacy requests without a session.
+    /// Returns the connection that serves legacy requests without a session.
     fn sessionless(&self, header: &Version) -> std::result::Result<&Connection, Refusal> {
         if self.options.sessions {
             return Err(no_session());
@@ -640,7 +643,7 @@ impl Served {
         reply
     }
 
-    /// Returns the stream for a request, or for a batch, in a session.
+    /// Returns the stream for the answers to a request or to a batch in a session.
     fn stream_in(
         &self,
         session: &Arc<Session>,
@@ -652,7 +655,7 @@ impl Served {
         Arc::new(RequestStream::new(stream, demand, takes_events))
     }
 
-    /// Passes a request to its session, with a stream of its own.
+    /// Passes a request to its session, and sends the answer on a stream of its own.
     fn feed_in_session(
         &self,
         session: &Arc<Session>,
@@ -671,7 +674,8 @@ impl Served {
             .feed(Message::Request(request), &origin);
     }
 
-    /// Returns the origin of a request whose id is unique only for its client.
+    /// Returns the origin of a request on a shared connection. The id of this request is unique
+    /// only among the requests of its client.
     fn apart(
         &self,
         http: &HttpRequest<'_>,
@@ -719,7 +723,7 @@ impl Served {
     }
 }
 
-/// The content of `MCP-Protocol-Version`.
+/// The revision in the header field `MCP-Protocol-Version`.
 enum Version {
     None,
     Legacy(ProtocolVersion),
@@ -738,12 +742,14 @@ fn header_version(request: &HttpRequest<'_>) -> Version {
     }
 }
 
-/// Returns whether the field exists, and names no revision with sessions.
+/// Returns whether a request has the field `MCP-Protocol-Version` with a revision that has no
+/// sessions: a modern or unknown one.
 fn names_no_revision(request: &HttpRequest<'_>) -> bool {
     matches!(header_version(request), Version::Other)
 }
 
-/// Returns the session id of a request. It is ignored in modern requests.
+/// Returns the session id of a request. Returns `None` for modern requests, where a session id is
+/// ignored.
 fn session_id<'a>(request: &HttpRequest<'a>) -> Option<&'a [u8]> {
     let modern = Some(ProtocolVersion::LATEST.as_str().as_bytes());
     let id = request.value("Mcp-Session-Id");
@@ -757,7 +763,7 @@ fn peer_name(request: &HttpRequest<'_>) -> String {
     }
 }
 
-/// Discards messages that belong to no request.
+/// A sender that discards messages which belong to no request.
 #[derive(Debug)]
 struct Nowhere;
 

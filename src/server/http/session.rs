@@ -3,12 +3,12 @@
 //! When the table is full, an idle session is ended to make room for a new one: see [`Shares`].
 //!
 //! **Invariant:** a session is in the table from the successful answer to `initialize` until its
-//! end. It ends by DELETE, by its idle timeout, or with the service. The code that removes a
-//! session from the table closes its connection.
+//! end. A session ends by DELETE, by its idle timeout, by eviction, or with the service. The code
+//! that removes a session from the table closes its connection.
 //!
 //! **Invariant:** a session without an eviction rank was in use at the last check, and has
-//! `was_busy` set. The next use that ends restores its rank. Without that it could never be
-//! evicted.
+//! `was_busy` set. The next use that ends restores its rank. Without a rank, the session could
+//! never be evicted.
 //!
 //! **Locks:** under the table's lock sessions are only inspected. They are closed and dropped after
 //! its release, because both may run other code.
@@ -45,12 +45,12 @@ use crate::transport::{Control, Sender, SessionMessage};
 const REMEMBERED: usize = 16;
 
 /// The maximum size of the params of an `initialize` that opens a session, in bytes. The client
-/// info in them is kept as long as the session. Parsed JSON takes up to a hundred times the memory
-/// of its text.
+/// info in them is kept as long as the session. Parsed JSON may take a hundred times the memory of
+/// its text.
 const MAX_OPENING: usize = 256 << 10;
 
-/// The budget for the params of all sessions together: this many bytes for each possible session,
-/// and a minimum. Few clients need as much.
+/// The budget for the `initialize` params of all sessions together: this many bytes for each
+/// possible session. The budget has a minimum, since few clients need as much.
 const BYTES_OF_ONE: usize = 2 << 10;
 const LEAST_BYTES: usize = 1 << 20;
 
@@ -70,42 +70,44 @@ pub(super) fn check_opening(request: &Request) -> std::result::Result<(), RpcErr
 /// The session of one legacy client.
 pub(super) struct Session {
     pub(super) id: Arc<str>,
-    /// The principal that opened the session. No other one may use it.
+    /// The principal that opened the session. Requests of other principals can't use the session.
     principal: Option<Principal>,
     link: Arc<Conversation>,
     connection: OnceLock<Connection>,
     pub(super) standing: Arc<Stream>,
-    /// Streams that a client can resume.
+    /// The streams of the session that a client can resume, by number.
     streams: Mutex<BTreeMap<u64, Arc<Stream>>>,
     next_stream: AtomicU64,
     keep_alive: Duration,
-    /// Stores the events of all streams, or is `None` if they can't be resumed.
+    /// Stores the events of all streams of the session. `None` if streams can't be resumed.
     pub(super) keeper: Option<Keeper>,
     born: Instant,
-    /// The time of the last use, in milliseconds since `born`. A use is a request, an answer, or a
-    /// reader that leaves.
+    /// The time of the session's last use, in milliseconds since `born`. A use is a request, an
+    /// answer, or the end of a reader's connection.
     used: AtomicU64,
-    /// The position of the last use among the uses of all sessions.
+    /// The position of the session's last use in the order of the uses of all sessions.
     order: AtomicU64,
-    /// The session was used after it was opened.
+    /// Whether the session was used after it was opened.
     is_used: AtomicBool,
-    /// The session was in use at the table's last check.
+    /// Whether the session was in use at the table's last check.
     was_busy: AtomicBool,
-    /// The client whose share the session takes.
+    /// The client that the session counts for in the limits of the table.
     owner: Client,
     table: Weak<Sessions>,
-    /// The session ends with its standing stream, which has all messages (2024-11-05).
+    /// Whether all messages of the session are sent on the standing stream, as in 2024-11-05. If
+    /// so, the session ends with this stream.
     on_one_stream: bool,
     entered: AtomicBool,
     ended: AtomicBool,
-    /// The reserved slot, until the session is in the table.
+    /// The slot that is reserved in the table. `None` once the session is in the table.
     place: Mutex<Option<Place>>,
-    /// Its part of [`State::bytes`]. It changes only under the table's lock.
+    /// The bytes that the session takes from [`State::bytes`]. They change only under the table's
+    /// lock.
     bytes: AtomicUsize,
 }
 
 impl Session {
-    /// Opens a session. It can't be found before `initialize` is answered.
+    /// Opens a session. Clients can't use the session before `initialize` is answered.
     pub(super) fn open(
         server: &Arc<Inner>,
         options: &HttpOptions,
@@ -192,13 +194,13 @@ impl Session {
         ))
     }
 
-    /// Registers a stream, so that a client can resume it.
+    /// Registers a stream, so that the client can resume the stream.
     pub(super) fn remember(&self, stream: &Arc<Stream>) {
         let mut streams = self.streams.lock();
         streams.insert(stream.number, Arc::clone(stream));
     }
 
-    /// Drops ended streams, except the latest ones.
+    /// Drops the ended streams of the session, except the latest ones.
     pub(super) fn forget_done(&self) {
         let mut streams = self.streams.lock();
         let done = streams.values().filter(|stream| stream.is_done());
@@ -217,7 +219,8 @@ impl Session {
         self.streams.lock().get(&number).cloned()
     }
 
-    /// Adds the session id to the head of the answer to `initialize`. Other heads are unchanged.
+    /// Adds the session id to the response head of the answer to `initialize`. Other heads are
+    /// unchanged.
     pub(super) fn head_of_answer(
         self: &Arc<Self>,
         head: ResponseHead,
@@ -230,7 +233,7 @@ impl Session {
         }
     }
 
-    /// Puts the session into the table. Returns `true` the first time.
+    /// Puts the session into the table. Returns `true` if this call has put it in.
     pub(super) fn enter(self: &Arc<Self>) -> bool {
         if self.entered.swap(true, Ordering::SeqCst) {
             return false;
@@ -281,8 +284,8 @@ impl Session {
         (rank, self.order.load(Ordering::Relaxed))
     }
 
-    /// Ends the session and everything in it, with this reason; idempotent. Does not block: active
-    /// requests are answered with an error, and a thread of the session closes the rest.
+    /// Ends the session and everything in it, with the reason `why`; idempotent. Does not block:
+    /// active requests are answered with an error, and a thread of the session closes the rest.
     pub(super) fn end(&self, why: &Error) {
         if !self.ended.swap(true, Ordering::SeqCst) {
             self.connection().peer().core().end_soon(why);
@@ -333,15 +336,15 @@ impl fmt::Debug for Session {
     }
 }
 
-/// The table of all sessions that a client can use.
+/// The table of all sessions that clients can use.
 #[derive(Debug)]
 pub(super) struct Sessions {
     state: Mutex<State>,
     store: Arc<dyn EventStore>,
-    /// The store is the host's code.
+    /// Whether the event store is code of the host.
     has_hosts_store: bool,
     idle: Duration,
-    /// The next position in the order of uses of all sessions.
+    /// The next position in the order of the uses of all sessions.
     next_order: AtomicU64,
     displaced: AtomicU64,
 }
@@ -349,12 +352,14 @@ pub(super) struct Sessions {
 #[derive(Debug)]
 struct State {
     open: HashMap<Arc<str>, Entry>,
-    /// The slots of open sessions and of those that are being opened.
+    /// The clients' shares of the slots for sessions. A session takes a slot as soon as its opening
+    /// begins.
     places: Shares<Arc<str>>,
-    /// The memory for the client info of sessions.
+    /// The clients' shares of the memory for the client info of sessions.
     bytes: Shares<Arc<str>>,
     swept: Instant,
-    /// When busy sessions were last searched, because no idle session was left.
+    /// When all busy sessions were last checked. They are checked when there is no idle session to
+    /// evict.
     searched: Option<Instant>,
     closed: bool,
 }
@@ -362,7 +367,7 @@ struct State {
 #[derive(Debug)]
 struct Entry {
     session: Arc<Session>,
-    /// Its rank among the sessions that may be evicted. `None` while it is busy.
+    /// The eviction rank of the session. `None` while the session is in use.
     place: Option<(u8, u64)>,
 }
 
@@ -385,7 +390,7 @@ impl State {
         }
     }
 
-    /// Checks whether a session is in use, and sets its eviction rank accordingly.
+    /// Checks whether a session is in use. Sets or removes its eviction rank accordingly.
     fn look_at(&mut self, session: &Arc<Session>) {
         // The mark is set before the check. A use that ends after the check then sees the mark, and
         // calls `look_again`. In the other order an idle session could stay without a rank.
@@ -407,8 +412,8 @@ impl State {
         Some(session)
     }
 
-    /// Makes room for one more session of a client, or for its client info. Returns whether there
-    /// is room, and adds the evicted sessions to `ended`.
+    /// Makes room for one more session of a client, or for a session's client info. Evicted
+    /// sessions are added to `ended`. Returns whether there is room.
     fn make_room(
         &mut self,
         owner: &Client,
@@ -448,7 +453,8 @@ impl State {
         }
     }
 
-    /// Checks all busy sessions once more, in time linear in their number. Returns whether it did.
+    /// Checks all busy sessions again, to find those that have become idle. Takes time linear in
+    /// their number. Returns whether any session was checked.
     fn search(&mut self) -> bool {
         let now = Instant::now();
         if self.searched.is_some_and(|at| now < at + SEARCH_INTERVAL) {
@@ -462,7 +468,8 @@ impl State {
     }
 }
 
-/// The slot of a session that is being opened. It is released if the session is not opened.
+/// The slot in the table for a session that is being opened. The slot is released if the session is
+/// not opened.
 #[derive(Debug)]
 pub(super) struct Place {
     sessions: Arc<Sessions>,
@@ -515,7 +522,7 @@ impl Sessions {
         self.next_order.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Returns how many sessions were ended to make room for others.
+    /// Returns the number of sessions that were ended to make room for others.
     pub(super) fn displaced(&self) -> u64 {
         self.displaced.load(Ordering::Relaxed)
     }
@@ -540,7 +547,8 @@ impl Sessions {
         })
     }
 
-    /// Makes room for the client info of a session that was opened before its `initialize`.
+    /// Makes room for the client info of a session that was opened before its `initialize` came.
+    /// Returns whether there is room.
     pub(super) fn keep(&self, session: &Session, bytes: usize) -> bool {
         let mut state = self.state.lock();
         // An earlier `initialize` that could not be read may have counted already.
@@ -557,7 +565,7 @@ impl Sessions {
         may_keep
     }
 
-    /// Checks a session again when a use has ended and the session was busy.
+    /// Checks a session again, after a use of the session has ended.
     fn look_again(&self, session: &Session) {
         let mut state = self.state.lock();
         let found = state.open.get(&session.id);
@@ -566,7 +574,8 @@ impl Sessions {
         }
     }
 
-    /// Removes sessions that were idle too long, once in a while. So no thread is needed for it.
+    /// Removes and returns sessions that were idle too long. It runs at intervals, when requests
+    /// come. So no thread is needed for it.
     fn sweep(&self, state: &mut State) -> Vec<Arc<Session>> {
         let interval = (self.idle / 8).min(Duration::from_secs(60));
         if state.swept.elapsed() < interval {
@@ -579,7 +588,7 @@ impl Sessions {
         over.iter().filter_map(|id| state.remove(id)).collect()
     }
 
-    /// Ends sessions that were removed because they were idle, or to make room.
+    /// Ends sessions that were removed from the table because they were idle or to make room.
     fn end_all(&self, ended: &[Arc<Session>]) {
         for session in ended {
             let text = match session.is_unused_for(self.idle) {
@@ -614,7 +623,7 @@ impl Sessions {
         true
     }
 
-    /// Finds a session by its secret id.
+    /// Finds a session by its secret id. Only the principal that opened the session finds it.
     pub(super) fn find(&self, id: &[u8], principal: Option<&str>) -> Option<Arc<Session>> {
         let id = std::str::from_utf8(id).ok()?;
         let mut state = self.state.lock();
@@ -630,8 +639,8 @@ impl Sessions {
         Some(session)
     }
 
-    /// Returns the client whose share of threads a session's requests take, when they come from
-    /// this address.
+    /// Returns the client whose share of threads is used by the requests of a session that come
+    /// from this address.
     pub(super) fn client_of(&self, id: &[u8], address: &ClientKey) -> Option<ClientKey> {
         let id = std::str::from_utf8(id).ok()?;
         let state = self.state.lock();
@@ -642,7 +651,7 @@ impl Sessions {
         })
     }
 
-    /// Returns whether the session exists, for any principal.
+    /// Returns whether a session with this id exists, regardless of its principal.
     pub(super) fn has(&self, id: &[u8]) -> bool {
         let id = std::str::from_utf8(id);
         id.is_ok_and(|id| self.state.lock().open.contains_key(id))
@@ -657,7 +666,7 @@ impl Sessions {
         self.state.lock().open.len()
     }
 
-    /// Ends the standing streams.
+    /// Ends the standing streams of all sessions.
     pub(super) fn end_streams(&self) {
         let state = self.state.lock();
         let all = state.open.values().map(|entry| Arc::clone(&entry.session));
@@ -667,7 +676,8 @@ impl Sessions {
             .for_each(|session| session.standing.close_now(None));
     }
 
-    /// Ends all sessions with this reason, refuses new ones, and waits for their threads.
+    /// Ends all sessions with the reason `why`, refuses new sessions, and waits for the threads of
+    /// the sessions.
     pub(super) fn close(&self, why: &str) {
         let mut state = self.state.lock();
         state.closed = true;
@@ -679,7 +689,7 @@ impl Sessions {
     }
 }
 
-/// Sends messages that belong to no request on the standing stream.
+/// A sender that writes messages which belong to no request to the standing stream.
 #[derive(Debug)]
 struct StandingSender(Weak<Session>);
 

@@ -1,8 +1,9 @@
 //! The streams of a legacy session, and their resumption.
 //!
 //! A stream belongs to one request. The standing stream, which a client opens with GET, has all
-//! other messages. Events are numbered and stored for a while: a client that reconnects with the
-//! last number it saw gets the rest. A client that disconnects cancels nothing.
+//! other messages. Events are numbered and stored for a while. A client that reconnects with the
+//! number of the last event it saw gets the later events. If a client disconnects, its requests are
+//! not cancelled.
 //!
 //! ```text
 //!            begin (first event, or long silence)      client gone, or told to retry
@@ -13,15 +14,17 @@
 //! ```
 //!
 //! Several clients may read one stream. The newest reader gets the new events. Older readers stay
-//! connected and get nothing. When the newest one leaves, the next newest takes over.
+//! connected and get nothing. When the newest reader leaves, the next newest one gets the new
+//! events.
 //!
 //! **Invariant:** an event is numbered, stored and written under the stream's lock. Otherwise a
 //! reader could miss an event or get one twice.
 //!
 //! **Threads.** While the lock is held, the host's event store or a slow client can block. So only
 //! a thread that sends or begins to read waits for the lock. Other threads close the stream, report
-//! a reader that has gone, or begin a silent response. They leave a request in `words` and try the
-//! lock. If it is taken, its holder acts on the request after the release ([`Stream::settle`]).
+//! a reader that has gone, or begin a silent response. Such a thread leaves a request in `words`
+//! and tries the lock. If the lock is taken, its holder acts on the request after releasing the
+//! lock ([`Stream::settle`]).
 //!
 //! Spec: Transports, "Streamable HTTP", "Resumability and Redelivery" (2025-03-26 to 2025-11-25).
 
@@ -43,7 +46,8 @@ use crate::schema::ProtocolVersion;
 use crate::transport::http::event::{write_event, write_mark};
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
-/// The maximum number of older readers of one stream. Above it, the oldest one is ended.
+/// The maximum number of older readers of one stream. If there are more, the oldest reader is
+/// ended.
 const MAX_OLDER: usize = 32;
 
 /// One stream of a session.
@@ -52,44 +56,45 @@ pub(super) struct Stream {
     session: Weak<Session>,
     keep_alive: Duration,
     state: Mutex<State>,
-    /// The last event was sent. Set under the lock.
+    /// Whether the last event of the stream was sent. Set under the lock.
     done: AtomicBool,
-    /// Whether a client reads, or begins to. Set under the lock.
+    /// Whether a client reads the stream, or is about to. Set under the lock.
     is_read: AtomicBool,
-    /// Requests of other threads. No other lock is taken while this one is held.
+    /// The requests that other threads have left for the holder of the stream's lock. No other lock
+    /// is taken while the lock of `words` is held.
     words: Mutex<Words>,
-    /// `words` is not empty. Set after `words` was changed, and cleared before `words` is taken. So
-    /// a holder that sees `false` has missed no request.
+    /// Whether `words` is not empty. Set after `words` was changed, and cleared before `words` is
+    /// taken. So a holder of the stream's lock that sees `false` has missed no request.
     has_words: AtomicBool,
 }
 
-/// Requests that a thread with the stream's lock must act on.
+/// The requests on which a thread with the stream's lock must act.
 #[derive(Default)]
 struct Words {
-    /// The stream is to end, with the error in `last` if there is one.
+    /// Whether the stream has to end. It ends with the error in `last`, if there is an error.
     closed: bool,
     last: Option<Vec<u8>>,
-    /// The numbers of readers that have gone.
+    /// The numbers of the readers that have gone.
     gone: Vec<u64>,
-    /// Nothing was sent for a long time: the response is to begin.
+    /// Whether nothing was sent for the keep-alive interval: the response has to begin.
     silent: bool,
 }
 
 /// A client that reads the stream.
 struct Reader {
-    /// The unique number within the stream.
+    /// The number of the reader, which is unique within the stream.
     number: u64,
     writer: Box<dyn ResponseWriter>,
 }
 
 struct State {
-    /// The newest reader.
+    /// The newest reader, which gets the new events.
     reader: Option<Reader>,
     /// Older readers, the oldest first.
     older: Vec<Reader>,
-    /// The number of readers so far.
+    /// The number of readers that the stream has had so far.
     readers: u64,
-    /// The response is an event stream.
+    /// Whether the response has begun as an event stream.
     begun: bool,
     /// The number of the last event that was written to a reader.
     told: u64,
@@ -97,7 +102,7 @@ struct State {
 }
 
 impl State {
-    /// Ends all readers, the newest one with this error if there is one.
+    /// Ends all readers. The newest reader gets the error `last` first, if there is an error.
     fn hang_up(&mut self, last: Option<&[u8]>) {
         if let Some(reader) = self.reader.take() {
             let id = (last.is_some() && self.history.sequence() > 0).then(|| {
@@ -112,7 +117,7 @@ impl State {
         }
     }
 
-    /// Removes a reader that has gone. Returns it, and whether it was the newest one.
+    /// Removes a reader that has gone. Returns the reader, and whether it was the newest one.
     fn lose(&mut self, number: u64) -> (Option<Reader>, bool) {
         if let Some(reader) = self.reader.take_if(|reader| reader.number == number) {
             self.reader = self.older.pop();
@@ -124,7 +129,8 @@ impl State {
 }
 
 impl Stream {
-    /// Creates the stream for messages that belong to no request, without a reader.
+    /// Creates the stream for messages that belong to no request. The stream has no reader at
+    /// first.
     pub(super) fn standing(session: Weak<Session>, keep_alive: Duration) -> Self {
         Self::new(0, session, keep_alive, None)
     }
@@ -168,7 +174,7 @@ impl Stream {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Releases the lock, and then acts on the requests of other threads.
+    /// Releases the lock, and then acts on the requests that other threads have left.
     fn unlock(self: &Arc<Self>, state: MutexGuard<'_, State>) {
         let is_read = state.reader.is_some();
         self.is_read.store(is_read, Ordering::SeqCst);
@@ -181,7 +187,7 @@ impl Stream {
         self.done.load(Ordering::SeqCst)
     }
 
-    /// Returns whether a client reads, or begins to.
+    /// Returns whether a client reads the stream, or is about to.
     pub(super) fn is_read(&self) -> bool {
         self.is_read.load(Ordering::SeqCst)
     }
@@ -241,8 +247,8 @@ impl Stream {
         Ok(true)
     }
 
-    /// Writes the events that no reader has got yet, as far as that does not block. Returns whether
-    /// all were written.
+    /// Writes the events that no reader has received yet, until a write would block. Returns
+    /// whether all were written.
     fn tell_rest(&self, state: &mut State) -> Result<bool> {
         let State {
             reader: Some(reader),
@@ -269,7 +275,8 @@ impl Stream {
         Ok(true)
     }
 
-    /// Does this for a reader that has just taken over.
+    /// Writes the events that no reader has received yet, to the reader that has become the newest
+    /// one.
     fn catch_up(self: &Arc<Self>) {
         let mut state = self.lock();
         let number = state.reader.as_ref().map(|reader| reader.number);
@@ -279,13 +286,14 @@ impl Stream {
         self.unlock(state);
     }
 
-    /// Adds a reader.
+    /// Adds a reader, which writes to `writer`.
     ///
-    /// It gets the events after `seen`, or without `seen` those that no other reader got. `preface`
-    /// is written first. An earlier reader stays connected, but gets nothing while this one reads.
-    /// If nothing is left and the stream has ended, the response is status 204.
+    /// First the reader gets `preface`. If `seen` is set, it then gets the events after that one;
+    /// otherwise it gets the events that no reader has received yet. An earlier reader stays
+    /// connected, but gets nothing while this one reads. If the client has seen everything and the
+    /// stream has ended, the response is status 204.
     ///
-    /// Returns the writer if the requested events are not available.
+    /// On error returns `writer` and the reason: events after `seen` are no longer available.
     pub(super) fn read_from(
         self: &Arc<Self>,
         seen: Option<u64>,
@@ -357,7 +365,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Returns whether events follow after `seen`, or may still come.
+    /// Returns whether a client that has seen the event `seen` can get more events, now or later.
+    /// Fails if the events after `seen` are not available.
     pub(super) fn look(self: &Arc<Self>, seen: Option<u64>) -> std::result::Result<bool, Missing> {
         let Some(seen) = seen else { return Ok(true) };
         let mut state = self.lock();
@@ -368,7 +377,7 @@ impl Stream {
         read.map(|_| !is_done || !piece.is_empty())
     }
 
-    /// Makes this the newest reader, and registers a callback for its disconnect.
+    /// Makes `writer` the newest reader, and registers a callback for its disconnect.
     fn watch(self: &Arc<Self>, state: &mut State, mut writer: Box<dyn ResponseWriter>) {
         state.readers += 1;
         let (number, stream) = (state.readers, Arc::downgrade(self));
@@ -385,7 +394,8 @@ impl Stream {
         }
     }
 
-    /// Begins the response when nothing was sent for the keep-alive interval.
+    /// Registers a callback that begins the response if nothing was sent for the keep-alive
+    /// interval.
     fn begin_when_silent(self: &Arc<Self>, state: &mut State) {
         let Some(reader) = &mut state.reader else {
             return;
@@ -400,8 +410,8 @@ impl Stream {
         reader.writer.on_silence(self.keep_alive, Box::new(begin));
     }
 
-    /// Begins a response without a message. Since 2025-11-25 the client gets a mark from which it
-    /// can resume. Runs no code of the host.
+    /// Begins the response as an event stream without a message. Since 2025-11-25 the client gets a
+    /// mark from which it can resume. Runs no code of the host.
     fn begin_silently(self: &Arc<Self>, state: &mut State) {
         let (Ok(session), Some(reader)) = (self.session(), &mut state.reader) else {
             return;
@@ -466,7 +476,8 @@ impl Stream {
         self.session.upgrade().ok_or_else(gone)
     }
 
-    /// Ends the stream, with this error if there is one. Never blocks.
+    /// Ends the stream. The newest reader gets the error `last` first, if there is an error. Never
+    /// blocks.
     pub(super) fn close_now(self: &Arc<Self>, last: Option<Vec<u8>>) {
         self.leave_word(|words| {
             words.closed = true;
@@ -482,11 +493,11 @@ impl Stream {
         self.has_words.store(true, Ordering::SeqCst);
     }
 
-    /// Acts on the requests of other threads.
+    /// Acts on the requests that other threads have left in `words`.
     ///
-    /// It is called after a request was left, and after the lock was released. A caller that finds
-    /// the lock taken returns, because the holder checks `has_words` after its release. So no
-    /// request is lost, and no thread blocks.
+    /// It is called after a request was left, and after the stream's lock was released. If the lock
+    /// is taken, this function returns, because the holder checks `has_words` after releasing the
+    /// lock. So no request is lost, and no thread blocks.
     fn settle(self: &Arc<Self>) {
         while self.has_words.load(Ordering::SeqCst) {
             let mut state = match self.state.try_lock() {
@@ -599,8 +610,8 @@ pub(super) struct RequestStream {
 }
 
 impl RequestStream {
-    /// Watches the reader from the beginning. If the client accepts events, the response begins as
-    /// an event stream after a long silence.
+    /// Creates the response sink, and watches for the reader's disconnect. If the client accepts
+    /// events, the response begins as an event stream after a long silence.
     pub(super) fn new(stream: Arc<Stream>, demand: Demand, takes_events: bool) -> Self {
         let mut state = stream.lock();
         if let Some(Reader { writer, .. }) = state.reader.take() {
@@ -695,7 +706,8 @@ fn gone() -> Error {
     Error::new(ErrorKind::Closed, "the stream has ended")
 }
 
-/// Returns whether streams of a revision begin with a mark.
+/// Returns whether the streams of a revision begin with a mark: an event without a message, from
+/// which a client can resume.
 pub(super) fn marks_beginnings(revision: ProtocolVersion) -> bool {
     revision >= ProtocolVersion::V2025_11_25
 }

@@ -5,16 +5,16 @@ use std::time::{Duration, SystemTime};
 use super::denied::Denied;
 use crate::protocol::principal::Principal;
 
-/// The tolerated difference between the clocks of two machines.
+/// The tolerated difference between the clocks of this machine and the issuer's.
 pub(super) const LEEWAY: Duration = Duration::from_secs(60);
 
-/// Returns whether a time has passed, with tolerance for a slow clock.
+/// Returns whether a time has passed by at least the tolerated difference between clocks.
 pub(super) fn has_passed(when: SystemTime) -> bool {
     when.checked_add(LEEWAY)
         .is_some_and(|latest| latest <= SystemTime::now())
 }
 
-/// Verifies access tokens. A closure that takes the token is a verifier.
+/// A verifier of access tokens. A closure that takes the token is a verifier too.
 ///
 /// `JwtVerifier` (feature `jwt`) verifies signed tokens. For other tokens, query the authorization
 /// server (RFC 7662) and cache its answer for a moment. The
@@ -24,8 +24,9 @@ pub(super) fn has_passed(when: SystemTime) -> bool {
 /// obtain tokens of its own.
 // M-AUTH-S-43
 pub trait TokenVerifier: Send + Sync {
-    /// Verifies a token. It runs on the thread that read the request, on many threads at once. If
-    /// it panics, the request is answered with status 503 and the panic is logged.
+    /// Verifies a token. The verifier runs on the thread that read the request. Many threads may
+    /// call it at once. If the verifier panics, the request is answered with status 503 and the
+    /// panic is logged.
     ///
     /// # Errors
     ///
@@ -48,7 +49,8 @@ where
 pub struct Grant {
     pub(super) principal: Principal,
     pub(super) audience: Vec<String>,
-    /// The thumbprint of the key that the token is bound to.
+    /// The thumbprint of the key that the token is bound to. `None` if the token is not bound to a
+    /// key.
     pub(super) key: Option<String>,
 }
 
@@ -72,8 +74,8 @@ impl Grant {
     /// authorization server gives (`cnf.jkt`; RFC 7638).
     ///
     /// The token is then valid only with a proof of that key. Without `ResourceServer::dpop`
-    /// (feature `jwt`) it is refused. A verifier that omits the thumbprint lets a thief use such a
-    /// token.
+    /// (feature `jwt`) the token is refused. If a verifier omits the thumbprint of a bound token, a
+    /// thief can use the token without the key.
     ///
     /// Spec: RFC 9449, section 6.
     pub fn bound_to(mut self, thumbprint: impl Into<String>) -> Self {

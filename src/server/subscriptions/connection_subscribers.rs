@@ -1,4 +1,5 @@
-//! The subscribers of one connection, and their weight in its subscription limit.
+//! The subscribers of one connection, and how much they count in the subscription limit of the
+//! connection.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
@@ -17,7 +18,7 @@ use crate::transport::Limits;
 #[derive(Default)]
 pub(in crate::server) struct ConnectionSubscribers {
     pub(super) state: Mutex<State>,
-    /// Subscribers with pending notifications that the connection's own threads write.
+    /// The subscribers whose pending notifications the connection's own threads must write.
     due: Mutex<Queue>,
 }
 
@@ -25,26 +26,28 @@ type Queue = Option<Box<VecDeque<Arc<Subscriber>>>>;
 
 #[derive(Default)]
 pub(super) struct State {
-    /// The number under which the connection is registered, from its first subscriber to its end.
+    /// The number under which the connection is registered. `Some` from the connection's first
+    /// subscriber to its end.
     pub(super) number: Option<u64>,
-    /// The lists whose changes `initialize` declared.
+    /// The lists for which `initialize` declared change notifications.
     pub(super) declared: Lists,
-    /// The legacy client has sent `notifications/initialized`.
+    /// Whether the legacy client has sent `notifications/initialized`.
     pub(super) is_initialized: bool,
     pub(super) legacy: Option<Arc<Subscriber>>,
-    /// Its reservation in the memory budget of all legacy clients.
+    /// The connection's reservation in the memory budget for the URIs of all legacy clients.
     pub(super) legacy_hold: Option<Reservation>,
-    /// The open streams of `subscriptions/listen`.
+    /// The open streams of `subscriptions/listen`, by number.
     pub(super) streams: BTreeMap<u64, Arc<Subscriber>>,
-    /// The weight of all subscriptions in the limit, on a connection with a single client.
+    /// The weight of all subscriptions of the connection. Used if the connection has a single
+    /// client.
     weight: usize,
-    /// The weight of each client's subscriptions, on a connection that many clients share.
+    /// The weight of each client's subscriptions. Used if many clients share the connection.
     shares: Option<Box<Shares<()>>>,
-    /// The connection has ended.
+    /// Whether the connection has ended.
     pub(super) gone: bool,
 }
 
-/// The lists with change notifications.
+/// The lists whose changes are notified.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Lists {
     pub(super) tools: bool,
@@ -60,8 +63,8 @@ impl Lists {
 }
 
 impl State {
-    /// Adds the weight of subscriptions, unless that would exceed the limit. Returns whether it was
-    /// added. `client` is set on a connection that many clients share.
+    /// Adds the weight of new subscriptions, unless the sum would exceed the limit. Returns whether
+    /// the weight was added. `client` is set on a connection that many clients share.
     pub(super) fn reserve(
         &mut self,
         client: Option<&Client>,
@@ -91,7 +94,7 @@ impl State {
         has_room
     }
 
-    /// Releases the weight of subscriptions.
+    /// Subtracts the weight of subscriptions that have ended.
     pub(super) fn give_back(&mut self, client: Option<&Client>, weight: usize) {
         match (client, &mut self.shares) {
             (Some(client), Some(shares)) => shares.give_back(client, weight),
@@ -100,10 +103,11 @@ impl State {
     }
 }
 
-/// The reserved weight of a stream that is being opened. It is released unless it is kept.
+/// The reserved weight of a stream that is being opened. Dropping it releases the weight, unless
+/// [`keep`](Self::keep) was called.
 pub(super) struct Reserved {
     audience: Arc<ConnectionSubscribers>,
-    /// The client, on a connection that many clients share.
+    /// The client of the stream. `Some` on a connection that many clients share.
     client: Option<Client>,
     weight: usize,
 }
@@ -128,7 +132,7 @@ impl Reserved {
         self.give_back(more);
     }
 
-    /// Passes the weight on to the stream, which releases it when it ends.
+    /// Passes the weight on to the opened stream. The stream releases it at its end.
     pub(super) fn keep(mut self) -> usize {
         std::mem::take(&mut self.weight)
     }
@@ -148,7 +152,7 @@ impl Drop for Reserved {
 }
 
 impl ConnectionSubscribers {
-    /// Records the lists whose changes the answer to `initialize` declared.
+    /// Records the lists for which the answer to `initialize` declared change notifications.
     pub(in crate::server) fn declare(&self, capabilities: &ServerCapabilities) {
         let tools = capabilities.tools.as_ref().map(|it| it.list_changed);
         let prompts = capabilities.prompts.as_ref().map(|it| it.list_changed);
@@ -161,7 +165,8 @@ impl ConnectionSubscribers {
         };
     }
 
-    /// Ends every stream with its result, after the changes that were published before.
+    /// Ends every stream with the result of its request. The changes that were published before are
+    /// sent first.
     pub(super) fn end_streams(&self, hub: &Subscriptions) {
         hub.fanout.catch_up();
         let streams = std::mem::take(&mut self.state.lock().streams);
@@ -180,19 +185,20 @@ impl ConnectionSubscribers {
         }
     }
 
-    /// Takes a subscriber out of its topics, and releases its weight in the limit.
+    /// Removes a subscriber from its topics, and releases its weight in the subscription limit.
     pub(super) fn take_out(&self, subscriber: &Subscriber, hub: &Subscriptions) {
         let (client, weight) = hub.take_out(subscriber);
         self.state.lock().give_back(client.as_ref(), weight);
     }
 
-    /// Drops the pending notifications, since nothing is written any more.
+    /// Drops the queue of subscribers with pending notifications, since nothing is written any
+    /// more.
     pub(super) fn forget_due(&self) {
         let due = self.due.lock().take();
         drop(due);
     }
 
-    /// Schedules a subscriber's notifications on the threads of the connection.
+    /// Schedules the notifications of a subscriber on the threads of the connection.
     pub(super) fn have_pulled(
         self: &Arc<Self>,
         subscriber: Arc<Subscriber>,
@@ -211,7 +217,7 @@ impl ConnectionSubscribers {
     }
 }
 
-/// Queues the pending notifications of a connection's subscribers.
+/// A source from which the connection's threads get the pending notifications of its subscribers.
 struct Pulled {
     audience: Weak<ConnectionSubscribers>,
     fanout: Arc<Fanout>,

@@ -4,17 +4,18 @@
 //!  publisher ──▶ inbox ──▶ a round: members of changed topics are marked ──▶ each is written once
 //! ```
 //!
-//! A publisher puts a topic into the inbox, unless it is there already. A round takes all topics
-//! out. Rounds with changes are at least [`TOGETHER`] apart. So a single change is sent at once,
-//! and many quick changes are merged into few notifications.
+//! A publisher puts a topic into the inbox, unless the topic is in the inbox already. A round takes
+//! all topics out of the inbox. Rounds with changes are at least [`TOGETHER`] apart. So a single
+//! change is sent at once, and many quick changes are merged into few notifications.
 //!
 //! **Threads.** There is at most one thread, `fanout`. The first change with a subscriber starts
 //! it. It ends with the last connection that has a subscriber; the thread that closes this
 //! connection joins it. If the system can't start a thread, the publisher does the round.
 //!
 //! **Locks:** the round's lock is held while members are marked. A thread that ends a stream takes
-//! it first, and so finds all earlier changes marked. The locks of a topic, then of a subscriber,
-//! and that of the inbox are taken inside it. Nothing is written under any of them.
+//! the round's lock first, so all earlier changes are marked. The lock of the inbox, and the lock
+//! of a topic and then of a subscriber, are taken while the round's lock is held. Nothing is
+//! written under any of these locks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,16 +38,17 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) struct Fanout {
     pub(super) topics: Topics,
     inbox: Inbox<Work>,
-    /// Held while members are marked.
+    /// The lock of a round. It is held while members are marked.
     round: Mutex<()>,
-    /// Closes the gap between a check and a wait: see `wait_until_written`. It guards nothing else.
+    /// Prevents a lost wakeup between a check and a wait: see `wait_until_written`. The lock guards
+    /// no data.
     awaited: Mutex<()>,
     written: Condvar,
     settings: Settings,
     threads: Started,
 }
 
-/// The settings of the server.
+/// The settings that the fan-out gets from the server.
 #[derive(Default)]
 struct Settings {
     threads: Threads,
@@ -59,9 +61,9 @@ struct Settings {
 struct Work {
     changes: Vec<PendingChange>,
     logs: Vec<(LoggingLevel, Arc<[u8]>)>,
-    /// Marked subscribers that must be written to.
+    /// Marked subscribers, to which notifications must be written.
     ready: Vec<Arc<Subscriber>>,
-    /// Subscribers without room, by the time of their next try.
+    /// Subscribers that had no room for a notification, by the time of the next try.
     later: BTreeMap<(Instant, u64), Arc<Subscriber>>,
 }
 
@@ -83,8 +85,8 @@ impl Fanout {
         }
     }
 
-    /// Queues the change of a topic for its members. The task comes with the topic, since it may be
-    /// removed before the round.
+    /// Queues the change of a topic for its members. The caller passes the task of the topic, since
+    /// the task may be removed from the table before the round.
     pub(super) fn change(self: &Arc<Self>, topic: &Arc<Topic>, task: Option<Arc<dyn Followed>>) {
         if topic.has_members() && topic.change() {
             let call = self.inbox.put(Urgency::Together, |work| {
@@ -98,7 +100,8 @@ impl Fanout {
         }
     }
 
-    /// Queues a log message for its subscribers. It is dropped when too many are queued.
+    /// Queues a log message for its subscribers. The message is dropped when too many messages are
+    /// queued.
     pub(super) fn log(self: &Arc<Self>, level: LoggingLevel, text: Arc<[u8]>) {
         let max = self.settings.max_logs;
         let call = self.inbox.put(Urgency::AtOnce, |work| {
@@ -109,7 +112,7 @@ impl Fanout {
         self.answer(call);
     }
 
-    /// Queues subscribers to be written to.
+    /// Queues subscribers whose notifications must be written.
     pub(super) fn write_to(self: &Arc<Self>, subscribers: Vec<Arc<Subscriber>>) {
         if !subscribers.is_empty() {
             let call = self
@@ -119,7 +122,7 @@ impl Fanout {
         }
     }
 
-    /// Queues a subscriber to be written to at a later time.
+    /// Queues a subscriber whose notifications must be written at a later time.
     pub(super) fn try_again(self: &Arc<Self>, subscriber: Arc<Subscriber>, at: Instant) {
         let call = self.inbox.put(Urgency::Schedule, |work| {
             work.later.insert((at, subscriber.number), subscriber);
@@ -127,7 +130,7 @@ impl Fanout {
         self.answer(call);
     }
 
-    /// Starts the thread if it is missing.
+    /// Starts the fan-out thread if `call` requires it.
     fn answer(self: &Arc<Self>, call: Call) {
         if call != Call::StartOne {
             return;
@@ -162,7 +165,8 @@ impl Fanout {
         }
     }
 
-    /// Does a round. Returns whether there was a change.
+    /// Does a round: marks subscribers and dispatches their notifications. Returns whether there
+    /// was a change.
     fn do_round(self: &Arc<Self>, with_changes: bool) -> bool {
         let (marked, has_changes) = self.mark_all(with_changes);
         for subscriber in marked {
@@ -171,7 +175,8 @@ impl Fanout {
         has_changes
     }
 
-    /// Marks the members of changed topics. Returns the subscribers that must be written to.
+    /// Marks the members of changed topics. Returns the marked subscribers, and whether there was a
+    /// change.
     fn mark_all(&self, with_changes: bool) -> (Vec<Arc<Subscriber>>, bool) {
         let round = self.round.lock();
         let work = self.inbox.take(|work| {
@@ -214,15 +219,15 @@ impl Fanout {
         (marked, !changes.is_empty())
     }
 
-    /// Marks the members of all topics that have changed so far. A thread calls it before it ends a
-    /// stream.
+    /// Marks the members of all topics that have changed so far. A thread calls this before it ends
+    /// a stream, so that the stream gets these changes.
     pub(super) fn catch_up(self: &Arc<Self>) {
         let (marked, _) = self.mark_all(true);
         self.write_to(marked);
     }
 
-    /// Wakes the threads that wait for the end of a write. It takes the lock first, so that it
-    /// can't run between a waiter's check and its wait.
+    /// Wakes the threads that wait for the end of a write. The lock is taken first. So the wakeup
+    /// can't come between a waiter's check and its wait.
     pub(super) fn writing_ended(&self) {
         drop(self.awaited.lock());
         self.written.notify_all();
@@ -230,9 +235,9 @@ impl Fanout {
 
     /// Blocks until no thread writes to a subscriber, for at most [`PATIENCE`].
     ///
-    /// **Invariant:** the lock is held from the check to the wait. `is_written` notes that a thread
-    /// waits. The writer sees the note when it ends, and takes the lock before it wakes. So no
-    /// wakeup is lost.
+    /// **Invariant:** the lock of `awaited` is held from the check to the wait. The check,
+    /// `is_written`, sets the subscriber's flag `is_awaited`. When the writer ends, it sees the
+    /// flag, and takes the lock before it wakes the waiter. So no wakeup is lost.
     pub(super) fn wait_until_written(&self, subscriber: &Subscriber) {
         let until = Instant::now() + PATIENCE;
         let mut awaited = self.awaited.lock();
@@ -241,18 +246,18 @@ impl Fanout {
         }
     }
 
-    /// Allows the thread to run, since there is a subscriber.
+    /// Allows the fan-out thread to run, since there is a subscriber.
     pub(super) fn go_on(&self) {
         self.inbox.open();
     }
 
-    /// Tells the thread to end, since there is no subscriber any more.
+    /// Lets the fan-out thread end, since there is no subscriber any more.
     pub(super) fn stop(&self) {
         self.inbox.close();
     }
 
-    /// Waits for the end of the thread after `stop`, for a bounded time. The thread may be in a
-    /// host's transport that does not return.
+    /// Waits until the fan-out thread has ended after `stop`, for a bounded time. The thread may be
+    /// in a transport of the host that does not return.
     pub(super) fn join(&self) {
         // The host may close from inside its transport, so this may be the fan-out thread itself.
         if !writes_here() && self.inbox.wait_for_end(Instant::now() + PATIENCE) {
@@ -269,49 +274,49 @@ impl Default for Fanout {
 
 /// An inbox that publishers fill and one thread empties.
 ///
-/// **Invariant:** while the inbox has entries, a thread runs or is being started. `runs` is set
-/// under the lock by the `put` that finds it unset. That caller gets `Call::StartOne` and must
-/// start the thread. So no entry is left without a thread.
+/// **Invariant:** while the inbox has entries, a thread runs or is being started. The `put` that
+/// finds `runs` unset sets it, under the lock. The caller of this `put` gets `Call::StartOne` and
+/// must start the thread. So no entry is left without a thread.
 #[derive(Default)]
 struct Inbox<W> {
     state: Mutex<Inner<W>>,
-    /// There are entries for the thread, or it is to end.
+    /// Signals that the inbox has entries for the thread, or that the thread has to end.
     filled: Condvar,
-    /// The thread has ended.
+    /// Signals that the thread has ended.
     ended: Condvar,
 }
 
 #[derive(Default)]
 struct Inner<W> {
     work: W,
-    /// A thread runs or is being started.
+    /// Whether a thread runs or is being started.
     runs: bool,
-    /// There may be subscribers. If not, nothing more is put in, and the thread ends when the inbox
-    /// is empty.
+    /// Whether there may be subscribers. If not, nothing more is put into the inbox, and the thread
+    /// ends when the inbox is empty.
     is_open: bool,
-    /// The thread waits for the first change.
+    /// Whether the thread waits for the first change.
     waits: bool,
     has_urgent: bool,
 }
 
-/// When an entry is to be taken out.
+/// When an entry has to be taken out of the inbox.
 #[derive(Clone, Copy, PartialEq)]
 enum Urgency {
-    /// Together with other changes.
+    /// In the next round, together with other changes.
     Together,
     AtOnce,
-    /// At a time that the entry has.
+    /// At the time that is stored with the entry.
     Schedule,
 }
 
-/// The result of putting an entry in.
+/// The result of putting an entry into the inbox.
 #[must_use = "a thread that is counted has to be started"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
     Heard,
-    /// The caller must start the thread, which counts as running already.
+    /// The caller must start the thread. The inbox already counts the thread as running.
     StartOne,
-    /// The inbox is closed, and nothing was put in.
+    /// The inbox is closed, and the entry was not put in.
     Closed,
 }
 
@@ -337,8 +342,8 @@ impl<W: Schedule> Inbox<W> {
         Call::Heard
     }
 
-    /// Waits until there are entries to take out; changes not before `not_before`. Returns `false`
-    /// when the thread must end.
+    /// Waits until there are entries to take out. Changes are taken out not before `not_before`.
+    /// Returns `false` when the thread must end.
     fn wait(&self, not_before: Instant) -> bool {
         let mut state = self.state.lock();
         loop {
@@ -365,7 +370,7 @@ impl<W: Schedule> Inbox<W> {
         }
     }
 
-    /// Takes out all urgent entries, and those of the others that `take` chooses.
+    /// Takes out the entries that `take` chooses. `take` must choose all urgent entries.
     fn take(&self, take: impl FnOnce(&mut W) -> W) -> W {
         let mut state = self.state.lock();
         let taken = take(&mut state.work);
@@ -377,7 +382,7 @@ impl<W: Schedule> Inbox<W> {
         self.state.lock().is_open
     }
 
-    /// Records that no thread runs.
+    /// Records that the thread which empties the inbox has ended or could not be started.
     fn thread_ended(&self) {
         self.state.lock().runs = false;
         self.ended.notify_all();
@@ -387,13 +392,14 @@ impl<W: Schedule> Inbox<W> {
         self.state.lock().is_open = true;
     }
 
-    /// Makes the thread end when the inbox is empty.
+    /// Closes the inbox: the thread ends when the inbox is empty.
     fn close(&self) {
         self.state.lock().is_open = false;
         self.filled.notify_all();
     }
 
-    /// Waits for the end of the thread after `close`. Returns whether it has ended.
+    /// Waits until the thread has ended after `close`, but not longer than `until`. Returns whether
+    /// it has ended.
     fn wait_for_end(&self, until: Instant) -> bool {
         let mut state = self.state.lock();
         while state.runs && !state.is_open && Instant::now() < until {
@@ -403,7 +409,7 @@ impl<W: Schedule> Inbox<W> {
     }
 }
 
-/// A set of entries of which some are for a later time.
+/// Entries of an inbox. Some of them may be for a later time.
 trait Schedule: Default {
     fn first_later(&self) -> Option<Instant>;
     fn has_changes(&self) -> bool;
@@ -438,8 +444,8 @@ mod loom_tests {
         }
     }
 
-    /// A publisher and the last connection, which closes: the thread takes out every entry, and the
-    /// closing thread waits for it.
+    /// Tests a publisher against the end of the last connection: the thread takes out every entry,
+    /// and the closing thread waits for it.
     #[test]
     fn loom_nothing_is_left_in_the_inbox() {
         loom::model(|| {

@@ -1,8 +1,8 @@
 //! A subscriber and its pending notifications.
 //!
-//! They are a set, in the order of arrival: one notification for each topic, however often the
-//! topic changed. A notification is written as text only when it is sent, so it has the newest
-//! state. The set is no larger than the subscription.
+//! The pending notifications are a set, in the order of arrival: one notification for each topic,
+//! even if the topic changed several times. A notification is written as text only when it is sent,
+//! so it has the newest state. The set is no larger than the subscription.
 //!
 //! ```text
 //!         acknowledged           marked                   nothing is pending any more
@@ -12,12 +12,12 @@
 //!                                          ╰ Parked ╯
 //! ```
 //!
-//! **Invariant:** a subscriber in `Due` has exactly one owner. The owner is the fan-out,
-//! with the subscriber in its inbox or round, or the connection's list. Only the owner writes, so
-//! the notifications of a topic stay in order.
+//! **Invariant:** a subscriber in `Due` has exactly one owner. The owner is either the fan-out,
+//! which has the subscriber in its inbox or its round, or the connection, which has it in its list.
+//! Only the owner writes, so the notifications of a topic stay in order.
 //!
 //! **Locks:** the state's lock is held for moments, and may be taken inside a topic's lock. Nothing
-//! is written, sent or dropped under it.
+//! is written, sent or dropped while this lock is held.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -35,8 +35,8 @@ use crate::server::dispatch::link_of;
 use crate::shares::Client;
 use crate::sync::Mutex;
 
-/// The first and the longest pause before a subscriber without room is tried again, in
-/// milliseconds.
+/// The first pause before a notification is tried again for a subscriber without room, in
+/// milliseconds. Later pauses grow to the longest pause, the constant below.
 const FIRST_PAUSE: u16 = 10;
 const LAST_PAUSE: u16 = 1000;
 
@@ -46,12 +46,12 @@ thread_local! {
     static WRITES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Returns whether a caller of this function writes to a subscriber.
+/// Returns whether this thread is writing to a subscriber: a function on its call stack does so.
 pub(super) fn writes_here() -> bool {
     WRITES.get()
 }
 
-/// A stream of `subscriptions/listen`, or a legacy client.
+/// A subscriber: a stream of `subscriptions/listen`, or a legacy client.
 pub(super) struct Subscriber {
     pub(super) number: u64,
     state: Mutex<State>,
@@ -60,13 +60,13 @@ pub(super) struct Subscriber {
 #[derive(Default)]
 struct State {
     turn: Turn,
-    /// `Some` until the subscriber has ended.
+    /// The way in which the subscriber is reached. `None` once the subscriber has ended.
     way: Option<Way>,
-    /// The topics that it is a member of.
+    /// The topics that the subscriber is a member of.
     topics: Memberships,
-    /// Its weight in the subscription limit.
+    /// The weight of the subscriber in the subscription limit.
     weight: usize,
-    /// `Some` while notifications are pending.
+    /// The pending notifications. `None` if nothing is pending.
     #[expect(
         clippy::box_collection,
         reason = "one pointer for the many that wait for nothing"
@@ -76,39 +76,40 @@ struct State {
     logs: u32,
     /// The pause before the latest retry, in milliseconds.
     pause: u16,
-    /// The number of writing threads. It may be two for a moment: one has passed the subscriber on
-    /// and is about to finish.
+    /// The number of threads that write to the subscriber. There may be two for a moment: one has
+    /// passed the subscriber on and is about to finish.
     writers: u8,
-    /// A thread waits for the end of the write.
+    /// Whether a thread waits for the end of the write.
     is_awaited: bool,
-    /// Nothing more is sent.
+    /// Whether the subscriber is ending: nothing more is sent.
     is_ending: bool,
-    /// A reader came while a thread was writing.
+    /// Whether a reader came while a thread was writing.
     has_reader_come: bool,
 }
 
-/// Which thread handles the pending notifications.
+/// The owner of the subscriber: the thread that handles its pending notifications.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Turn {
-    /// No thread, before the acknowledgement.
+    /// There is no owner yet: the subscription is not acknowledged.
     #[default]
     NotYet,
-    /// No thread, because nothing is pending.
+    /// There is no owner, because nothing is pending.
     Idle,
-    /// The owner of the subscriber.
+    /// There is an owner, which has to handle the pending notifications.
     Due,
-    /// No thread, until the client has a reader again.
+    /// There is no owner until the client has a reader again.
     Parked,
 }
 
-/// How a subscriber is reached.
+/// The way in which a subscriber is reached.
 pub(super) enum Way {
-    /// By the stream of its request.
+    /// The subscriber is reached by the stream of its request.
     Stream {
         responder: Responder,
         revision: ProtocolVersion,
     },
-    /// By the connection, or by a standing stream in its place.
+    /// The subscriber is reached by its connection, or by a standing stream instead of the
+    /// connection.
     Client {
         peer: Peer,
         standing: Option<Weak<dyn StandingStream>>,
@@ -117,29 +118,29 @@ pub(super) enum Way {
 
 /// The stream on which a legacy HTTP client gets messages that belong to no request.
 pub(in crate::server) trait StandingStream: Send + Sync {
-    /// Writes a notification if there is a reader with room. Does not block.
+    /// Writes a notification if the stream has a reader, and the reader has room. Does not block.
     fn offer(&self, text: &[u8]) -> Offered;
 
     /// Writes a notification, or stores it for a client that reconnects.
     fn announce(&self, text: &[u8]);
 
-    /// Returns whether both functions run no code of the host.
+    /// Returns whether `offer` and `announce` run no code of the host.
     fn is_quick(&self) -> bool;
 }
 
-/// The result of offering a notification.
+/// The result of offering a notification to a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::server) enum Offered {
     Taken,
-    /// There is no room at the moment.
+    /// The stream has no room for the notification at the moment.
     Full,
-    /// There is no reader.
+    /// The stream has no reader.
     #[cfg_attr(
         not(feature = "http-server"),
         expect(dead_code, reason = "only sessions over HTTP are read or not")
     )]
     Unread,
-    /// Nothing is sent any more.
+    /// The stream has ended: nothing is sent on it any more.
     Over,
 }
 
@@ -149,7 +150,7 @@ enum Item {
     Change(PendingChange),
 }
 
-/// A handle for sending one notification, without the subscriber's lock.
+/// A handle for sending one notification. It is used without the subscriber's lock.
 enum Voice {
     Stream(Asking),
     Client(Peer),
@@ -157,7 +158,8 @@ enum Voice {
 }
 
 impl Subscriber {
-    /// Creates a subscriber with a weight, for a number of topics.
+    /// Creates a subscriber that has this weight in the subscription limit, with space for a number
+    /// of topics.
     pub(super) fn new(number: u64, weight: usize, topics: usize) -> Arc<Self> {
         Arc::new(Self {
             number,
@@ -169,7 +171,8 @@ impl Subscriber {
         })
     }
 
-    /// Sets how the subscriber is reached. Notifications are sent after [`open`](Self::open).
+    /// Sets the way in which the subscriber is reached. Notifications are sent after
+    /// [`open`](Self::open).
     pub(super) fn begin(&self, way: Way) {
         self.state.lock().way = Some(way);
     }
@@ -200,10 +203,10 @@ impl Subscriber {
         drop((removed, forgotten));
     }
 
-    /// Takes out its topics and its weight in the subscription limit, with the client if many share
-    /// the connection.
+    /// Takes out the topics of the subscriber and its weight in the subscription limit. Also
+    /// returns its client, if many clients share the connection.
     ///
-    /// Call this before [`drop_way`](Self::drop_way), because the way of a stream holds the client.
+    /// Call this before [`drop_way`](Self::drop_way), which drops the client of a stream.
     pub(super) fn take_topics(&self) -> (Vec<Arc<Topic>>, Option<Client>, usize) {
         let mut state = self.state.lock();
         let topics = std::mem::take(&mut state.topics);
@@ -216,8 +219,8 @@ impl Subscriber {
         (topics.into_topics(), client, weight)
     }
 
-    /// Adds the notification of a topic. Returns whether the caller becomes the owner and must
-    /// dispatch it.
+    /// Adds the notification of a changed topic. Returns whether the caller is now the owner of the
+    /// subscriber. An owner has to call [`dispatch`](Self::dispatch).
     #[must_use]
     pub(super) fn mark(&self, topic: &Arc<Topic>, task: Option<&Arc<dyn Followed>>) -> bool {
         let mut state = self.state.lock();
@@ -239,8 +242,8 @@ impl Subscriber {
         state.becomes_due()
     }
 
-    /// Adds a log message, or drops it when `max` are pending. Returns whether the caller becomes
-    /// the owner and must dispatch it.
+    /// Adds a log message, or drops it when `max` messages are pending. Returns whether the caller
+    /// is now the owner of the subscriber. An owner has to call [`dispatch`](Self::dispatch).
     #[must_use]
     pub(super) fn mark_log(&self, level: &LoggingLevel, text: &Arc<[u8]>, max: usize) -> bool {
         let mut state = self.state.lock();
@@ -259,8 +262,9 @@ impl Subscriber {
         state.becomes_due()
     }
 
-    /// Opens the subscriber after its acknowledgement. Returns whether the caller becomes the owner
-    /// and must dispatch it.
+    /// Allows notifications from now on, since the acknowledgement was sent. Returns whether some
+    /// are already pending: then the caller owns the subscriber and has to call
+    /// [`dispatch`](Self::dispatch).
     #[must_use]
     pub(super) fn open(&self) -> bool {
         let mut state = self.state.lock();
@@ -271,8 +275,8 @@ impl Subscriber {
         state.waiting.is_some() && state.becomes_due()
     }
 
-    /// Records that the client has a reader again. Returns whether the caller becomes the owner and
-    /// must dispatch it.
+    /// Records that the client has a reader again. Returns whether the caller is now the owner of
+    /// the subscriber. An owner has to call [`dispatch`](Self::dispatch).
     #[must_use]
     #[cfg(feature = "http-server")]
     pub(super) fn reader_came(&self) -> bool {
@@ -285,8 +289,8 @@ impl Subscriber {
         state.waiting.is_some() && state.becomes_due()
     }
 
-    /// Writes the pending notifications if that can't block. Otherwise schedules them on a thread
-    /// of the connection. The caller must be the owner.
+    /// Writes the pending notifications if writing can't block. Otherwise schedules the writing on
+    /// a thread of the connection. The caller must be the owner of the subscriber.
     pub(super) fn dispatch(self: &Arc<Self>, fanout: &Arc<Fanout>) {
         let state = self.state.lock();
         let (peer, standing) = match &state.way {
@@ -318,7 +322,7 @@ impl Subscriber {
         audience.have_pulled(Arc::clone(self), peer, fanout);
     }
 
-    /// Writes pending notifications until there is no room.
+    /// Writes the pending notifications until the subscriber has no more room.
     fn write(self: &Arc<Self>, fanout: &Arc<Fanout>) {
         let outer = WRITES.replace(true);
         self.begin_writing();
@@ -341,7 +345,7 @@ impl Subscriber {
         }
     }
 
-    /// Ends a stream whose reader has gone, or which can't get notifications any more.
+    /// Ends a stream that has no reader, or to which notifications can't be sent any more.
     fn give_up(&self) {
         let state = self.state.lock();
         let peer = match &state.way {
@@ -352,7 +356,8 @@ impl Subscriber {
         link_of(&peer).end_stream(self.number);
     }
 
-    /// Records the result of a notification. Returns whether the writing ends here.
+    /// Records the result of offering a notification. Returns whether the caller has to stop
+    /// writing.
     fn settle(&self, item: Item, offered: Offered, retry: &mut Option<Duration>) -> bool {
         let mut state = self.state.lock();
         let forgotten = match offered {
@@ -391,8 +396,8 @@ impl Subscriber {
         true
     }
 
-    /// Queues pending notifications on the connection, until there is no room or `bytes` reaches
-    /// `enough`. Returns whether nothing is left.
+    /// Queues pending notifications on the connection, until the subscriber has no room or `bytes`
+    /// reaches `enough`. Returns whether no more notifications can be queued now.
     pub(super) fn queue(&self, fanout: &Fanout, bytes: &mut usize, enough: usize) -> bool {
         self.begin_writing();
         let is_done = loop {
@@ -415,7 +420,8 @@ impl Subscriber {
         is_done
     }
 
-    /// Returns whether nothing is pending. If so, the caller is no longer the owner.
+    /// Returns whether no notification is pending. If so, the caller is no longer the owner of the
+    /// subscriber.
     fn is_done(&self) -> bool {
         let mut state = self.state.lock();
         if state.way.is_some() && !state.is_ending && state.waiting.is_some() {
@@ -456,7 +462,8 @@ impl Subscriber {
         }
     }
 
-    /// Returns whether a thread writes at the moment. If so, that thread will signal the end.
+    /// Returns whether a thread is writing to the subscriber. If so, this thread signals the end of
+    /// the write.
     pub(super) fn is_written(&self) -> bool {
         let mut state = self.state.lock();
         let is_written = state.writers > 0;
@@ -472,8 +479,8 @@ impl Subscriber {
         drop((way, waiting));
     }
 
-    /// Sends the pending notifications, and ends a stream with its result. Waits only for a thread
-    /// that writes to this subscriber.
+    /// Sends the pending notifications, and ends a stream with the result of its request. Waits
+    /// only for a thread that writes to this subscriber.
     pub(super) fn end(self: &Arc<Self>, fanout: &Arc<Fanout>) {
         let mut state = self.state.lock();
         let is_told = !std::mem::replace(&mut state.is_ending, true);
@@ -560,8 +567,8 @@ impl State {
         self.waiting.take().map(|all| *all).unwrap_or_default()
     }
 
-    /// Puts a notification back, unless its topic has changed again. Returns a notification that
-    /// the caller must drop outside of the lock.
+    /// Puts a notification back into the set, unless its topic has changed again. Returns a
+    /// notification that the caller must drop after releasing the lock.
     #[must_use]
     fn put_back(&mut self, item: Item) -> Option<Item> {
         match &item {

@@ -1,7 +1,7 @@
-//! The index of topics: which subscribers are notified of which changes.
+//! The index of topics. It maps each subject that can change to the subscribers that are notified.
 //!
-//! **Locks:** publishers take the index's lock, only for one lookup. A topic's lock is never taken
-//! inside it, so marking ten thousand members blocks no publisher.
+//! **Locks:** a publisher takes the index's lock only for one lookup. A topic's lock is never taken
+//! while the index's lock is held. So marking ten thousand members blocks no publisher.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,15 +12,17 @@ use super::subscriber::Subscriber;
 use crate::schema::url::normalized;
 use crate::sync::{AtomicBool, Mutex};
 
-/// A thing that can change, and its subscribers.
+/// A topic: a subject that can change, and its subscribers.
 pub(super) struct Topic {
     /// The unique number of the topic. Later topics have larger numbers.
     pub(super) number: u64,
     pub(super) subject: Subject,
-    /// The topic is in the inbox. Changes until it is taken out are merged into one.
+    /// Whether the topic is in the inbox. Changes before it is taken out of the inbox are merged
+    /// into one.
     is_queued: AtomicBool,
-    /// The number of members, including those that are about to join. For a named topic it changes
-    /// only under the index's lock. So a topic with a joining member is not removed.
+    /// The number of members, including those that are about to join. For a named topic, the number
+    /// changes only under the index's lock. So a topic that a member is about to join is not
+    /// removed.
     count: AtomicUsize,
     members: Mutex<BTreeMap<u64, Arc<Subscriber>>>,
 }
@@ -45,7 +47,7 @@ impl Topic {
         !self.is_queued.swap(true, Ordering::SeqCst)
     }
 
-    /// Records that the topic was taken out of the inbox. Later changes are new changes.
+    /// Records that the topic was taken out of the inbox. A later change is a new change.
     pub(super) fn take_out(&self) {
         self.is_queued.swap(false, Ordering::SeqCst);
     }
@@ -58,8 +60,8 @@ impl Topic {
         self.members.lock().contains_key(&subscriber.number)
     }
 
-    /// Adds a member. The subscriber gets the topic first, because as a member it can be marked at
-    /// once.
+    /// Adds a member. The subscriber records the topic first, because the topic may change as soon
+    /// as the subscriber is a member.
     fn enter(self: &Arc<Self>, subscriber: &Arc<Subscriber>) {
         subscriber.add_topic(self);
         let mut members = self.members.lock();
@@ -72,7 +74,8 @@ impl Topic {
     }
 }
 
-/// The topics of one subscriber, by number. Many streams have one topic, which needs no allocation.
+/// The topics of one subscriber, by number. Many subscribers have only one topic, for which nothing
+/// is allocated.
 #[derive(Default)]
 pub(super) enum Memberships {
     #[default]
@@ -81,10 +84,10 @@ pub(super) enum Memberships {
     Many(Vec<Membership>),
 }
 
-/// A topic of a subscriber.
+/// The membership of a subscriber in a topic.
 pub(super) struct Membership {
     pub(super) topic: Arc<Topic>,
-    /// The topic has changed, and the notification is not sent yet.
+    /// Whether the topic has changed and its notification is not sent yet.
     pub(super) waits: bool,
 }
 
@@ -161,16 +164,17 @@ pub(super) struct Topics {
     pub(super) tools: Arc<Topic>,
     pub(super) prompts: Arc<Topic>,
     pub(super) resources: Arc<Topic>,
-    /// The members are the legacy clients that may want log messages.
+    /// The topic of log messages. Its members are the legacy clients that may get log messages.
     pub(super) logs: Arc<Topic>,
     next: AtomicU64,
     named: Mutex<Named>,
 }
 
-/// The named topics. A topic is here while it has members.
+/// The named topics: those of resources and tasks. A topic is in this table while it has members.
 #[derive(Default)]
 struct Named {
-    /// Topics by normalized URI. The topic keeps the spelling of its first subscriber.
+    /// The topics of resources by normalized URI. Each topic keeps the URI in the spelling of its
+    /// first subscriber.
     uris: HashMap<Arc<str>, Arc<Topic>>,
     tasks: HashMap<Arc<str>, Arc<Topic>>,
 }
@@ -247,7 +251,7 @@ impl Topics {
         topic.enter(subscriber);
     }
 
-    /// Removes a member. A named topic without members is removed.
+    /// Removes a member from a topic. A named topic without members is removed from the index.
     pub(super) fn leave(&self, topic: &Arc<Topic>, subscriber: &Subscriber) {
         topic.remove(subscriber);
         let mut named = self.named.lock();

@@ -43,7 +43,7 @@ pub(super) const METHODS: [Row; 5] = [
 ];
 
 impl Conversation {
-    /// Reads and admits a request about tasks.
+    /// Reads the params of a request about tasks, and checks that the guards admit the request.
     fn about_tasks<T: DeserializeOwned>(
         &self,
         request: &Request,
@@ -142,8 +142,8 @@ impl Conversation {
         Ok(self.done(&terms))
     }
 
-    /// Lists the tasks of a principal. Clients without a principal have no list, since they would
-    /// see the tasks of all others.
+    /// Lists the tasks of a principal. A client without a principal can't list tasks, since it
+    /// would see the tasks of all other clients without a principal.
     fn list_tasks(
         &self,
         request: &Request,

@@ -1,9 +1,9 @@
 //! Tasks: calls whose results are fetched later. They exist in 2025-11-25, and since 2026-07-28 as
 //! the extension `io.modelcontextprotocol/tasks`.
 //!
-//! A task stores the answer of its call. The client's request is answered with the task. The work
-//! continues as another exchange, whose response sink stores the handler's answer. The handler does
-//! not notice it.
+//! A task stores the answer of its call. The client's request is answered with the task. The
+//! handler continues in another exchange, whose response sink stores the handler's answer. The
+//! handler does not notice the change.
 //!
 //! ```text
 //!  tools/call ──▶ Context ──▶ start ──▶ the created task is the answer
@@ -14,13 +14,15 @@
 //! **Bounds:** a server keeps a limited number of tasks, each for a limited time after its
 //! creation. Finished tasks are evicted for new ones; only working tasks can use up the limit. A
 //! task that is not finished in time is ended: its work is cancelled, and waiting or subscribed
-//! clients are notified. One thread does that. It runs while there are working tasks.
+//! clients are notified. One thread ends tasks that are not finished in time. It runs while there
+//! are working tasks.
 //!
 //! **Optional code:** [`Tasks`] is created when the host enables tasks, and all code for them is
-//! reached through it. A program that never does so is linked without this code.
+//! reached through it. A program that never enables tasks is linked without this code.
 //!
 //! A task ends with the connection on which its call came. All modern clients of an HTTP server
-//! share one that lives as long as the server. A legacy client has its session.
+//! share one connection that lives as long as the server. A legacy client over HTTP has its
+//! session.
 
 mod methods;
 mod notifications;
@@ -61,28 +63,28 @@ impl Default for TaskOptions {
 impl TaskOptions {
     /// Sets the maximum number of tasks, working and finished. Defaults to 1,024.
     ///
-    /// At the limit, a finished task is evicted. It is one of the client with most tasks. Those
-    /// with a fetched result go first, the oldest first. A part of the slots is reserved for
-    /// clients with few tasks
+    /// At the limit, a finished task of the client with most tasks is evicted. Tasks whose result
+    /// was fetched are evicted first. Among these, the oldest task is evicted first. A part of the
+    /// slots is reserved for clients with few tasks
     /// ([`Limits::reserve_percent`](crate::transport::Limits::reserve_percent)), so that no client
     /// can use up all of them.
     ///
-    /// Without a slot for its task, a call is refused as busy. But if the server made the decision
-    /// (2026-07-28) and the tool does not require tasks, the call runs without a task.
+    /// If there is no slot for its task, a call is refused as busy. But since 2026-07-28, a call of
+    /// a tool that does not require tasks runs without a task instead.
     pub fn max_tasks(mut self, max_tasks: NonZeroUsize) -> Self {
         self.max_tasks = max_tasks.get();
         self
     }
 
-    /// Sets how long a task is kept after its creation, if the client does not request a time.
+    /// Sets how long a task is kept after its creation, if the client requests no lifetime.
     /// Defaults to an hour.
     pub fn lifetime(mut self, lifetime: Duration) -> Self {
         self.lifetime = lifetime;
         self
     }
 
-    /// Sets the longest lifetime that a client may request (2025-11-25). A longer request is cut to
-    /// it. Defaults to a day.
+    /// Sets the maximum lifetime that a client may request (2025-11-25). A longer requested
+    /// lifetime is reduced to the maximum. Defaults to a day.
     pub fn max_lifetime(mut self, max_lifetime: Duration) -> Self {
         self.max_lifetime = max_lifetime;
         self

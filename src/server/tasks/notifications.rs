@@ -15,7 +15,8 @@ use super::task::Task;
 use crate::jsonrpc::RequestId;
 use crate::schema::{ResultMetaObject, method};
 
-/// Subscribes to tasks. Removes ids from `ids` that are not tasks of this principal.
+/// A function that subscribes to tasks. It removes the ids from `ids` that are not tasks of this
+/// principal.
 pub(super) type Follow = fn(&Tasks, &mut Vec<String>, Option<&str>) -> Vec<Arc<dyn Followed>>;
 
 pub(super) fn follow(
@@ -39,7 +40,8 @@ pub(super) fn follow(
 
 impl Task {
     /// Notifies the subscribers of a change. A subscriber sets `is_followed` before it reads the
-    /// state. So a change that sees `false` here is contained in that first state.
+    /// state. So if `is_followed` is still false here, the subscriber's first state contains the
+    /// change.
     pub(super) fn tell(&self) {
         if self.is_followed.load(Ordering::SeqCst)
             && let Some(task) = self.this.upgrade()

@@ -31,7 +31,8 @@ impl Task {
 }
 
 impl TaskOutlet {
-    /// Parses a response. A large one is refused when there is no memory for it.
+    /// Parses a response to store it in the task. A large response is refused when there is no
+    /// memory for it.
     fn keep(&self, response: &[u8]) -> Outcome {
         // The number of small responses is limited by the number of tasks.
         if response.len() <= LARGE {
@@ -51,9 +52,9 @@ impl TaskOutlet {
 }
 
 impl ResponseSink for TaskOutlet {
-    /// Forwards progress and log messages. The extension has neither for tasks, so they are
-    /// dropped. In the legacy era they go on a request that waits for the result, otherwise to the
-    /// client's connection.
+    /// Forwards progress and log messages. In the modern era these messages are dropped, since the
+    /// extension does not have them for tasks. In the legacy era they are sent on a request that
+    /// waits for the task's result, if there is one, otherwise on the client's connection.
     fn send(&self, text: &[u8], _: Option<Instant>) -> Result<bool> {
         if self.task.is_modern() {
             return Ok(true);
@@ -92,7 +93,7 @@ impl fmt::Debug for TaskOutlet {
     }
 }
 
-/// Parses a response.
+/// Parses a response, and returns it as the outcome of a task.
 fn outcome_of(response: &[u8]) -> Outcome {
     #[derive(Deserialize)]
     struct Response {

@@ -13,19 +13,19 @@ use crate::schema::{CreateTaskResult, TASKS_EXTENSION, TaskMetadata, TaskSupport
 /// The decision that a call becomes a task before its handler runs.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::server) struct Start {
-    /// The lifetime that the client requests.
+    /// The lifetime that the client requests for the task, in milliseconds.
     ttl_ms: Option<u64>,
-    /// Without a slot for a task, the call may run directly: the client did not request a task, and
-    /// the tool does not require one.
+    /// Whether the call may run directly when there is no slot for a task. It may if the client did
+    /// not request a task, and the tool does not require one.
     may_run_at_once: bool,
     begin: Begin,
 }
 
-/// Runs the rest of a call as a task.
+/// A function that runs the rest of a call as a task.
 type Begin = fn(Context, Start, Box<dyn FnOnce(Context) + Send>);
 
 impl Start {
-    /// For a call whose client requests a task.
+    /// The decision for a call whose client requests a task.
     fn asked_for(ttl_ms: Option<u64>) -> Self {
         Self {
             ttl_ms,
@@ -34,7 +34,7 @@ impl Start {
         }
     }
 
-    /// For a call that the server makes a task.
+    /// The decision for a call that the server makes a task.
     fn decided_here(may_run_at_once: bool) -> Self {
         Self {
             ttl_ms: None,
@@ -66,7 +66,7 @@ pub(in crate::server) fn need_tasks(terms: &ClientContext) -> Result<(), RpcErro
     Err(missing_extension(TASKS_EXTENSION, terms))
 }
 
-/// Decides whether a call becomes a task, or must be refused.
+/// A function that decides whether a call becomes a task, or must be refused.
 pub(super) type Decide =
     fn(&Tool, &ClientContext, Option<&TaskMetadata>) -> Result<Option<Start>, RpcError>;
 
@@ -105,15 +105,15 @@ pub(super) fn decide(
 
 /// The result of making a call a task.
 enum Detached {
-    /// The client has its answer, the task, and the call continues.
+    /// The call continues as a task. The client has got the task as its answer.
     Task(Context),
-    /// The call is over. The client has an answer if it still waits for one.
+    /// The call is over. If the client was still waiting, it got an answer.
     Over,
-    /// There is no slot for the task. The error says why.
+    /// There is no slot for the task. The error describes the reason.
     NoPlace(Context, RpcError),
 }
 
-/// Answers a call with the task that it becomes.
+/// Makes a call a task: answers the request of the call with the task.
 fn detach(mut context: Context, ttl_ms: Option<u64>) -> Detached {
     let server = Arc::clone(context.server());
     let Some(tasks) = server.tasks.as_ref() else {
@@ -175,7 +175,7 @@ fn begin(context: Context, start: Start, run: Box<dyn FnOnce(Context) + Send>) {
 }
 
 impl Context {
-    /// Returns whether the call can become a task at the handler's request.
+    /// Returns whether the call can become a task if its handler wants it.
     pub(in crate::server) fn can_become_task(&self) -> bool {
         self.task().is_none()
             && self.may_become_task()
@@ -184,7 +184,7 @@ impl Context {
             && takes_tasks(self.terms())
     }
 
-    /// Continues as a task, with the answers so far.
+    /// Continues the call as a task, with the answers that the client has given so far.
     pub(in crate::server) fn go_on_as_task(self) {
         let again: Option<Arc<dyn Rerun>> = self.asker().map(|asker| Arc::clone(&asker.again));
         if let Some(again) = again {

@@ -50,8 +50,8 @@ impl Stage {
         matches!(self, Self::Ended(_))
     }
 
-    /// Returns the status for the wire. A failure of the tool makes the task `failed` only in
-    /// 2025-11-25.
+    /// Returns the status that is sent to clients. A failure of the tool makes the status `failed`
+    /// only in 2025-11-25.
     // AMB-70
     pub(super) fn status(&self, modern: bool) -> TaskStatus {
         match self {
@@ -65,7 +65,7 @@ impl Stage {
         }
     }
 
-    /// Returns a text about the status, for people.
+    /// Returns a description of the status, for people.
     pub(super) fn message(&self, modern: bool) -> Option<String> {
         match self {
             Self::Ended(Outcome::Error(error)) => Some(error.message.clone()),

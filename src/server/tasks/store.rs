@@ -38,7 +38,8 @@ use crate::transport::{Limits, Stack, Started, Threads};
 /// The number of tasks on a page of the list.
 const PAGE: usize = 50;
 
-/// The eviction ranks of finished tasks: those with a fetched result are evicted first.
+/// The eviction rank of a finished task whose result was fetched. Tasks with this rank are evicted
+/// before those whose result was not fetched.
 const FETCHED: u8 = 0;
 const NOT_FETCHED: u8 = 1;
 
@@ -53,39 +54,39 @@ pub(in crate::server) struct Tasks {
 
 /// The properties of a new task.
 pub(super) struct NewTask {
-    /// The client whose share the task counts for.
+    /// The client that the task counts for in the limit.
     pub(super) client: Client,
     pub(super) principal: Option<Arc<str>>,
     pub(super) revision: ProtocolVersion,
-    /// The lifetime that the client requests.
+    /// The lifetime that the client requests for the task.
     pub(super) ttl_ms: Option<u64>,
 }
 
 /// The table of tasks, and the thread that ends them at their deadline.
 pub(super) struct Kept {
     table: Mutex<Table>,
-    /// There is a task with an earlier deadline, or the server ends.
+    /// Signals that there is a task with an earlier deadline, or that the server ends.
     changed: Condvar,
-    /// The thread that ends tasks. It starts with the first working task, ends after the last one,
-    /// and is joined when the server is dropped.
+    /// The thread that ends tasks at their deadline. It starts with the first working task, and
+    /// ends after the last one. It is joined when the server is dropped.
     thread: Started,
 }
 
 struct Table {
-    /// The settings for shares.
+    /// The limits from which the clients' shares are calculated.
     limits: Limits,
     numbers: HashMap<String, u64>,
     tasks: BTreeMap<u64, Entry>,
     /// All tasks by deadline, the earliest first.
     expiry: BTreeSet<(Instant, u64)>,
-    /// The tasks of `expiry` that are not finished.
+    /// The tasks in `expiry` that are not finished yet.
     working: BTreeSet<(Instant, u64)>,
-    /// Each client's share of the slots. Finished tasks are evicted.
+    /// Each client's share of the slots for tasks. Finished tasks can be evicted from their slots.
     places: Shares<u64>,
-    /// Each client's share of the memory for large results. Created with the first one.
+    /// Each client's share of the memory for large results. Created for the first large result.
     results: Option<Shares<u64>>,
     next: u64,
-    /// Counts the finished tasks, which gives their order.
+    /// The number of tasks that have finished. It gives finished tasks their order.
     over: u64,
     has_thread: bool,
     closed: bool,
@@ -94,9 +95,9 @@ struct Table {
 struct Entry {
     task: Arc<Task>,
     client: Client,
-    /// The bytes that its result counts for.
+    /// The bytes that the result of the task takes from the memory for results.
     bytes: usize,
-    /// The eviction rank and order, once the task is finished.
+    /// The eviction rank and order of the task. `Some` once the task is finished.
     idle: Option<(u8, u64)>,
 }
 
@@ -117,7 +118,8 @@ impl Table {
         }
     }
 
-    /// Removes a task. The caller drops it without the lock.
+    /// Removes a task from the table. The caller must drop the returned task after releasing the
+    /// lock.
     fn remove(&mut self, number: u64) -> Option<Arc<Task>> {
         let entry = self.tasks.remove(&number)?;
         let Entry {
@@ -144,7 +146,7 @@ impl Table {
         Some(task)
     }
 
-    /// Removes the tasks whose deadline has passed.
+    /// Removes and returns the tasks whose deadline has passed.
     fn take_expired(&mut self, now: Instant) -> Vec<Arc<Task>> {
         let mut expired = Vec::new();
         while let Some((until, number)) = self.expiry.first().copied()
@@ -183,8 +185,8 @@ impl Table {
         }
     }
 
-    /// Takes a slot for a task of a client. Finished tasks that are evicted for it are added to
-    /// `displaced`.
+    /// Takes a slot for a new task of a client. Returns whether there is a slot. Finished tasks
+    /// that are evicted for it are added to `displaced`.
     fn take_place(&mut self, client: &Client, displaced: &mut Vec<Arc<Task>>) -> bool {
         loop {
             match self.places.admit(client, 1) {
@@ -198,7 +200,8 @@ impl Table {
         }
     }
 
-    /// Takes memory for the result of a working task. Finished tasks are evicted likewise.
+    /// Takes memory for the result of a working task. Returns whether there is memory. Finished
+    /// tasks that are evicted for it are added to `displaced`.
     fn take_bytes(
         &mut self,
         number: u64,
@@ -236,7 +239,7 @@ impl Table {
 }
 
 impl Kept {
-    /// Records that a task is finished, and can be evicted.
+    /// Records that a task is finished. From now on it can be evicted.
     pub(super) fn is_over(&self, number: u64) {
         let mut table = self.table.lock();
         let Some(entry) = table.tasks.get(&number) else {
@@ -247,7 +250,7 @@ impl Kept {
         table.rank(number, NOT_FETCHED);
     }
 
-    /// Records that a client has the result of a finished task.
+    /// Records that a client has fetched the result of a finished task.
     pub(super) fn is_fetched(&self, number: u64) {
         let mut table = self.table.lock();
         let over = |entry: &Entry| entry.idle.is_some_and(|(rank, _)| rank != FETCHED);
@@ -257,7 +260,7 @@ impl Kept {
     }
 
     /// Reserves memory for the result of a task. Other finished tasks are evicted for it. Returns
-    /// `false` when there is no room.
+    /// `false` when there is not enough memory.
     pub(super) fn hold_result(&self, number: u64, bytes: usize, max: usize) -> bool {
         let mut displaced = Vec::new();
         let mut table = self.table.lock();
@@ -267,7 +270,8 @@ impl Kept {
         held
     }
 
-    /// The loop of the thread: ends tasks at their deadline, as long as there are working ones.
+    /// The loop of the thread that ends tasks at their deadline. It runs as long as there are
+    /// working tasks.
     fn end_in_time(&self) {
         let mut table = self.table.lock();
         loop {
@@ -310,7 +314,8 @@ impl Tasks {
         }
     }
 
-    /// Sets the limits for shares. Call this before there is any task.
+    /// Sets the limits from which the clients' shares are calculated. Call this before any task is
+    /// created.
     pub(in crate::server) fn share_by(&self, limits: &Limits) {
         *self.kept.table.lock() = Table::new(self.options.max_tasks, limits.clone());
     }
@@ -343,7 +348,7 @@ impl Tasks {
     ///
     /// # Errors
     ///
-    /// When there is no slot: all tasks that could be evicted for this client are still working.
+    /// An error when there is no slot: no task that could be evicted for this client is finished.
     pub(super) fn create(
         &self,
         hub: &Arc<Subscriptions>,
@@ -405,7 +410,8 @@ impl Tasks {
         })
     }
 
-    /// Starts the thread if it does not run. Returns `false` when the system can't start a thread.
+    /// Starts the thread that ends tasks, if it does not run. Returns `false` when the system can't
+    /// start a thread.
     fn watch(&self, table: &mut Table, threads: &Threads) -> bool {
         if !table.has_thread {
             // A weak reference: a thread that has not begun yet does not keep the table alive.
@@ -432,7 +438,7 @@ impl Tasks {
         error.clone().with_data(&data).unwrap_or(error)
     }
 
-    /// Returns the task of this id, if it belongs to this principal and era.
+    /// Returns the task with this id, if it belongs to this principal and era.
     pub(super) fn find(
         &self,
         id: &str,
@@ -480,21 +486,21 @@ impl Tasks {
         Ok((page.collect(), next))
     }
 
-    /// Removes a task whose id was never sent.
+    /// Removes a task whose id was never sent to a client.
     pub(super) fn forget(&self, task: &Task) {
         let removed = self.kept.table.lock().remove(task.number);
         drop(removed);
     }
 
-    /// Removes the tasks whose deadline has passed. Those that still work are ended.
+    /// Removes the tasks whose deadline has passed. Those that are still working are ended.
     fn expire(&self) {
         let expired = self.kept.table.lock().take_expired(Instant::now());
         expired.into_iter().for_each(|task| end(&task));
     }
 }
 
-/// Joins the thread. When the server is dropped, its connections have ended, and with them the work
-/// of its tasks.
+/// Joins the thread that ends tasks. When the server is dropped, its connections have ended, and so
+/// has the work of its tasks.
 impl Drop for Tasks {
     fn drop(&mut self) {
         self.kept.table.lock().closed = true;

@@ -27,24 +27,26 @@ use crate::sync::Mutex;
 /// The maximum number of requests that wait for the result of one task.
 const MAX_WAITERS: usize = 16;
 
-/// A call that continues after its request was answered.
+/// A task: a call that continues after its request was answered.
 pub(in crate::server) struct Task {
     pub(super) id: String,
-    /// Its key in the table of tasks.
+    /// The key of the task in the table of tasks.
     pub(super) number: u64,
     pub(super) kept: Weak<Kept>,
-    /// The principal on whose behalf it runs. Only this principal can see the task.
+    /// The principal on whose behalf the task runs. Only this principal can see the task.
     pub(super) principal: Option<Arc<str>>,
-    /// The revision in which it was created. Clients must use it in this era.
+    /// The revision in which the task was created. The task is visible only to clients of the same
+    /// era.
     pub(super) revision: ProtocolVersion,
     pub(super) created: SystemTime,
     pub(super) until: Instant,
     pub(super) ttl_ms: u64,
     pub(super) poll_interval_ms: u64,
-    /// Notifies subscribers. `is_followed` is set once there was a subscriber.
+    /// The subscriptions through which changes of the task are notified. `is_followed` is set once
+    /// a client has subscribed to the task.
     pub(super) hub: Arc<Subscriptions>,
     pub(super) is_followed: AtomicBool,
-    /// Itself, for notifications that are sent later.
+    /// A reference to the task itself, for notifications that are sent later.
     pub(super) this: Weak<Self>,
     pub(super) state: Mutex<State>,
 }
@@ -52,15 +54,16 @@ pub(in crate::server) struct Task {
 pub(super) struct State {
     stage: Stage,
     changed: SystemTime,
-    /// The exchange of the handler, until it ends.
+    /// The exchange in which the handler runs. `None` once the exchange has ended.
     work: Option<ExchangeHandle>,
-    /// The call while it waits for input, in the modern era.
+    /// The call, while it waits for input in the modern era.
     asking: Option<Gathered>,
-    /// Input requests without an answer, by the key that the client sees.
+    /// The input requests without an answer, by the key that the client sees.
     outstanding: BTreeMap<String, Question>,
-    /// All keys that the client has seen. A key is never used for two input requests.
+    /// All keys that the client has seen. No key is used for two input requests.
     used: HashSet<String>,
-    /// Input requests of the legacy era that wait for a client to fetch the result.
+    /// The input requests of the legacy era that are not sent yet. They are sent when a client
+    /// requests the task's result.
     held: Vec<Vec<u8>>,
     /// The pending `tasks/result` requests.
     waiters: Vec<Waiter>,
@@ -72,7 +75,7 @@ struct Gathered {
 }
 
 struct Question {
-    /// The key that the handler uses.
+    /// The key under which the handler made the input request.
     key: String,
     question: InputRequest,
 }
@@ -104,7 +107,7 @@ impl State {
         stepped
     }
 
-    /// Returns a key that was never used in this task.
+    /// Returns a key that was never used in this task. It begins with `key`.
     fn fresh(&mut self, key: &str) -> String {
         let mut fresh = key.to_owned();
         let mut count = 1;
@@ -115,7 +118,8 @@ impl State {
         fresh
     }
 
-    /// Returns a pending `tasks/result` request. Messages of the task can be sent on it.
+    /// Returns a pending `tasks/result` request, on which messages of the task can be sent. Returns
+    /// `None` if there is no such request.
     fn listener(&self) -> Option<Arc<Asking>> {
         let listener = self
             .waiters
@@ -139,7 +143,7 @@ impl Task {
         self.state.lock().stage.is_terminal()
     }
 
-    /// Sets the exchange that does the work. It is cancelled when the task ends.
+    /// Sets the exchange in which the handler runs. The exchange is cancelled when the task ends.
     pub(in crate::server) fn hold(&self, work: ExchangeHandle) {
         let mut state = self.state.lock();
         if !state.stage.is_terminal() {
@@ -150,7 +154,7 @@ impl Task {
         work.cancel("the task is over");
     }
 
-    /// Returns the state in the form of the legacy era.
+    /// Returns the state of the task in the form of the legacy era.
     pub(super) fn legacy(&self) -> LegacyTask {
         let state = self.state.lock();
         let mut task = LegacyTask::new(&*self.id, iso_8601(self.created));
@@ -174,7 +178,7 @@ impl Task {
         task
     }
 
-    /// Returns the state in the form of the extension.
+    /// Returns the state of the task in the form of the extension (modern era).
     pub(super) fn detailed(&self) -> DetailedTask {
         let mut task = self.created();
         let state = self.state.lock();
@@ -198,8 +202,8 @@ impl Task {
         task
     }
 
-    /// Ends the task, unless it has ended already. May be called from any thread. Another thread
-    /// answers the requests that wait for the result.
+    /// Ends the task, unless it has ended already. Returns whether this call has ended it. May be
+    /// called from any thread. Other threads answer the requests that wait for the result.
     pub(super) fn end(&self, outcome: Outcome) -> bool {
         let Some(waiters) = self.finish(&outcome) else {
             return false;
@@ -216,8 +220,9 @@ impl Task {
         true
     }
 
-    /// Ends the task on the thread that has done the work. It answers the waiting requests itself,
-    /// so a client that does not read may block it.
+    /// Ends the task, unless it has ended already. The thread that has done the work calls this. It
+    /// also answers the requests that wait for the result, so a client that does not read may block
+    /// it.
     pub(super) fn conclude(&self, outcome: &Outcome) -> bool {
         let Some(waiters) = self.finish(outcome) else {
             return false;
@@ -228,13 +233,15 @@ impl Task {
         true
     }
 
-    /// Reserves memory for a large result. Returns `false` when there is no room.
+    /// Reserves memory for a large result of the task. Returns `false` when there is not enough
+    /// memory.
     pub(super) fn hold_result(&self, bytes: usize, max: usize) -> bool {
         let kept = self.kept.upgrade();
         kept.is_none_or(|kept| kept.hold_result(self.number, bytes, max))
     }
 
-    /// Records that a client has the result. The task is then among the first to be evicted.
+    /// Records that a client has the result of the task. The task is then among the first to be
+    /// evicted.
     pub(super) fn is_fetched(&self) {
         self.handed_over().note();
     }
@@ -267,7 +274,8 @@ impl Task {
         Some(waiters)
     }
 
-    /// Answers a request with the result, now or when the task ends.
+    /// Answers a request with the result of the task: now if the task has ended, otherwise when it
+    /// ends.
     pub(super) fn wait_for_end(self: Arc<Self>, mut responder: Responder) {
         let mut state = self.state.lock();
         if let Stage::Ended(outcome) = &state.stage {
@@ -310,8 +318,8 @@ impl Task {
         }
     }
 
-    /// Sends an input request of the legacy era on a request that waits for the result. Without
-    /// such a request it is stored.
+    /// Sends an input request of the legacy era on a request that waits for the task's result. If
+    /// no request waits, the input request is stored.
     pub(super) fn show(&self, question: &[u8]) {
         let mut state = self.state.lock();
         if state.stage.is_terminal() {
@@ -331,7 +339,8 @@ impl Task {
         }
     }
 
-    /// Returns a pending `tasks/result` request. Messages of the task can be sent on it.
+    /// Returns a pending `tasks/result` request, on which messages of the task can be sent. Returns
+    /// `None` if there is no such request.
     pub(super) fn listener(&self) -> Option<Arc<Asking>> {
         self.state.lock().listener()
     }
@@ -344,7 +353,7 @@ impl Task {
         }
     }
 
-    /// Records that the task has its input.
+    /// Records that the task has got the input that it waited for.
     pub(in crate::server) fn goes_on(&self) {
         let mut state = self.state.lock();
         state.held.clear();
@@ -355,7 +364,8 @@ impl Task {
         }
     }
 
-    /// Publishes input requests of the modern era, and keeps the call until they are answered.
+    /// Publishes the input requests of the modern era for clients to fetch. Keeps the call until
+    /// they are answered.
     pub(in crate::server) fn ask(&self, mut context: Context, asked: InputRequests) {
         context.stand_aside();
         let mut state = self.state.lock();
@@ -376,8 +386,8 @@ impl Task {
         self.tell();
     }
 
-    /// Takes answers. Answers to unknown input requests are ignored. If one answer does not fit its
-    /// input request, all are refused.
+    /// Takes a client's answers to input requests. Answers to unknown input requests are ignored.
+    /// If one answer does not fit its input request, all answers are refused.
     pub(super) fn answer(&self, responses: InputResponses) -> Result<(), RpcError> {
         let mut state = self.state.lock();
         for (key, response) in &responses {
@@ -423,7 +433,7 @@ impl Task {
     }
 }
 
-/// Records in the table that the result of a task was fetched.
+/// Records in the table that a client has fetched the result of a task.
 #[derive(Clone)]
 struct HandedOver {
     kept: Weak<Kept>,

@@ -13,8 +13,8 @@ pub(super) fn iso_8601(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
-/// Returns year, month and day of a number of days after 1970-01-01. Internally years begin in
-/// March, so that the leap day comes last.
+/// Returns the year, month and day that are this number of days after 1970-01-01. Internally a year
+/// begins in March, so that the leap day is its last day.
 fn date_of(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);

@@ -13,11 +13,11 @@ use crate::schema::url::Url;
 use crate::transport::http::proxies::Proxies;
 use crate::transport::http::tls::{Roots, untrusted};
 
-/// The timeout of one document.
+/// The timeout for fetching one document.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_BYTES: usize = 256 << 10;
 
-/// How documents are fetched.
+/// The way in which documents are fetched: the proxy and the trusted certificate authorities.
 #[derive(Default)]
 pub(super) struct Way {
     pub(super) proxy: Proxies,
@@ -30,10 +30,10 @@ struct Metadata {
     jwks_uri: Option<String>,
 }
 
-/// Fetches the key set of an issuer, whose URL is in its metadata.
+/// Fetches the key set of an issuer. The URL of the key set is in the issuer's metadata.
 ///
-/// All known metadata URLs are tried. One of them may have a web page, or metadata without keys,
-/// which RFC 8414 allows.
+/// All known metadata URLs are tried. At one of them there may be a web page, or metadata without a
+/// key set, which RFC 8414 allows.
 pub(super) fn discover(issuer: &str, way: &Way) -> Result<String> {
     // The error of a document that exists is more useful than that of a missing one.
     let (mut missing, mut useless) = (None, None);
@@ -69,7 +69,7 @@ fn key_place(issuer: &str, place: &str, text: &str) -> Result<String> {
         .ok_or_else(|| bad("names no keys (jwks_uri)"))
 }
 
-/// Returns the URLs where the metadata may be.
+/// Returns the URLs at which an issuer's metadata may be.
 fn places(issuer: &str) -> Vec<String> {
     let Some((scheme, rest)) = issuer.split_once("://") else {
         return Vec::new();
@@ -87,7 +87,8 @@ fn places(issuer: &str) -> Vec<String> {
     places
 }
 
-/// Fetches a document over HTTPS, or over HTTP from this machine. Does not follow redirects.
+/// Fetches a document. The URL must be `https`, or `http` on this machine. Redirects are not
+/// followed.
 pub(super) fn fetch(place: &str, way: &Way) -> Result<String> {
     let failed = |kind, why: &dyn std::fmt::Display| {
         Error::new(kind, format!("'{}' can't be had: {why}", Excerpt(place)))

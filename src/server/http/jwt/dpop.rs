@@ -18,26 +18,26 @@ use crate::shares::Client;
 use crate::sync::Mutex;
 use crate::transport::http::HttpRequest;
 
-/// The default and maximum tolerance for the clock of a client.
+/// The default and maximum tolerance for the difference between the clocks of client and server.
 const WINDOW: Duration = Duration::from_secs(5 * 60);
 /// The minimum lifetime of a nonce, so that a client can use it before it expires.
 const SHORTEST: Duration = Duration::from_secs(1);
 const MAX_PROOFS: usize = 100_000;
-/// The binding of sealed nonces, so that no other sealed text is accepted as a nonce.
+/// The data that sealed nonces are bound to, so that no other sealed text is accepted as a nonce.
 const BINDING: &[u8] = b"DPoP-Nonce";
 
-/// Settings for tokens that are bound to a key of the client (DPoP), which a thief can't use
-/// without the key.
+/// Settings for tokens that are bound to a key of the client (DPoP). A thief can't use a bound
+/// token without the key.
 ///
-/// Such a token comes as `Authorization: DPoP`, with a proof of the key in the field `DPoP`. The
-/// proof is signed for the method and URL of this request, for this token, and just now. Each proof
-/// is accepted once. The signature algorithms are `ES256`, `ES384`, `EdDSA`, `PS256` to `PS512` and
-/// `RS256` to `RS512`. An invalid proof is answered with status 401 and `DPoP
+/// A bound token comes as `Authorization: DPoP`, with a proof of the key in the field `DPoP`. The
+/// proof is signed for the method and URL of the request, for the token, and for the present time.
+/// Each proof is accepted once. The signature algorithms are `ES256`, `ES384`, `EdDSA`, `PS256` to
+/// `PS512` and `RS256` to `RS512`. An invalid proof is answered with status 401 and `DPoP
 /// error="invalid_dpop_proof"`.
 ///
-/// Replicas of a server don't share the seen proofs. So a stolen proof can be used once with each
-/// other replica, for the request that it was made for, within [`window`](Self::window).
-/// [`nonces`](Self::nonces) shorten that time.
+/// Replicas of a server don't share the used proofs. So a stolen proof can be used once with each
+/// other replica, but only for the request that it was made for, and only within
+/// [`window`](Self::window). [`nonces`](Self::nonces) shorten this time.
 ///
 /// Spec: RFC 9449; DPoP profile of MCP (draft, SEP-1932).
 ///
@@ -59,7 +59,8 @@ pub struct Dpop {
     window: Duration,
     nonces: Option<Nonces>,
     max_proofs: usize,
-    /// The seen proofs. The lock guards nothing else, and is held only for moments.
+    /// The proofs that clients have used. The lock guards nothing else, and is held only for
+    /// moments.
     seen: Mutex<Seen>,
 }
 
@@ -86,7 +87,8 @@ impl Dpop {
         }
     }
 
-    /// Refuses tokens that are not bound to a key. The metadata and the challenges announce it.
+    /// Refuses tokens that are not bound to a key. The metadata and the challenges tell clients
+    /// that a key is required.
     pub fn required(mut self) -> Self {
         self.is_required = true;
         self
@@ -99,14 +101,15 @@ impl Dpop {
         self
     }
 
-    /// Sets how many proofs are remembered, so that none is accepted twice.
+    /// Sets the maximum number of proofs that are remembered. A remembered proof is not accepted a
+    /// second time.
     ///
     /// The limit is for all clients together; a proof is remembered as long as it could be
-    /// accepted. Defaults to 100,000, which takes about 25 MB. It is enough for 330 requests a
-    /// second of clients with correct clocks. With 0, replays are not detected.
+    /// accepted. Defaults to 100,000 proofs, which take about 25 MB. That is enough for 330
+    /// requests a second of clients with correct clocks. With 0, replays are not detected.
     ///
-    /// Above the limit, the oldest proofs of the client with most proofs are dropped. From then on,
-    /// proofs of that client that are as old as the dropped ones are refused. Other clients are not
+    /// Above the limit, the oldest proofs of the client with most proofs are dropped. After that, a
+    /// proof of this client is refused if it is as old as a dropped one. Other clients are not
     /// affected.
     pub fn max_proofs(mut self, max: usize) -> Self {
         self.max_proofs = max;
@@ -117,8 +120,8 @@ impl Dpop {
     /// Requires a nonce of this server in each proof, so that no proof can be made in advance.
     ///
     /// A client without a nonce is refused with a new one (`use_dpop_nonce`) and retries. A nonce
-    /// is valid for `life`, at least for a second. The first key seals the nonces, and all keys
-    /// open them: replicas must share their keys. By default no nonces are required.
+    /// is valid for `life`, but at least for a second. The first key seals the nonces, and every
+    /// key can open them. Replicas must share their keys. By default no nonces are required.
     ///
     /// # Errors
     ///
@@ -134,7 +137,8 @@ impl Dpop {
         Ok(self)
     }
 
-    /// Checks that the proof was not seen before, and remembers it.
+    /// Checks that the proof was not used before, and remembers it. If it was used or may have been
+    /// used, returns the reason for the client.
     fn check_replay(&self, client: &Client, proof: &Proof, now: f64) -> Result<(), &'static str> {
         if self.max_proofs == 0 {
             return Ok(());

@@ -22,7 +22,7 @@ const MAX_KEYS: usize = 100;
 #[derive(Debug)]
 pub(super) struct Key {
     pub(super) id: Option<String>,
-    /// The only algorithm that the key may be used with, if it names one.
+    /// The only algorithm that the key may be used with. `None` if the key names no algorithm.
     algorithm: Option<String>,
     point: Point,
 }
@@ -48,12 +48,12 @@ pub(super) struct Jwk {
     e: Option<String>,
     x: Option<String>,
     y: Option<String>,
-    /// The private part of the key.
+    /// The private part of the key, which must not be present in a public key.
     d: Option<IgnoredAny>,
 }
 
 impl Jwk {
-    /// Returns whether the private part of the key is present.
+    /// Returns whether the key contains its private part.
     pub(super) fn is_private(&self) -> bool {
         self.d.is_some()
     }
@@ -85,7 +85,7 @@ impl Jwk {
     }
 }
 
-/// Parses a key set. Keys of unknown kinds, and keys for other uses than signatures, are ignored.
+/// Parses a key set. Ignores keys of unknown kinds, and keys that are not for signatures.
 pub(super) fn read_keys(text: &str) -> Result<Vec<Key>> {
     #[derive(Deserialize)]
     struct Set<'a> {
@@ -125,8 +125,8 @@ impl Key {
         })
     }
 
-    /// Verifies a signature that was made with this algorithm. Symmetric algorithms are always
-    /// refused.
+    /// Verifies that this key has made a signature of `signed` with this algorithm. Symmetric
+    /// algorithms are always refused.
     pub(super) fn confirms(&self, algorithm: &str, signed: &[u8], signature: &[u8]) -> bool {
         if self
             .algorithm
@@ -161,7 +161,7 @@ impl Key {
     }
 }
 
-/// The supported algorithms, all of them asymmetric.
+/// The supported signature algorithms, all of them asymmetric.
 pub(super) const ALGORITHMS: [&str; 10] = [
     "ES256", "ES384", "EdDSA", "Ed25519", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512",
 ];
@@ -192,7 +192,7 @@ fn ecdsa(
     key.verify(signed, signature).is_ok()
 }
 
-/// Encodes a curve point whose coordinates must have this length.
+/// Encodes a point of an elliptic curve. Returns `None` unless both coordinates have this length.
 fn uncompressed(x: Vec<u8>, y: Vec<u8>, length: usize) -> Option<Vec<u8>> {
     (x.len() == length && y.len() == length).then(|| [vec![4], x, y].concat())
 }

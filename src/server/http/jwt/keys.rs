@@ -1,9 +1,9 @@
 //! The keys of an issuer, fetched on demand and cached.
 //!
-//! **Threads.** One thread at a time fetches, without holding the lock. A request whose key is
-//! known continues meanwhile. Other requests wait until the fetch has taken [`PATIENCE`], and are
-//! then refused with "try again later". So neither made-up tokens nor a slow issuer can block all
-//! threads.
+//! **Threads.** One thread at a time fetches keys, without holding the lock. A request whose key is
+//! known continues during the fetch. Other requests wait until the fetch has taken [`PATIENCE`],
+//! and are then refused with "try again later". So neither made-up tokens nor a slow issuer can
+//! block all threads.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,13 +13,13 @@ use super::jwk::{Key, read_keys};
 use crate::error::Result;
 use crate::sync::{Condvar, Mutex};
 
-/// How long other requests wait for a key fetch already in progress.
+/// How long a request waits for a key fetch that another thread has begun.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The maximum age of keys when no newer ones can be fetched. The issuer may have revoked a key
-/// meanwhile.
+/// The maximum age of keys when no newer keys can be fetched. The issuer may have revoked a key
+/// since the last fetch.
 const TOO_OLD: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Returns the text of a key set. It may do network I/O.
+/// A function that returns the text of a key set. It may do network I/O.
 pub(super) type Source = Box<dyn Fn(&Way) -> Result<String> + Send + Sync>;
 
 pub(super) struct Keys {
@@ -35,19 +35,19 @@ pub(super) struct Keys {
 #[derive(Default)]
 struct State {
     keys: Arc<Vec<Key>>,
-    /// When these keys were fetched.
+    /// When `keys` were fetched.
     since: Option<Instant>,
-    /// When the last fetch ended. `failure` is its error.
+    /// When the last fetch ended. If it failed, `failure` is its error.
     tried: Option<Instant>,
     failure: Option<String>,
     /// When the current fetch began; `None` when there is no fetch.
     fetching: Option<Instant>,
 }
 
-/// The keys for checking a signature.
+/// The result of searching the keys for checking a signature.
 pub(super) enum Found {
     Keys(Arc<Vec<Key>>),
-    /// The issuer has no such key.
+    /// The issuer has no key with this id.
     Unknown,
     /// The issuer's keys can't be fetched.
     Unavailable(String),
@@ -65,12 +65,14 @@ impl Keys {
         }
     }
 
-    /// Returns the key set with the key of this id. Without an id, all keys must be tried.
+    /// Returns the key set that contains the key with this id. Without an id, returns the key set,
+    /// and the caller tries all keys.
     pub(super) fn find(&self, id: Option<&str>) -> Found {
         self.find_but(None, id)
     }
 
-    /// Returns newer keys than these, if there are any. Fetches them if `min_interval` allows.
+    /// Returns newer keys than `than`, if there are any. Fetches the issuer's keys if
+    /// `min_interval` allows.
     pub(super) fn find_newer(&self, than: &Arc<Vec<Key>>) -> Option<Arc<Vec<Key>>> {
         match self.find_but(Some(than), None) {
             Found::Keys(keys) if !Arc::ptr_eq(&keys, than) => Some(keys),
@@ -78,7 +80,7 @@ impl Keys {
         }
     }
 
-    /// Returns the keys, but not `old` if newer ones can be had.
+    /// Returns the issuer's keys. If newer keys than `old` are available, returns the newer keys.
     fn find_but(&self, old: Option<&Arc<Vec<Key>>>, id: Option<&str>) -> Found {
         let mut may_fetch = true;
         loop {
@@ -144,7 +146,8 @@ impl State {
             }
     }
 
-    /// Returns whether a key has no id: it may be the key that the token names.
+    /// Returns whether the set may contain the key that a token names: a key has no id, and the set
+    /// is not too old.
     fn may_know(&self) -> bool {
         !self.is_too_old() && self.keys.iter().any(|key| key.id.is_none())
     }
@@ -154,7 +157,7 @@ impl State {
     }
 }
 
-/// Ends the fetch when it is dropped, also after a panic, and wakes the waiting requests.
+/// Ends the current fetch when it is dropped, even after a panic. Wakes the waiting requests.
 struct Over<'a>(&'a Keys);
 
 impl Drop for Over<'_> {

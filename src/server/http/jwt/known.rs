@@ -12,24 +12,24 @@ use super::Claims;
 use super::jwk::Key;
 use crate::sync::Mutex;
 
-/// The size of one half of the cache. So at least this many of the latest tokens are cached, and at
-/// most twice as many.
+/// The maximum number of tokens in one half of the cache. At least this many of the latest tokens
+/// are cached, and at most twice as many.
 const FEW: usize = 512;
-/// Longer claims are not cached, in bytes.
+/// The maximum length of cached claims, in bytes. Longer claims are not cached.
 const LONG: usize = 4 << 10;
 
 /// The digest of a token.
 pub(super) type Mark = [u8; 32];
 
-/// A token with a valid signature.
+/// A token whose signature was verified.
 pub(super) struct Good {
-    /// The id of the key that the token names.
+    /// The id of the key that the token names. `None` if the token names no key.
     pub(super) key: Option<String>,
-    /// The issuer's key set that contains the signing key. With another key set, the token must be
-    /// verified again.
+    /// The issuer's key set that contains the signing key. When the issuer has another key set, the
+    /// token must be verified again.
     pub(super) keys: Arc<Vec<Key>>,
     pub(super) claims: Claims,
-    /// The claims as JSON text.
+    /// The claims of the token, as JSON text.
     pub(super) text: Vec<u8>,
 }
 
@@ -37,8 +37,8 @@ pub(super) struct Good {
 #[derive(Default)]
 pub(super) struct Known(Mutex<Generations>);
 
-/// When the newer half is full, it replaces the older one. A token that is used again moves to the
-/// newer half.
+/// The two halves of the cache. When the newer half is full, it replaces the older half. A token
+/// that is used again moves to the newer half.
 #[derive(Default)]
 struct Generations {
     newer: HashMap<Mark, Arc<Good>>,

@@ -38,29 +38,30 @@ const MAX_TOKEN: usize = 16 << 10;
 /// A [`TokenVerifier`] for access tokens that are JWTs, as most authorization servers issue them.
 ///
 /// A token is valid when a key of the issuer has signed it (`RS256` to `RS512`, `PS256` to `PS512`,
-/// `ES256`, `ES384`, `EdDSA`). `iss` must be exactly that issuer, and the time must be between
-/// `nbf` and `exp`, with a tolerance of a minute. The principal is `sub`; the scopes are those of
-/// `scope` or `scp`.
+/// `ES256`, `ES384`, `EdDSA`). `iss` must be exactly the name of the issuer, and the time must be
+/// between `nbf` and `exp`, with a tolerance of a minute. The principal is `sub`; the scopes are
+/// those of `scope` or `scp`.
 ///
-/// Issuers are compared exactly: RFC 9068, section 4, requires that of `iss`, and RFC 8414, section
-/// 3.3, of the issuer in metadata. So `https://login.example` and `https://login.example/` are two
-/// issuers. Use the one in the tokens of your authorization server. A client that logs in takes
-/// both for one.
+/// Issuers are compared exactly. RFC 9068, section 4, requires this for `iss`, and RFC 8414,
+/// section 3.3, requires it for the issuer in metadata. So `https://login.example` and
+/// `https://login.example/` are two issuers. Use the issuer in the tokens of your authorization
+/// server.
 ///
-/// A token that is bound to a key of the client (`cnf.jkt`) is valid only with a proof of that key,
-/// if the server accepts such ([`ResourceServer::dpop`](super::ResourceServer::dpop)). Tokens
-/// that are bound in another way are refused.
+/// A token that is bound to a key of the client (`cnf.jkt`) is valid only with a proof of the key,
+/// and only if the server accepts bound tokens
+/// ([`ResourceServer::dpop`](super::ResourceServer::dpop)). Tokens that are bound in another way
+/// are refused.
 ///
 /// **Keys.** The issuer's keys are fetched at the first use and again after an hour. They are also
-/// fetched when a token names an unknown key, or names none and no key fits. One request at a time
-/// fetches, for at most 5 s a document. Other requests that need the new keys wait for at most a
-/// second, and then get status 503. Requests whose key is known are served meanwhile. If a fetch
-/// fails, the old keys are used for up to a day, and the next try is after
-/// [`min_interval`](Self::min_interval).
+/// fetched when a token names an unknown key, and when a token names no key and no known key has
+/// signed it. One request at a time fetches, for at most 5 s a document. Other requests that need
+/// the new keys wait for at most a second, and then get status 503. Requests whose key is known are
+/// served meanwhile. If a fetch fails, the old keys are used for up to a day, and the next try is
+/// after [`min_interval`](Self::min_interval).
 ///
 /// **Cache.** The signature of a token is checked at its first use, and again after new keys were
-/// fetched. Its times are checked with each request. For that, the digests and claims of the latest
-/// 512 to 1,024 tokens are cached, except claims longer than 4 KiB.
+/// fetched. The times in a token are checked with each request. To make this cheap, the digests and
+/// claims of the latest 512 to 1,024 tokens are cached, except claims longer than 4 KiB.
 ///
 /// # Examples
 ///
@@ -123,7 +124,8 @@ impl Many {
 }
 
 impl JwtVerifier {
-    /// Accepts tokens of this issuer. Its metadata says where its keys are.
+    /// Accepts the tokens of this issuer. The URL of the issuer's keys is taken from the issuer's
+    /// metadata.
     pub fn new(issuer: impl Into<String>) -> Self {
         let issuer = issuer.into();
         let own = issuer.clone();
@@ -131,15 +133,15 @@ impl JwtVerifier {
         Self::with(issuer, Box::new(source))
     }
 
-    /// Accepts tokens of this issuer, whose keys are at this URL. It must be `https`, except on
-    /// this machine.
+    /// Accepts the tokens of this issuer, whose keys are at `url`. The URL must be `https`, except
+    /// on this machine.
     pub fn with_jwks_url(issuer: impl Into<String>, url: impl Into<String>) -> Self {
         let url = url.into();
         let source = move |way: &Way| discovery::fetch(&url, way);
         Self::with(issuer.into(), Box::new(source))
     }
 
-    /// Accepts tokens of this issuer, with keys from `source`.
+    /// Accepts the tokens of this issuer. The issuer's keys come from the function `source`.
     ///
     /// `source` returns the text of the issuer's key set (RFC 7517), and is called repeatedly. Use
     /// it for keys from a file, or for another way of fetching.
@@ -159,8 +161,8 @@ impl JwtVerifier {
     }
 
     /// Fetches metadata and keys through a proxy: `http://`, `https://`, `socks4://`, `socks4a://`,
-    /// `socks5://` or `socks5h://` with host and port. By default no proxy is used, whatever the
-    /// environment says.
+    /// `socks5://` or `socks5h://` with host and port. By default no proxy is used, even if the
+    /// environment names proxies.
     ///
     /// # Errors
     ///
@@ -177,7 +179,7 @@ impl JwtVerifier {
     /// Fetches metadata and keys through the proxies of the environment.
     ///
     /// These are `HTTPS_PROXY` for `https` URLs, `HTTP_PROXY` for `http` URLs and `ALL_PROXY` for
-    /// both, except the hosts in `NO_PROXY`. A proxy URL that can't be parsed fails the fetch.
+    /// both, except for the hosts in `NO_PROXY`. If a proxy URL can't be parsed, the fetch fails.
     pub fn proxy_from_environment(mut self) -> Self {
         self.keys.way.proxy = Proxies::Environment;
         self
@@ -200,23 +202,24 @@ impl JwtVerifier {
         Ok(self)
     }
 
-    /// Sets the age after which the keys are fetched again. Defaults to 1 h.
+    /// Sets the age after which the issuer's keys are fetched again. Defaults to 1 h.
     pub fn max_age(mut self, age: Duration) -> Self {
         self.keys.max_age = age;
         self
     }
 
-    /// Sets the minimum time between two fetches, so that made-up tokens can't cause endless
-    /// fetches. Defaults to 10 s.
+    /// Sets the minimum time between two fetches of the issuer's keys, so that made-up tokens can't
+    /// cause endless fetches. Defaults to 10 s.
     pub fn min_interval(mut self, interval: Duration) -> Self {
         self.keys.min_interval = interval;
         self
     }
 
-    /// Returns all claims of a valid token, for another verifier that checks more of them.
+    /// Returns all claims of a valid token. Use this in a verifier of your own that checks more
+    /// claims.
     ///
     /// The audience (`aud`) is not checked here. Tokens that are bound to a key are refused, so
-    /// that none is accepted without a proof.
+    /// that no bound token is accepted without a proof.
     ///
     /// # Errors
     ///
@@ -246,7 +249,8 @@ impl JwtVerifier {
         Ok(good)
     }
 
-    /// Returns whether the issuer still has the keys with which a token was verified.
+    /// Returns whether the issuer still has the keys with which the signature of a token was
+    /// verified.
     fn has_still(&self, good: &Good) -> bool {
         match self.keys.find(good.key.as_deref()) {
             Found::Keys(keys) => Arc::ptr_eq(&keys, &good.keys),
@@ -267,7 +271,7 @@ impl JwtVerifier {
         })
     }
 
-    /// Verifies the signature, and returns the key set that contains the right key.
+    /// Verifies the signature of a token. Returns the key set that contains the signing key.
     fn check_signature(
         &self,
         header: &Header,
@@ -350,7 +354,7 @@ impl TokenVerifier for JwtVerifier {
     }
 }
 
-/// An `Arc` lets several servers share one verifier and its cache.
+/// With an `Arc`, several servers can share one verifier and its cache.
 impl TokenVerifier for Arc<JwtVerifier> {
     fn verify(&self, token: &str) -> Result<Grant, Denied> {
         (**self).verify(token)
@@ -365,7 +369,7 @@ impl fmt::Debug for JwtVerifier {
     }
 }
 
-/// Returns whether a header may be that of an access token. An issuer signs other things with the
+/// Returns whether a JWT header may belong to an access token. An issuer signs other JWTs with the
 /// same keys.
 fn is_of_token(header: &Header) -> bool {
     header.typ.as_deref().is_none_or(|typ| {
@@ -375,8 +379,8 @@ fn is_of_token(header: &Header) -> bool {
     })
 }
 
-/// Returns the thumbprint of the key that a token is bound to (RFC 9449, section 6.1). A further
-/// binding would stay unchecked, so such a token is refused.
+/// Returns the thumbprint of the key that a token is bound to (`jkt`; RFC 9449, section 6.1).
+/// Refuses a token whose `cnf` has other members too, since they would not be checked.
 fn thumbprint_in(cnf: &JsonObject) -> Result<&str, Denied> {
     let thumbprint = cnf.get("jkt").and_then(|value| value.as_str());
     thumbprint.filter(|_| cnf.len() == 1).ok_or_else(|| {

@@ -36,7 +36,7 @@ struct Claims {
     nonce: Option<String>,
 }
 
-/// A proof whose signature matches the key in it.
+/// A proof whose signature was verified with the key in the proof.
 pub(super) struct Proof {
     claims: Claims,
     thumbprint: String,
@@ -49,9 +49,9 @@ pub(super) struct Purpose<'a> {
     pub(super) token: &'a str,
     /// The thumbprint of the key that the token is bound to.
     pub(super) thumbprint: &'a str,
-    /// In seconds since 1970.
+    /// The present, in seconds since 1970.
     pub(super) now: f64,
-    /// The tolerated difference between the clocks, in both directions.
+    /// The tolerated difference between the clocks of client and server, in both directions.
     pub(super) window: Duration,
 }
 
@@ -82,7 +82,7 @@ impl Proof {
         Ok(Self { claims, thumbprint })
     }
 
-    /// Checks that the proof was made for this request, just now.
+    /// Checks that the proof was made for this request, and within the tolerated time.
     pub(super) fn check(&self, purpose: &Purpose<'_>) -> Result<(), &'static str> {
         let Claims { htm, htu, iat, .. } = &self.claims;
         if self.thumbprint != purpose.thumbprint {
@@ -116,8 +116,8 @@ impl Proof {
         self.claims.iat as u64
     }
 
-    /// Returns the unique id of the proof. It includes the key, since `jti` is unique only for each
-    /// key.
+    /// Returns the unique id of the proof. It is made from the key and `jti`, since `jti` is unique
+    /// only for each key.
     pub(super) fn id(&self) -> ProofId {
         let text = format!("{} {}", self.thumbprint, self.claims.jti);
         let digest = Sha256::digest(text.as_bytes()).expect("texts are shorter than 2 EiB");

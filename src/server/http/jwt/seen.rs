@@ -1,4 +1,5 @@
-//! The proofs that were seen, each remembered as long as it could be replayed, within a limit.
+//! The proofs that were used, each remembered as long as it could be replayed. Their number is
+//! limited.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,40 +8,41 @@ use crate::shares::{Admission, Client, Shares};
 /// The unique id of a proof.
 pub(super) type ProofId = [u8; 32];
 
-/// The proofs that were seen, to detect replays.
+/// The proofs that were used, to detect replays.
 ///
-/// Above the limit, the oldest proof of the client with most proofs is dropped. From then on, a
-/// proof of that client that is as old as a dropped one is refused. So no proof is accepted twice,
-/// and a client with many proofs does not harm others.
+/// Above the limit, the oldest proof of the client with most proofs is dropped. After that, a proof
+/// of this client is refused if it is as old as a dropped one. So no proof is accepted twice, and a
+/// client with many proofs does not harm others.
 pub(super) struct Seen {
     max: usize,
     proofs: HashMap<ProofId, Noted>,
     oldest_first: BTreeSet<(u64, ProofId)>,
     shares: Shares<ProofId>,
-    /// For each client with dropped proofs: when the newest of these was made.
+    /// For each client with dropped proofs: the time at which the newest dropped proof was made.
     dropped: HashMap<Client, u64>,
-    /// The newest such time of all clients that were removed from `dropped`, because there were too
-    /// many.
+    /// The latest time among the entries that were removed from `dropped`, because there were too
+    /// many entries.
     dropped_of_others: Option<u64>,
-    /// Counts the proofs, which orders those of one second.
+    /// The number of proofs recorded so far. It orders the proofs that were made in the same
+    /// second.
     count: u64,
 }
 
 struct Noted {
     client: Client,
-    /// When it was made, in seconds since 1970.
+    /// When the proof was made, in seconds since 1970.
     made: u64,
     order: u64,
 }
 
-/// The number of low bits of [`Noted::order`] that count the proofs of one second.
+/// The number of low bits of [`Noted::order`] in which the proofs of one second are counted.
 const COUNT_BITS: u32 = 28;
 
-/// Why a proof is refused.
+/// The reason why a proof is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unusable {
     Shown,
-    /// The proof may be a replay: proofs of its time were dropped.
+    /// The proof may be a replay: the records of proofs this old were removed to make room.
     TooOld,
 }
 
@@ -57,8 +59,8 @@ impl Seen {
         }
     }
 
-    /// Records a proof of a client that was made at this time. Proofs that were made before `until`
-    /// are forgotten, since they are refused for their age.
+    /// Records a client's proof that was made at the time `made`. Forgets proofs that were made
+    /// before `until`, since they would be refused for their age.
     pub(super) fn note(
         &mut self,
         client: &Client,

@@ -16,7 +16,8 @@ use crate::transport::http::event::write_typed;
 use crate::transport::http::{HttpRequest, ResponseHead, ResponseWriter};
 
 impl Served {
-    /// Opens the stream of a 2024-11-05 client. Its first event is the path for posts.
+    /// Opens the event stream of a 2024-11-05 client. The first event is the path for the client's
+    /// posts.
     pub(super) fn open_old(
         &self,
         request: &HttpRequest<'_>,
@@ -51,8 +52,8 @@ impl Served {
         Ok(())
     }
 
-    /// Returns the session id in a request's target, if the request goes to the post path of
-    /// 2024-11-05.
+    /// Returns the session id in the URL of a request to the 2024-11-05 path for posts. Returns
+    /// `None` for other paths.
     pub(in super::super) fn old_session_id<'a>(
         &self,
         request: &HttpRequest<'a>,

@@ -18,8 +18,8 @@ use crate::protocol::principal::Principal;
 use crate::transport::http::event::EVENT_STREAM;
 use crate::transport::http::{HttpRequest, ResponseHead, ResponseWriter};
 
-/// The stream that a client wants to read, and the last event that it saw, as a number and in the
-/// client's spelling.
+/// The stream that a client wants to read. The last event that the client saw is a number, and the
+/// text in the client's spelling.
 struct Wanted {
     stream: Arc<Stream>,
     seen: Option<u64>,
@@ -42,7 +42,7 @@ impl Served {
         given_back.map_err(|(missing, response)| (self.missing(&last, missing), response))
     }
 
-    /// Answers HEAD: the head of the GET response, without opening a stream.
+    /// Answers a HEAD request: sends the head of the response to GET, without opening a stream.
     pub(super) fn head(
         &self,
         request: &HttpRequest<'_>,
@@ -65,7 +65,7 @@ impl Served {
         Ok(())
     }
 
-    /// Returns the stream that a client wants to read.
+    /// Returns the stream that the client of a GET request wants to read.
     fn wanted_stream(
         &self,
         request: &HttpRequest<'_>,
@@ -98,7 +98,7 @@ impl Served {
         }
     }
 
-    /// Ends a session. The answer is a refusal or only a status.
+    /// Answers a DELETE request: ends the session.
     pub(super) fn delete(
         &self,
         request: &HttpRequest<'_>,
@@ -117,7 +117,7 @@ impl Served {
         })
     }
 
-    /// Returns the refusal for a client that can't resume its stream.
+    /// Returns the refusal for a client whose stream can't be resumed.
     fn missing(&self, last: &str, missing: Missing) -> Refusal {
         let last = Excerpt(last);
         match missing {
@@ -138,7 +138,7 @@ impl Served {
     }
 }
 
-/// Answers HEAD with the head of a stream, without the stream.
+/// Answers a HEAD request with the response head of a stream.
 pub(super) fn show_stream(mut response: Box<dyn ResponseWriter>) {
     // This fails when the client has gone.
     _ = response
