@@ -35,8 +35,8 @@ pub unsafe extern "C" fn mcplink_error_status(error: *const mcplink_error_t) -> 
 /// mcplink_error_peer_stderr for the last output of a child process.
 ///
 /// error: NULL for "".
-/// Returns: text that ends in NUL, valid as long as the error; never NULL. It is for people: tell
-/// failures apart by their status. Threads: any. Since 0.1.
+/// Returns: text that ends in NUL, valid as long as the error; never NULL. The text is for people.
+/// To distinguish failures, compare their status. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_message(error: *const mcplink_error_t) -> *const c_char {
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn mcplink_error_os_code(error: *const mcplink_error_t) ->
         .unwrap_or_default()
 }
 
-/// Returns the HTTP status of the server's answer, if it was not a success.
+/// Returns the HTTP status of the server's answer, if the status was an error.
 ///
 /// error: NULL for 0.
 /// Returns: 0 when the error has no HTTP status. Threads: any. Since 0.1.
@@ -152,11 +152,11 @@ pub unsafe extern "C" fn mcplink_error_peer_stderr(error: *const mcplink_error_t
     view_or_empty(error.and_then(|error| error.stderr.as_ref()))
 }
 
-/// Checks whether the call can be retried: it may succeed later, and can't have had an effect yet.
-/// Either nothing was sent, or the peer answered that it is busy.
+/// Checks whether the call can be retried. This is the case if nothing was sent, or if the peer
+/// answered that it is busy: the call had no effect, and may succeed later.
 ///
 /// error: NULL for false.
-/// Returns: true if it can. Threads: any. Since 0.1.
+/// Returns: true if the call can be retried. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_is_retryable(error: *const mcplink_error_t) -> bool {
