@@ -113,7 +113,7 @@ fn has(client: &Client, path: &str) -> bool {
     found.is_some_and(|found| !matches!(found, Value::Null | Value::Bool(false)))
 }
 
-/// Runs `read` and returns a JSON document with information about the client.
+/// Returns a JSON document about the client, which `show` makes.
 ///
 /// # Safety
 ///

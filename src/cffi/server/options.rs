@@ -18,8 +18,8 @@ use crate::schema::{Icon, ProtocolVersion};
 /// Makes the options of a server with a name and a version. All options have defaults that suit
 /// most servers.
 ///
-/// name: the name, for programs.
-/// version: its version.
+/// name: the name of the server, for programs.
+/// version: the version of the server.
 /// Returns: the options. The caller owns them and frees them with mcplink_server_options_free. NULL
 /// for a bad argument; functions that take options refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn mcplink_server_options_free(options: *mut mcplink_serve
     unsafe { free(options) }
 }
 
-/// Sets instructions for models: how to use the server.
+/// Sets instructions that tell models how to use the server.
 ///
 /// options: the options.
 /// instructions: NULL for none.
@@ -162,11 +162,13 @@ pub unsafe extern "C" fn mcplink_server_options_set_icons(
     }
 }
 
-/// Sets the protocol revisions that the server supports. Default: all.
+/// Sets the protocol revisions that the server supports. Default: all revisions that the library
+/// supports.
 ///
 /// options: the options.
-/// revisions: for example "2025-11-25 2026-07-28"; NULL for all.
-/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_UNSUPPORTED for one that this library does
+/// revisions: the dates, separated by spaces, for example "2025-11-25 2026-07-28"; NULL for all.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_UNSUPPORTED for a revision that this
+/// library does
 /// not know. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -191,7 +193,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_revisions(
     }
 }
 
-/// Runs all callbacks of the server where the host dispatches a pump.
+/// Runs all callbacks of the server on the thread that dispatches a pump.
 ///
 /// options: the options.
 /// pump: the pump, which must outlive the server; NULL for threads of the library.
@@ -215,11 +217,12 @@ pub unsafe extern "C" fn mcplink_server_options_set_pump(
     }
 }
 
-/// Sets the log hook of the server. It replaces that of mcplink_set_log for this server.
+/// Sets the log hook of the server. For this server it replaces the hook of mcplink_set_log.
 ///
 /// options: the options.
 /// level: the least severe level to report, one of enum mcplink_log_level.
-/// callback: called on any thread, also with a pump; it must be quick. NULL for none.
+/// callback: the log hook. It is called on any thread, also with a pump, and must be quick. NULL
+/// for no hook.
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
 /// options and all servers made with them are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.

@@ -9,8 +9,8 @@ use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, optional};
 use crate::schema::{Icon, MetaObject, Prompt, PromptArgument};
 
-/// The definition of a prompt: messages that a user selects by name. One thread at a time uses it;
-/// a server copies it.
+/// The definition of a prompt: messages that a user selects by name. One thread at a time may use a
+/// definition. A server to which it is added copies it.
 pub struct mcplink_prompt_t(pub(super) Prompt, Refusal);
 
 impl Settings for mcplink_prompt_t {
@@ -29,8 +29,8 @@ impl Settings for mcplink_prompt_t {
 
 /// Makes the definition of a prompt.
 ///
-/// name: its name, for programs.
-/// description: its purpose; NULL for none.
+/// name: the name of the prompt, for programs.
+/// description: the purpose of the prompt; NULL for no description.
 /// Returns: the definition. The caller owns it and frees it with mcplink_prompt_free. NULL for a
 /// bad argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -56,12 +56,13 @@ pub unsafe extern "C" fn mcplink_prompt_new(
     })
 }
 
-/// Adds an argument, which is always text. A prompt without declared arguments accepts any.
+/// Adds an argument, which is always text. A prompt without declared arguments accepts any
+/// arguments.
 ///
 /// prompt: the prompt.
-/// argument: its name.
+/// argument: the name of the argument.
 /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
-/// description: its meaning; NULL for none.
+/// description: the meaning of the argument; NULL for no description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

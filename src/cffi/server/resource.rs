@@ -9,8 +9,8 @@ use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, optional};
 use crate::schema::{Annotations, Icon, MetaObject, Resource};
 
-/// The definition of a resource: contents that can be read at a URI. One thread at a time uses it;
-/// a server copies it.
+/// The definition of a resource: contents that can be read at a URI. One thread at a time may use a
+/// definition. A server to which it is added copies it.
 pub struct mcplink_resource_t(pub(super) Resource, Refusal);
 
 impl Settings for mcplink_resource_t {
@@ -29,9 +29,9 @@ impl Settings for mcplink_resource_t {
 
 /// Makes the definition of a resource.
 ///
-/// uri: its URI (RFC 3986). The scheme names the kind of resource; use a custom scheme if no
-/// standard one fits.
-/// name: its name, for programs.
+/// uri: the URI of the resource (RFC 3986). The scheme names the kind of resource; use a custom
+/// scheme if no standard scheme fits.
+/// name: the name of the resource, for programs.
 /// Returns: the definition. The caller owns it and frees it with mcplink_resource_free. NULL for a
 /// bad argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn mcplink_resource_set_description(
     }
 }
 
-/// Sets the MIME type of the resource. It is also the default type of answers of the handler.
+/// Sets the MIME type of the resource. It is also the default MIME type of the handler's answers.
 ///
 /// resource: the resource.
 /// mime_type: NULL for none.
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn mcplink_resource_set_mime_type(
 /// Sets the size of the resource.
 ///
 /// resource: the resource.
-/// size: in bytes, before any encoding.
+/// size: the size in bytes, before any encoding.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

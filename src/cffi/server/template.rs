@@ -10,8 +10,8 @@ use crate::cffi::text::{self, optional};
 use crate::schema::{Annotations, Icon, MetaObject, ResourceTemplate};
 
 /// The definition of a resource template: resources whose URIs follow a pattern (RFC 6570).
-/// Supported are {var}, {+path}, {/var}, {.ext} and, at the end, {?a,b}. One thread at a time uses
-/// it; a server copies it.
+/// Supported expressions are {var}, {+path}, {/var}, {.ext} and, at the end, {?a,b}. One thread at
+/// a time may use a definition. A server to which it is added copies it.
 pub struct mcplink_template_t(pub(super) ResourceTemplate, Refusal);
 
 impl Settings for mcplink_template_t {
@@ -30,8 +30,8 @@ impl Settings for mcplink_template_t {
 
 /// Makes the definition of a resource template.
 ///
-/// uri_template: the template, for example "users://{id}".
-/// name: the name of such a resource, for programs.
+/// uri_template: the URI template, for example "users://{id}".
+/// name: the name of the template, for programs.
 /// Returns: the definition. The caller owns it and frees it with mcplink_template_free. NULL for a
 /// bad argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -98,7 +98,8 @@ pub unsafe extern "C" fn mcplink_template_set_description(
     }
 }
 
-/// Sets the MIME type of the resources. It is also the default type of answers of the handler.
+/// Sets the MIME type of the template's resources. It is also the default MIME type of the
+/// handler's answers.
 ///
 /// template: the resource template.
 /// mime_type: NULL for none.
