@@ -101,7 +101,7 @@ unsafe fn answer(
 /// again first.
 ///
 /// responder: the responder.
-/// text, len: the text; MCPLINK_NUL measures it.
+/// text, len: the text; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: one of the codes above. Threads: any. Blocks: only while a client does not read. Since
 /// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn mcplink_responder_text(
 /// Answers with text of a MIME type, for the contents of a resource.
 ///
 /// responder: the responder.
-/// text, len: the text; MCPLINK_NUL measures it.
+/// text, len: the text; len may be MCPLINK_NUL for text that ends in NUL.
 /// mime_type: for example "text/markdown"; NULL for the one that the resource was added with.
 /// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn mcplink_responder_bytes(
 /// any JSON.
 ///
 /// responder: the responder.
-/// result, len: the result as JSON; MCPLINK_NUL measures it.
+/// result, len: the result as JSON; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -198,7 +198,8 @@ pub unsafe extern "C" fn mcplink_responder_json(
 /// Answers a tool call with structured content. The JSON text of the value is sent too, for clients
 /// that only read text.
 /// responder: the responder.
-/// json, len: the value, as the output schema of the tool describes it; MCPLINK_NUL measures it.
+/// json, len: the value, as the output schema of the tool describes it; len may be MCPLINK_NUL for
+/// text that ends in NUL.
 /// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -221,7 +222,7 @@ pub unsafe extern "C" fn mcplink_responder_structured(
 /// or a missing file.
 ///
 /// responder: the responder.
-/// text, len: what failed, and what to do; MCPLINK_NUL measures it.
+/// text, len: what failed, and what to do; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -294,7 +295,7 @@ pub unsafe extern "C" fn mcplink_responder_not_found(
 /// responder: the responder.
 /// code: one of enum mcplink_rpc_code, or a code of your own outside -32768 to -32000.
 /// message: one sentence.
-/// data: details as JSON; NULL for none.
+/// data: details as JSON; NULL for no details.
 /// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

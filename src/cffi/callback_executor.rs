@@ -1,5 +1,5 @@
-//! The callback executor of a handle. Callbacks run on the host's thread, through a pump, or on a
-//! dispatcher thread of the handle, which starts with the first callback.
+//! The callback executor of a handle. With a pump, callbacks run on the host's thread. Without a
+//! pump, they run on a dispatcher thread of the handle, which starts with the first callback.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;

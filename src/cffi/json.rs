@@ -297,7 +297,7 @@ impl Serialize for Node {
 
 /// Parses a JSON document.
 ///
-/// text, len: the text, which is copied; MCPLINK_NUL measures it.
+/// text, len: the text, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
 /// out: receives the document, NULL on failure. The caller owns it and frees it with
 /// mcplink_json_free.
 /// err: receives the error on failure, with line and column; the caller frees it. May be NULL.

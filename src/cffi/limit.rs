@@ -9,8 +9,7 @@ use crate::transport::Limits;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_limit {
     /// The maximum length of a message, in bytes. Default: 16 MiB. A longer message is dropped: a
-    /// request is
-    /// answered with an error, and a response fails its call.
+    /// request is answered with an error, and a response fails its call.
     MCPLINK_LIMIT_MESSAGE_BYTES = 1,
     /// The maximum nesting depth of arrays and objects in a message. Default: 128. A message that
     /// is nested deeper is answered with an error.

@@ -16,8 +16,8 @@ use crate::protocol::{LogLevel, LogRecord};
 ///
 /// level: one of enum mcplink_log_level. target: the part of the library that logs: "protocol",
 /// "transport", "server", "client", "http" or "auth"; later versions may add more. text: usually
-/// one line. Both texts are valid until the callback returns.
-/// The callback runs on any thread, also on several at once, and must be quick.
+/// one line. Both texts are valid until the callback returns. The callback runs on any thread, also
+/// on several at once, and must be quick.
 pub type mcplink_log_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,

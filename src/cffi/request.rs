@@ -171,7 +171,7 @@ fn written(value: &impl Serialize) -> Option<String> {
 /// function returns the variables of its URI template; for a completion, the known values of the
 /// other arguments; for a custom method, its params.
 ///
-/// request: NULL for NULL.
+/// request: the request; for NULL the function returns NULL.
 /// Returns: a node that is valid as long as the request; NULL when the request has no arguments.
 /// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn mcplink_request_args(
 
 /// Returns all params of the request, as received.
 ///
-/// request: NULL for NULL.
+/// request: the request; for NULL the function returns NULL.
 /// Returns: a node that is valid as long as the request; NULL when the params have no C
 /// representation. That is only possible for resources: other requests with these params are
 /// refused without running the handler. Threads: any. Since 0.1.
@@ -204,7 +204,7 @@ pub unsafe extern "C" fn mcplink_request_params(
 
 /// Returns the metadata of the request: the member "_meta" of its params.
 ///
-/// request: NULL for NULL.
+/// request: the request; for NULL the function returns NULL.
 /// Returns: a node that is valid as long as the request; NULL when the member is missing. Threads:
 /// any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -222,8 +222,9 @@ pub unsafe extern "C" fn mcplink_request_meta(
 /// Returns the target of the request: the name of the tool or prompt, the URI of the resource, or
 /// the name of the completed argument.
 ///
-/// request: NULL for "".
-/// Returns: valid as long as the request; empty for other requests. Threads: any. Since 0.1.
+/// request: the request; for NULL the function returns "".
+/// Returns: text that is valid as long as the request; empty for other requests. Threads: any.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_name(request: *const mcplink_request_t) -> mcplink_str_t {
@@ -233,8 +234,9 @@ pub unsafe extern "C" fn mcplink_request_name(request: *const mcplink_request_t)
 
 /// Returns the text typed so far for the completed argument.
 ///
-/// request: NULL for "".
-/// Returns: valid as long as the request; empty for other requests. Threads: any. Since 0.1.
+/// request: the request; for NULL the function returns "".
+/// Returns: text that is valid as long as the request; empty for other requests. Threads: any.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_typed(request: *const mcplink_request_t) -> mcplink_str_t {
@@ -244,8 +246,8 @@ pub unsafe extern "C" fn mcplink_request_typed(request: *const mcplink_request_t
 
 /// Returns the method, for example "tools/call".
 ///
-/// request: NULL for "".
-/// Returns: valid as long as the request. Threads: any. Since 0.1.
+/// request: the request; for NULL the function returns "".
+/// Returns: text that is valid as long as the request. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_method(
@@ -258,7 +260,7 @@ pub unsafe extern "C" fn mcplink_request_method(
 /// Returns a number that identifies the server's connection on which the request came; see
 /// mcplink_session_number. Over HTTP, all clients of revisions since 2026-07-28 share one number.
 ///
-/// request: NULL for 0.
+/// request: the request; for NULL the function returns 0.
 /// Returns: a number from 1 on a server; 0 on a client. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -270,9 +272,9 @@ pub unsafe extern "C" fn mcplink_request_session(request: *const mcplink_request
 /// Returns the authenticated principal for which the client acts. Over HTTP, the host's check of
 /// the HTTP request sets the principal. Without HTTP, it is set when the session is made.
 ///
-/// request: NULL for empty text.
-/// Returns: valid as long as the request; empty when the principal is unknown. Threads: any. Since
-/// 0.1.
+/// request: the request; for NULL the function returns empty text.
+/// Returns: text that is valid as long as the request; empty when the principal is unknown.
+/// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_principal(
@@ -285,9 +287,9 @@ pub unsafe extern "C" fn mcplink_request_principal(
 /// Returns the scopes that were granted to the principal, including implied scopes. A space
 /// separates two names.
 ///
-/// request: NULL for empty text.
-/// Returns: valid as long as the request; empty when no scope was granted, or the scopes are
-/// unknown. Threads: any. Since 0.1.
+/// request: the request; for NULL the function returns empty text.
+/// Returns: text that is valid as long as the request; empty when no scope was granted, or the
+/// scopes are unknown. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_scopes(
@@ -300,7 +302,7 @@ pub unsafe extern "C" fn mcplink_request_scopes(
 /// Checks whether a scope was granted to the principal. A handler can then do more for a principal
 /// with this scope. To refuse the request, see mcplink_responder_need_scopes.
 ///
-/// request: NULL for false.
+/// request: the request; for NULL the function returns false.
 /// scope: the name of the scope.
 /// Returns: true if the scope was granted; false also when the scopes are unknown. Threads: any.
 /// Since 0.1.
@@ -319,7 +321,7 @@ pub unsafe extern "C" fn mcplink_request_has_scope(
 /// Returns the time at which the authentication of the principal expires, for example the expiry of
 /// its access token.
 ///
-/// request: NULL for 0.
+/// request: the request; for NULL the function returns 0.
 /// Returns: seconds since 1970-01-01 UTC; 0 when no expiry is known. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -335,9 +337,9 @@ pub unsafe extern "C" fn mcplink_request_expiry(request: *const mcplink_request_
 
 /// Returns the protocol revision of the request, for example "2026-07-28".
 ///
-/// request: NULL for empty text.
-/// Returns: valid as long as the request; empty for custom methods, and on a client. Threads: any.
-/// Since 0.1.
+/// request: the request; for NULL the function returns empty text.
+/// Returns: text that is valid as long as the request; empty for custom methods, and on a client.
+/// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_revision(
@@ -350,7 +352,7 @@ pub unsafe extern "C" fn mcplink_request_revision(
 /// Returns the "name" and "version" that the client reports about itself. They are for display and
 /// logging only, because they are not authenticated.
 ///
-/// request: NULL for NULL.
+/// request: the request; for NULL the function returns NULL.
 /// Returns: a node that is valid as long as the request; NULL when the client did not send them.
 /// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -370,7 +372,7 @@ pub unsafe extern "C" fn mcplink_request_client_info(
 
 /// Returns the capabilities that the client declared, for example "elicitation".
 ///
-/// request: NULL for NULL.
+/// request: the request; for NULL the function returns NULL.
 /// Returns: a node that is valid as long as the request; NULL for custom methods, and on a client.
 /// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

@@ -239,7 +239,7 @@ pub(super) fn unsupported() -> Failure {
 /// Keeps a responder, so that the request can be answered after its handler has returned. No thread
 /// waits for the answer.
 ///
-/// responder: NULL for NULL.
+/// responder: the responder; for NULL the function returns NULL.
 /// Returns: the same responder. The caller now owns a reference, and frees it with
 /// mcplink_responder_free, once for each mcplink_responder_keep. The reference may outlive the
 /// server or client. Threads: any. Blocks: no. Since 0.1.
@@ -275,8 +275,8 @@ pub unsafe extern "C" fn mcplink_responder_free(responder: *mut mcplink_responde
 
 /// Returns the request that a responder answers.
 ///
-/// responder: NULL for NULL.
-/// Returns: valid as long as the responder. Threads: any. Since 0.1.
+/// responder: the responder; for NULL the function returns NULL.
+/// Returns: a request that is valid as long as the responder. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_request(
@@ -289,7 +289,7 @@ pub unsafe extern "C" fn mcplink_responder_request(
 /// Checks whether the request was cancelled, or the peer has disconnected. The check is cheap, so a
 /// handler that works for long can poll it.
 ///
-/// responder: NULL for false.
+/// responder: the responder; for NULL the function returns false.
 /// Returns: true if the request was cancelled or the peer has disconnected; the handler should
 /// return then. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -482,8 +482,8 @@ pub unsafe extern "C" fn mcplink_responder_need_scopes(
 ///
 /// responder: the responder.
 /// level: one of enum mcplink_log_level.
-/// text, len: the message; MCPLINK_NUL measures it. It must not contain secrets that the client
-/// must not know.
+/// text, len: the message; len may be MCPLINK_NUL for text that ends in NUL. It must not contain
+/// secrets that the client must not know.
 /// Returns: MCPLINK_OK, also when the client did not request the message; MCPLINK_E_CANCELLED or
 /// MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after the
 /// answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client. Threads: any. Blocks: only
@@ -515,7 +515,8 @@ pub unsafe extern "C" fn mcplink_responder_log(
 /// responder: the responder, of a call of a tool, resource or prompt.
 /// key: identifies this input request within the call.
 /// method: the method, for example "elicitation/create".
-/// params, len: its params as JSON; MCPLINK_NUL measures them. NULL for none.
+/// params, len: its params as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
+/// none.
 /// answer: receives the client's result, valid as long as the responder; NULL while it is pending.
 /// May be NULL.
 /// err: receives the error on failure; the caller frees it. May be NULL.
@@ -589,8 +590,8 @@ pub(super) fn refused(error: &AskError, method: &str) -> Failure {
 ///
 /// responder: the responder, of a call of a tool, resource or prompt.
 /// key: names the value.
-/// json, len: the value; MCPLINK_NUL measures it. The value may be sent through the client,
-/// encrypted and authenticated.
+/// json, len: the value; len may be MCPLINK_NUL for text that ends in NUL. The value may be sent
+/// through the client, encrypted and authenticated.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID when the value is not JSON, MCPLINK_E_STATE after the
 /// answer.
 /// Threads: any. Blocks: no. Since 0.1.
@@ -626,8 +627,8 @@ pub unsafe extern "C" fn mcplink_responder_remember(
 ///
 /// responder: the responder.
 /// key: names the value.
-/// Returns: valid as long as the responder; NULL when no value is stored under this key, and after
-/// the answer. Threads: any. Blocks: no. Since 0.1.
+/// Returns: a node that is valid as long as the responder; NULL when no value is stored under this
+/// key, and after the answer. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_recall(

@@ -319,7 +319,7 @@ pub unsafe extern "C" fn mcplink_result_free(result: *mut mcplink_result_t) {
 
 /// Returns the result as a JSON value.
 ///
-/// result: NULL for NULL.
+/// result: the result; for NULL the function returns NULL.
 /// Returns: a node that is valid as long as the result. NULL for a result of mcplink_client_request
 /// that contains text or a number without a C representation, such as a lone surrogate; for such a
 /// result, other calls fail with MCPLINK_E_PROTOCOL. Threads: any. Since 0.1.
@@ -337,8 +337,8 @@ pub unsafe extern "C" fn mcplink_result_json(
 /// Returns the result as the JSON text that was received. For a list, the text contains all pages
 /// of the list.
 ///
-/// result: NULL for empty text.
-/// Returns: valid as long as the result. Threads: any. Since 0.1.
+/// result: the result; for NULL the function returns empty text.
+/// Returns: text that is valid as long as the result. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_raw(result: *const mcplink_result_t) -> mcplink_str_t {
@@ -349,7 +349,8 @@ pub unsafe extern "C" fn mcplink_result_raw(result: *const mcplink_result_t) -> 
 /// Returns the text of all text blocks, joined with newlines.
 ///
 /// result: of a tool call, of reading a resource, or of getting a prompt; NULL for empty text.
-/// Returns: valid as long as the result; empty when there is no text. Threads: any. Since 0.1.
+/// Returns: text that is valid as long as the result; empty when there is no text. Threads: any.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_text(result: *const mcplink_result_t) -> mcplink_str_t {
@@ -362,7 +363,7 @@ pub unsafe extern "C" fn mcplink_result_text(result: *const mcplink_result_t) ->
 /// Checks whether a result belongs to a tool that ran and failed. The content of the result then
 /// contains the reason, for the model to read.
 ///
-/// result: NULL for false.
+/// result: the result; for NULL the function returns false.
 /// Returns: true if the tool failed. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -373,7 +374,7 @@ pub unsafe extern "C" fn mcplink_result_is_tool_error(result: *const mcplink_res
 
 /// Returns the structured content of a tool result: the member "structuredContent".
 ///
-/// result: NULL for NULL.
+/// result: the result; for NULL the function returns NULL.
 /// Returns: a node that is valid as long as the result; NULL when the member is missing. Threads:
 /// any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -389,7 +390,7 @@ pub unsafe extern "C" fn mcplink_result_structured(
 
 /// Returns the metadata of the result: the member "_meta".
 ///
-/// result: NULL for NULL.
+/// result: the result; for NULL the function returns NULL.
 /// Returns: a node that is valid as long as the result; NULL when the member is missing. Threads:
 /// any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -409,7 +410,7 @@ pub unsafe extern "C" fn mcplink_result_meta(
 /// Invalid entries are removed from lists. Other results are shown as they were received, so an
 /// invalid content block may lack a member.
 ///
-/// result: NULL for NULL.
+/// result: the result; for NULL the function returns NULL.
 /// Returns: an array, valid as long as the result; empty when all is valid, NULL for NULL. Each
 /// entry is an object: "index" is the index of the entry in its list, or in its page of a list,
 /// from 0, or null; "name" the name or URI of the entry, or null; "path" a JSON Pointer to the
@@ -428,7 +429,7 @@ pub unsafe extern "C" fn mcplink_result_misfits(
 /// Returns the number of content blocks of a tool or resource result, or the number of messages of
 /// a prompt.
 ///
-/// result: NULL for 0.
+/// result: the result; for NULL the function returns 0.
 /// Returns: the number. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -442,7 +443,7 @@ pub unsafe extern "C" fn mcplink_result_content_count(result: *const mcplink_res
 /// Returns one content block; for a prompt, the content of one message. The role of a message is at
 /// "/messages/INDEX/role" of mcplink_result_json.
 ///
-/// result: NULL for NULL.
+/// result: the result; for NULL the function returns NULL.
 /// index: from 0.
 /// Returns: a node that is valid as long as the result; NULL when index is out of range. Threads:
 /// any. Since 0.1.
@@ -460,7 +461,7 @@ pub unsafe extern "C" fn mcplink_result_content(
 
 /// Returns the kind of a content block.
 ///
-/// result: NULL for MCPLINK_CONTENT_NONE.
+/// result: the result; for NULL the function returns MCPLINK_CONTENT_NONE.
 /// index: from 0.
 /// Returns: one of enum mcplink_content_kind. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -478,7 +479,7 @@ pub unsafe extern "C" fn mcplink_result_content_kind(
 /// Returns the bytes of an image, of audio, or of a binary resource. The bytes are decoded from
 /// base64 on first use.
 ///
-/// result: NULL for NULL.
+/// result: the result; for NULL the function returns NULL.
 /// index: the index of the content block, from 0.
 /// len: receives the number of bytes, or 0 when NULL is returned; may be NULL.
 /// Returns: the bytes, followed by a 0, valid as long as the result. NULL when the block has no

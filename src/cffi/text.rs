@@ -10,7 +10,8 @@ use crate::error::{Error, ErrorKind, Result};
 /// A borrowed view of text: UTF-8, with its length in bytes.
 ///
 /// ptr is never NULL, and the byte after the text is always 0. So printf("%s") works for text
-/// without an embedded NUL. The comment of each function that returns a view says how long the view is valid.
+/// without an embedded NUL. The comment of each function that returns a view says how long the view
+/// is valid.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct mcplink_str_t {

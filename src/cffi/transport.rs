@@ -299,7 +299,8 @@ impl Handled for mcplink_transport_t {
 }
 
 /// Makes a transport. The transport needs a send function: see mcplink_transport_set_send.
-/// // user, destroy: passed to the functions of the transport; destroy runs when the transport is
+///
+/// user, destroy: passed to the functions of the transport; destroy runs when the transport is
 /// freed.
 /// Returns: the transport. The caller owns it and frees it with mcplink_transport_free. Threads:
 /// any. Since 0.1.

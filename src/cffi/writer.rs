@@ -252,7 +252,7 @@ pub unsafe extern "C" fn mcplink_writer_key(
 /// Writes a string.
 ///
 /// writer: the writer.
-/// text, len: UTF-8; MCPLINK_NUL measures it.
+/// text, len: UTF-8; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -347,7 +347,8 @@ pub unsafe extern "C" fn mcplink_writer_null(writer: *mut mcplink_writer_t) -> m
 /// Writes a value that is already JSON text.
 ///
 /// writer: the writer.
-/// json, len: one JSON value; MCPLINK_NUL measures it. Invalid JSON is an error.
+/// json, len: one JSON value; len may be MCPLINK_NUL for text that ends in NUL. Invalid JSON is an
+/// error.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

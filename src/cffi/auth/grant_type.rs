@@ -106,8 +106,7 @@ pub enum mcplink_subject {
 /// user, destroy: passed to callback; destroy runs when another grant type is set, or when all
 /// settings, options and clients that use it are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also if neither a program nor a callback is used.
-/// Blocks: no. Since
-/// 0.1.
+/// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_browser(
@@ -222,7 +221,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_client_credentials(
 /// Uses workload identity: the platform on which the workload runs vouches for it.
 ///
 /// oauth: the settings.
-/// client_id: the client id, if the authorization server requires one; NULL for none.
+/// client_id: the client id, if the authorization server requires one; NULL for no client id.
 /// callback: see mcplink_statement_fn.
 /// user, destroy: passed to callback; destroy runs when another grant type is set, or when all
 /// settings, options and clients that use it are freed.

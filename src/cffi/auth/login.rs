@@ -135,8 +135,8 @@ impl LoginAttempt {
 /// Returns the URL to open in a browser: an https URL, or an http URL of this machine. Pass the URL
 /// to the browser unchanged, never through a shell.
 ///
-/// login: NULL for "".
-/// Returns: valid as long as the login. Threads: any. Since 0.1.
+/// login: the login; for NULL the function returns "".
+/// Returns: text that is valid as long as the login. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_url(login: *const mcplink_login_t) -> mcplink_str_t {
@@ -146,8 +146,8 @@ pub unsafe extern "C" fn mcplink_login_url(login: *const mcplink_login_t) -> mcp
 
 /// Returns the URL of the server that requires the login, without its query.
 ///
-/// login: NULL for "".
-/// Returns: valid as long as the login. Threads: any. Since 0.1.
+/// login: the login; for NULL the function returns "".
+/// Returns: text that is valid as long as the login. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_server(login: *const mcplink_login_t) -> mcplink_str_t {
@@ -158,8 +158,8 @@ pub unsafe extern "C" fn mcplink_login_server(login: *const mcplink_login_t) -> 
 /// Returns the scheme, host and port of the authorization server. Show them to the person before a
 /// browser is opened.
 ///
-/// login: NULL for "".
-/// Returns: valid as long as the login. Threads: any. Since 0.1.
+/// login: the login; for NULL the function returns "".
+/// Returns: text that is valid as long as the login. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_authorization_server(
@@ -171,8 +171,8 @@ pub unsafe extern "C" fn mcplink_login_authorization_server(
 
 /// Returns the scopes that the person is asked to grant, separated by spaces.
 ///
-/// login: NULL for "".
-/// Returns: valid as long as the login. Threads: any. Since 0.1.
+/// login: the login; for NULL the function returns "".
+/// Returns: text that is valid as long as the login. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_scopes(login: *const mcplink_login_t) -> mcplink_str_t {
@@ -184,7 +184,7 @@ pub unsafe extern "C" fn mcplink_login_scopes(login: *const mcplink_login_t) -> 
 /// cancelled or closed. The host can then remove what it shows. The check is cheap. A function that
 /// asks the person itself polls it, and returns when the login is over.
 ///
-/// login: NULL for false.
+/// login: the login; for NULL the function returns false.
 /// Returns: true if the login is over. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -245,7 +245,7 @@ fn answered(first: bool) -> Outcome {
 /// refuses them.
 ///
 /// login: the login.
-/// url, len: the URL; MCPLINK_NUL measures it.
+/// url, len: the URL; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the URL is not the answer to this login, which
 /// continues; MCPLINK_E_STATE when the login is over or was answered, or when the library itself
 /// listens for the answer. Threads: any. Blocks: no. Since 0.1.
@@ -300,7 +300,7 @@ pub unsafe extern "C" fn mcplink_login_refuse(
 /// Keeps a login, so that the login can be answered after the function that received it has
 /// returned. No thread of the host waits for the answer.
 ///
-/// login: NULL for NULL.
+/// login: the login; for NULL the function returns NULL.
 /// Returns: the same login. The caller now owns a reference, and frees it with mcplink_login_free,
 /// once for each mcplink_login_keep. The reference may outlive the client. Threads: any. Blocks:
 /// no. Since 0.1.

@@ -66,8 +66,8 @@ pub(super) enum Proof {
 /// issuer: the issuer identifier of the authorization server, for example "https://login.example".
 /// NULL and blank text are refused: see mcplink_oauth_client_new_for_any.
 /// client_id: the client id.
-/// Returns: the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for a
-/// bad argument. Threads: any. Since 0.1.
+/// Returns: the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for an
+/// invalid argument. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_client_new(
@@ -86,8 +86,8 @@ pub unsafe extern "C" fn mcplink_oauth_client_new(
 /// mcplink_oauth_client_new if the issuer is known.
 ///
 /// client_id: the client id.
-/// Returns: the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for a
-/// bad argument. Threads: any. Since 0.1.
+/// Returns: the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for an
+/// invalid argument. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_client_new_for_any(
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn mcplink_oauth_client_set_secret(
 ///
 /// client: the client.
 /// pem, len: PEM text with the key: PKCS #8 with P-256, P-384, Ed25519 or RSA, or "RSA PRIVATE
-/// KEY". MCPLINK_NUL measures it. It is copied, and never quoted.
+/// KEY". len may be MCPLINK_NUL for text that ends in NUL. It is copied, and never quoted.
 /// key_id: the key id by which the authorization server knows the key (kid); NULL for no key id.
 /// pss: true if an RSA key signs with PS256 instead of RS256.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for text without a supported key. Blocks: no. Since

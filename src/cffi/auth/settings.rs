@@ -130,7 +130,7 @@ pub(super) fn invalid(text: impl Into<String>) -> Error {
     Error::new(ErrorKind::Invalid, text)
 }
 
-/// Makes OAuth settings with the defaults, for mcplink_client_options_set_oauth.
+/// Makes OAuth settings with the default values, for mcplink_client_options_set_oauth.
 ///
 /// Returns: the settings. The caller owns them and frees them with mcplink_oauth_free. Threads:
 /// any; one thread at a time may use the settings. Since 0.1.
@@ -145,8 +145,8 @@ pub extern "C" fn mcplink_oauth_new() -> *mut mcplink_oauth_t {
     })
 }
 
-/// Frees settings. Clients and options that use the settings keep a reference. Releasing the last
-/// reference blocks until host callbacks of an abandoned login have returned: see
+/// Frees OAuth settings. Clients and options that use the settings keep a reference. Releasing the
+/// last reference blocks until host callbacks of an abandoned login have returned: see
 /// mcplink_login_is_over.
 ///
 /// oauth: the settings; may be NULL. Since 0.1.
@@ -186,7 +186,7 @@ pub unsafe extern "C" fn mcplink_oauth_add_client(
 ///
 /// oauth: the settings.
 /// client_name: the name; NULL for the default, "mcplink".
-/// page: the URL of a page about the client; NULL for none.
+/// page: the URL of a page about the client; NULL for no page.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -211,7 +211,8 @@ pub unsafe extern "C" fn mcplink_oauth_set_client_name(
 /// servers that support such documents use the URL as the client id.
 ///
 /// oauth: the settings.
-/// url: https with a path; NULL for none. An invalid URL is reported when a client is opened.
+/// url: an https URL with a path; NULL for no document. An invalid URL is reported when a client is
+/// opened.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -427,10 +428,10 @@ pub unsafe extern "C" fn mcplink_oauth_clear_proxy(
 ///
 /// oauth: the settings.
 /// pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.
-/// MCPLINK_NUL measures it. It replaces earlier certificates. NULL and blank text are refused: see
-/// mcplink_oauth_use_default_roots. Text without a valid certificate is reported when a client is
-/// opened, with MCPLINK_E_INVALID. In a build without OAuth (feature auth) opening fails with
-/// MCPLINK_E_UNSUPPORTED.
+/// len may be MCPLINK_NUL for text that ends in NUL. It replaces earlier certificates. NULL and
+/// blank text are refused: see mcplink_oauth_use_default_roots. Text without a valid certificate is
+/// reported when a client is opened, with MCPLINK_E_INVALID. In a build without OAuth (feature
+/// auth) opening fails with MCPLINK_E_UNSUPPORTED.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -472,7 +473,7 @@ pub unsafe extern "C" fn mcplink_oauth_use_default_roots(
 ///
 /// oauth: the settings.
 /// level: the least severe level to report, one of enum mcplink_log_level.
-/// callback: NULL for none. It runs on any thread, and must be quick.
+/// callback: the function; NULL for no function. It runs on any thread, and must be quick.
 /// user, destroy: passed to callback; destroy runs when another function is set, or when all
 /// settings, options and clients that use it are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.

@@ -289,8 +289,7 @@ pub unsafe extern "C" fn mcplink_call_cancel(
 /// timeout_ms: the maximum time to wait, in milliseconds; MCPLINK_FOREVER to wait for the deadline
 /// of the call itself.
 /// out: receives the result, or NULL without a result; the caller frees it with
-/// mcplink_result_free.
-/// May be NULL.
+/// mcplink_result_free. May be NULL.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result, MCPLINK_PENDING after the timeout, or
 /// the status of the call's failure. MCPLINK_E_CLOSED also when another thread frees the handle.
@@ -332,10 +331,9 @@ pub unsafe extern "C" fn mcplink_call_wait(
 
 /// Checks whether a call has ended.
 ///
-/// call: NULL for false.
+/// call: the call; for NULL the function returns false.
 /// Returns: true if the call has ended; its done function may still have to run. Threads: any.
-/// Blocks: no.
-/// Since 0.1.
+/// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_is_done(call: *const mcplink_call_t) -> bool {
@@ -348,7 +346,7 @@ pub unsafe extern "C" fn mcplink_call_is_done(call: *const mcplink_call_t) -> bo
 
 /// Returns a number that identifies the call in this process.
 ///
-/// call: NULL for 0.
+/// call: the call; for NULL the function returns 0.
 /// Returns: a number that the library assigned, from 1. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

@@ -118,7 +118,7 @@ pub(super) unsafe fn copied(
     unsafe { taken(options, "options") }.cloned()
 }
 
-/// Makes options with the defaults.
+/// Makes call options with the default values.
 ///
 /// Returns: the options. The caller owns them and frees them with mcplink_call_options_free. They
 /// may be used for many calls. Threads: any; one thread at a time may change them. Since 0.1.
@@ -130,7 +130,7 @@ pub extern "C" fn mcplink_call_options_new() -> *mut mcplink_call_options_t {
     })
 }
 
-/// Frees options. Calls that were made with them continue.
+/// Frees call options. Calls that were made with them continue.
 ///
 /// options: the options; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -237,7 +237,7 @@ pub unsafe extern "C" fn mcplink_call_options_on_progress(
 ///
 /// options: the options.
 /// key: the name of the member.
-/// json, len: the value of the member; MCPLINK_NUL measures it.
+/// json, len: the value of the member; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

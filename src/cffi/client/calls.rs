@@ -177,7 +177,8 @@ unsafe fn any(method: *const c_char, params: *const c_char, len: usize) -> Outco
 ///
 /// client: the client.
 /// tool_name: the name of the tool.
-/// arguments, len: a JSON object, which is copied; MCPLINK_NUL measures it. NULL for none.
+/// arguments, len: a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in
+/// NUL. NULL for no arguments.
 /// options: timeouts and other options of the call; NULL for the defaults.
 /// out: receives the result, or NULL without a result. The caller owns it and frees it with
 /// mcplink_result_free.
@@ -292,8 +293,8 @@ pub unsafe extern "C" fn mcplink_client_read_resource_start(
 ///
 /// client: the client.
 /// prompt_name: the name of the prompt.
-/// arguments, len: a JSON object of strings, which is copied; MCPLINK_NUL measures it. NULL for
-/// none.
+/// arguments, len: a JSON object of strings, which is copied; len may be MCPLINK_NUL for text that
+/// ends in NUL. NULL for no arguments.
 /// options, out, err: as mcplink_client_call_tool. The result is {"messages":[...]}.
 /// Returns: as mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -348,8 +349,8 @@ pub unsafe extern "C" fn mcplink_client_get_prompt_start(
 /// target: the name of the prompt, or the URI template.
 /// argument: the name of the argument.
 /// typed: the text typed so far; "" for none.
-/// known, len: the known values of other arguments, a JSON object of strings; NULL for none.
-/// MCPLINK_NUL measures it.
+/// known, len: the known values of other arguments, a JSON object of strings; NULL for no values.
+/// len may be MCPLINK_NUL for text that ends in NUL.
 /// options, out, err: as mcplink_client_call_tool. The result is {"completion":{"values":[...]}}.
 /// Returns: as mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -445,7 +446,8 @@ pub unsafe extern "C" fn mcplink_client_ping_start(
 ///
 /// client: the client.
 /// request: the method.
-/// params, len: a JSON object, which is copied; MCPLINK_NUL measures it. NULL for none.
+/// params, len: a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
+/// NULL for no params.
 /// options, out, err: as mcplink_client_call_tool. The status is never MCPLINK_TOOL_ERROR.
 /// Returns: as mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

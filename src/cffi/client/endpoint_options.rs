@@ -553,10 +553,10 @@ pub unsafe extern "C" fn mcplink_client_options_clear_proxy(
 ///
 /// options: the options.
 /// pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.
-/// MCPLINK_NUL measures it. It replaces earlier certificates. NULL and blank text are refused: see
-/// mcplink_client_options_use_default_roots. Text without a valid certificate is reported when the
-/// client is opened, with MCPLINK_E_INVALID. In a build without HTTPS (feature tls) opening fails
-/// with MCPLINK_E_UNSUPPORTED.
+/// len may be MCPLINK_NUL for text that ends in NUL. It replaces earlier certificates. NULL and
+/// blank text are refused: see mcplink_client_options_use_default_roots. Text without a valid
+/// certificate is reported when the client is opened, with MCPLINK_E_INVALID. In a build without
+/// HTTPS (feature tls) opening fails with MCPLINK_E_UNSUPPORTED.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

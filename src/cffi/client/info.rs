@@ -18,7 +18,7 @@ use crate::schema::ProtocolVersion;
 
 /// Returns the state of a client.
 ///
-/// client: NULL for MCPLINK_CLIENT_NONE.
+/// client: the client; for NULL the function returns MCPLINK_CLIENT_NONE.
 /// Returns: one of enum mcplink_connection_state. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn mcplink_client_state(client: *const mcplink_client_t) -
 
 /// Returns the negotiated protocol revision, for example "2025-11-25".
 ///
-/// client: NULL for empty text.
+/// client: the client; for NULL the function returns empty text.
 /// Returns: static text; empty before the client is connected. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn mcplink_client_revision(client: *const mcplink_client_t
 /// Returns the era of the server. Pass the era to mcplink_client_options_set_era for the next
 /// client, to skip the detection.
 ///
-/// client: NULL for MCPLINK_ERA_UNKNOWN.
+/// client: the client; for NULL the function returns MCPLINK_ERA_UNKNOWN.
 /// Returns: one of enum mcplink_era. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn mcplink_client_era(client: *const mcplink_client_t) -> 
 
 /// Checks whether the server declared a capability.
 ///
-/// client: NULL for false.
+/// client: the client; for NULL the function returns false.
 /// capability: a path into the declared capabilities: "tools", "tools.listChanged",
 /// "extensions.com.example/thing".
 /// Returns: true if the server declared the capability. Threads: any. Blocks: no. Since 0.1.

@@ -470,9 +470,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_thread_prefix(
 /// start: called before any other callback on the thread; NULL for no hook.
 /// stop: called after all other callbacks on the thread; NULL for no hook.
 /// user, destroy: passed to both hooks. destroy runs when other hooks are set. Otherwise it runs
-/// when the
-/// options, all clients made with them and their kept responders are freed, and their threads have
-/// ended.
+/// when the options, all clients made with them and their kept responders are freed, and their
+/// threads have ended.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

@@ -24,11 +24,12 @@ use crate::schema::{SubscriptionFilter, method};
 ///
 /// client: the client.
 /// notification: the method.
-/// params, len: a JSON object; MCPLINK_NUL measures it. NULL for none.
+/// params, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+/// params.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK when the notification was accepted for sending; MCPLINK_E_CLOSED when the
-/// server has disconnected,
-/// MCPLINK_E_UNSUPPORTED for a modern server over HTTP, which accepts only requests. Threads: any.
+/// server has disconnected, MCPLINK_E_UNSUPPORTED for a modern server over HTTP, which accepts only
+/// requests. Threads: any.
 /// Blocks: only while the server does not read. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -85,9 +86,8 @@ pub unsafe extern "C" fn mcplink_client_roots_changed(
 /// level: one of enum mcplink_log_level.
 /// options, err: as mcplink_client_call_tool.
 /// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED for a modern server, and for a server without
-/// logging;
-/// otherwise as mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
-/// 0.1.
+/// logging; otherwise as mcplink_client_call_tool. Threads: any. Blocks: until the call has ended.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_set_log_level(
@@ -119,10 +119,10 @@ pub unsafe extern "C" fn mcplink_client_set_log_level(
 /// client: the client.
 /// filter, len: a JSON object with the wanted changes:
 /// {"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,
-/// "resourceSubscriptions":["uri"],"taskIds":["id"]}; MCPLINK_NUL measures it. NULL, or an object
-/// without any of these members, ends the subscription. For tasks, MCPLINK_EVENT_TASK_CHANGED
-/// reports the state at once and after each change. Tasks require revision 2026-07-28 or later, and
-/// a client with mcplink_client_options_set_tasks.
+/// "resourceSubscriptions":["uri"],"taskIds":["id"]}; len may be MCPLINK_NUL for text that ends in
+/// NUL. NULL, or an object without any of these members, ends the subscription. For tasks,
+/// MCPLINK_EVENT_TASK_CHANGED reports the state at once and after each change. Tasks require
+/// revision 2026-07-28 or later, and a client with mcplink_client_options_set_tasks.
 /// options, err: as mcplink_client_call_tool.
 /// out: receives the filter that the server accepted, an object like the parameter filter; NULL on
 /// failure. The caller frees it with mcplink_result_free.
@@ -268,8 +268,7 @@ fn subscribe(
 /// uri: the URI of the resource.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, also when the resource was not subscribed. Threads: any. Blocks: only while
-/// the server
-/// does not read. Since 0.1.
+/// the server does not read. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_unsubscribe(

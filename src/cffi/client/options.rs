@@ -126,8 +126,8 @@ pub(super) fn span(milliseconds: u32) -> Duration {
     }
 }
 
-/// Makes options with the defaults. An endpoint must be set: a command, a URL, two descriptors or a
-/// transport.
+/// Makes client options with the default values. An endpoint must be set: a command, a URL, two
+/// descriptors or a transport.
 ///
 /// Returns: the options. The caller owns them and frees them with mcplink_client_options_free.
 /// Threads: any; one thread at a time may use them. Since 0.1.
@@ -139,7 +139,7 @@ pub extern "C" fn mcplink_client_options_new() -> *mut mcplink_client_options_t 
     })
 }
 
-/// Frees options. Clients that were opened with them continue.
+/// Frees client options. Clients that were opened with them continue.
 ///
 /// options: the options; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_info(
 /// "description":"...", "websiteUrl":"...", "icons":[...]}.
 ///
 /// options: the options.
-/// json, len: the description; MCPLINK_NUL measures it.
+/// json, len: the description; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when name or version is missing. Blocks: no. Since
 /// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -326,7 +326,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_tasks(
 ///
 /// options: the options.
 /// id: the id of the extension, for example "com.example/thing".
-/// settings, len: a JSON object; empty for no settings. MCPLINK_NUL measures it.
+/// settings, len: a JSON object; empty for no settings. len may be MCPLINK_NUL for text that ends
+/// in NUL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. An invalid id is reported when the client is opened.
 /// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -453,7 +454,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_log(
 /// mcplink_client_options_set_bearer_hook.
 ///
 /// token: the parameter token of the function of the host; valid until that function returns.
-/// text, len: the secret, which is copied; MCPLINK_NUL measures it.
+/// text, len: the secret, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread that runs the function. Blocks:
 /// no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

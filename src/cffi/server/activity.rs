@@ -137,12 +137,11 @@ pub unsafe extern "C" fn mcplink_server_activity(
 ///
 /// server: the server.
 /// level: one of enum mcplink_log_level.
-/// logger: names the part of the server that logs; NULL for none.
-/// json, len: the message, as JSON; MCPLINK_NUL measures it. It must not contain secrets that
-/// clients must not know.
+/// logger: the name of the part of the server that logs; NULL for no name.
+/// json, len: the message, as JSON; len may be MCPLINK_NUL for text that ends in NUL. It must not
+/// contain secrets that clients must not know.
 /// Returns: MCPLINK_OK, also when no client requested the message; MCPLINK_E_INVALID. Threads: any.
-/// Blocks: no.
-/// Since 0.1.
+/// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_log(

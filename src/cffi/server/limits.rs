@@ -512,7 +512,8 @@ pub unsafe extern "C" fn mcplink_server_options_set_tasks(
 ///
 /// options: the options.
 /// id: the id of the extension, for example "com.example/maps".
-/// settings, len: a JSON object; MCPLINK_NUL measures it. NULL for no settings.
+/// settings, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+/// settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -605,9 +606,8 @@ pub unsafe extern "C" fn mcplink_server_options_set_thread_prefix(
 /// start: called before any other callback on the thread; NULL for no hook.
 /// stop: called after all other callbacks on the thread; NULL for no hook.
 /// user, destroy: passed to both hooks. destroy runs when other hooks are set. Otherwise it runs
-/// when the
-/// options, all servers made with them and their kept responders are freed, and their threads have
-/// ended.
+/// when the options, all servers made with them and their kept responders are freed, and their
+/// threads have ended.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

@@ -31,8 +31,8 @@ impl Settings for mcplink_prompt_t {
 ///
 /// name: the name of the prompt, for programs.
 /// description: the purpose of the prompt; NULL for no description.
-/// Returns: the definition. The caller owns it and frees it with mcplink_prompt_free. NULL for a
-/// bad argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
+/// Returns: the definition. The caller owns it and frees it with mcplink_prompt_free. NULL for an
+/// invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_prompt_new(
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn mcplink_prompt_add_argument(
 /// Sets the display name of the prompt.
 ///
 /// prompt: the prompt.
-/// title: NULL for none.
+/// title: the title; NULL for no title.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -112,9 +112,10 @@ pub unsafe extern "C" fn mcplink_prompt_set_title(
 /// Sets the icons of the prompt: an array of objects with "src".
 ///
 /// prompt: the prompt.
-/// icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
-/// time. Since 0.1.
+/// icons, len: the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+/// icons.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
+/// one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_prompt_set_icons(
@@ -135,9 +136,10 @@ pub unsafe extern "C" fn mcplink_prompt_set_icons(
 /// Sets the metadata ("_meta") of the prompt: an object.
 ///
 /// prompt: the prompt.
-/// meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
-/// time. Since 0.1.
+/// meta, len: the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+/// metadata.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
+/// one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_prompt_set_meta(

@@ -36,7 +36,7 @@ impl mcplink_server_t {
 /// tool: the definition, which is copied. A definition with a refused setter is refused, and err
 /// contains the reason.
 /// callback: the handler; see mcplink_handler_fn. It runs on threads of the library, on several at
-/// once, or where the pump of the server is dispatched.
+/// once, or on the thread that dispatches the pump of the server.
 /// user, destroy: passed to callback; destroy runs when the tool is removed and its last request
 /// has ended, or when the server ends.
 /// err: receives the error on failure; the caller frees it. May be NULL.
@@ -70,11 +70,11 @@ pub unsafe extern "C" fn mcplink_server_add_tool(
 }
 
 /// Removes a tool. Requests for the tool that are in flight continue.
-/// // server: the server.
+///
+/// server: the server.
 /// tool: the name of the tool.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the tool does not exist. Threads: any, also while
-/// the
-/// server serves: clients are notified. Blocks: no. Since 0.1.
+/// the server serves: clients are notified. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_remove_tool(
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn mcplink_server_remove_tool(
 /// resource: the definition, which is copied. A definition with a refused setter is refused, and
 /// err contains the reason.
 /// callback: the handler; see mcplink_handler_fn. It runs on threads of the library, on several at
-/// once, or where the pump of the server is dispatched.
+/// once, or on the thread that dispatches the pump of the server.
 /// user, destroy: passed to callback; destroy runs when the resource is removed and its last
 /// request has ended, or when the server ends.
 /// err: receives the error on failure; the caller frees it. May be NULL.
@@ -130,11 +130,11 @@ pub unsafe extern "C" fn mcplink_server_add_resource(
 }
 
 /// Removes a resource. Requests for the resource that are in flight continue.
-/// // server: the server.
+///
+/// server: the server.
 /// uri: the URI of the resource.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the resource does not exist. Threads: any, also
-/// while the
-/// server serves: clients are notified. Blocks: no. Since 0.1.
+/// while the server serves: clients are notified. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_remove_resource(
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn mcplink_server_remove_resource(
 /// template: the definition, which is copied. A definition with a refused setter is refused, and
 /// err contains the reason.
 /// callback: the handler; see mcplink_handler_fn. It runs on threads of the library, on several at
-/// once, or where the pump of the server is dispatched.
+/// once, or on the thread that dispatches the pump of the server.
 /// user, destroy: passed to callback; destroy runs when the template is removed and its last
 /// request has ended, or when the server ends.
 /// err: receives the error on failure; the caller frees it. May be NULL.
@@ -191,11 +191,11 @@ pub unsafe extern "C" fn mcplink_server_add_template(
 }
 
 /// Removes a resource template. Requests for the template that are in flight continue.
-/// // server: the server.
+///
+/// server: the server.
 /// uri_template: the URI template, as it was written in the definition.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the template does not exist. Threads: any, also
-/// while the
-/// server serves: clients are notified. Blocks: no. Since 0.1.
+/// while the server serves: clients are notified. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_remove_template(
@@ -219,7 +219,7 @@ pub unsafe extern "C" fn mcplink_server_remove_template(
 /// prompt: the definition, which is copied. A definition with a refused setter is refused, and err
 /// contains the reason.
 /// callback: the handler; see mcplink_handler_fn. It runs on threads of the library, on several at
-/// once, or where the pump of the server is dispatched.
+/// once, or on the thread that dispatches the pump of the server.
 /// user, destroy: passed to callback; destroy runs when the prompt is removed and its last request
 /// has ended, or when the server ends.
 /// err: receives the error on failure; the caller frees it. May be NULL.
@@ -253,11 +253,11 @@ pub unsafe extern "C" fn mcplink_server_add_prompt(
 }
 
 /// Removes a prompt. Requests for the prompt that are in flight continue.
-/// // server: the server.
+///
+/// server: the server.
 /// prompt: the name of the prompt.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the prompt does not exist. Threads: any, also while
-/// the
-/// server serves: clients are notified. Blocks: no. Since 0.1.
+/// the server serves: clients are notified. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_remove_prompt(

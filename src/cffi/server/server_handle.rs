@@ -94,8 +94,8 @@ impl mcplink_server_t {
 ///
 /// name: the name of the server, for programs.
 /// version: the version of the server.
-/// Returns: the server. The caller owns it and frees it with mcplink_server_free. NULL for a bad
-/// argument; functions that take a server refuse NULL. Threads: any. Blocks: no. Since 0.1.
+/// Returns: the server. The caller owns it and frees it with mcplink_server_free. NULL for an
+/// invalid argument; functions that take a server refuse NULL. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_new(

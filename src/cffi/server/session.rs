@@ -340,8 +340,7 @@ pub unsafe extern "C" fn mcplink_session_wait(
 ///
 /// session: the session.
 /// Returns: MCPLINK_OK, also when the session is closed already. Threads: any. Blocks: a few
-/// seconds at
-/// most, for handlers that don't return. Since 0.1.
+/// seconds at most, for handlers that don't return. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_close(
@@ -356,7 +355,8 @@ pub unsafe extern "C" fn mcplink_session_close(
 }
 
 /// Checks whether the client has disconnected, or the session was closed.
-/// // session: the session; for NULL the function returns true.
+///
+/// session: the session; for NULL the function returns true.
 /// Returns: true if the session has ended. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -372,7 +372,7 @@ pub unsafe extern "C" fn mcplink_session_is_closed(session: *const mcplink_sessi
 /// Returns a number that identifies the session in the server. mcplink_request_session returns the
 /// same number for requests of the session, and events contain it as "session".
 ///
-/// session: NULL for 0.
+/// session: the session; for NULL the function returns 0.
 /// Returns: the number, from 1. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -384,7 +384,7 @@ pub unsafe extern "C" fn mcplink_session_number(session: *const mcplink_session_
 
 /// Returns the principal for which the client acts.
 ///
-/// session: NULL for empty text.
+/// session: the session; for NULL the function returns empty text.
 /// Returns: the principal that was set when the session was made, valid as long as the session;
 /// empty when the principal is unknown. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

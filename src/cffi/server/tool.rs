@@ -127,8 +127,8 @@ fn type_of(kind: i32) -> Result<&'static str> {
 ///
 /// name: the name of the tool, for programs: letters, digits, "_", "-" and ".".
 /// description: the purpose of the tool, for models; NULL for no description.
-/// Returns: the definition. The caller owns it and frees it with mcplink_tool_free. NULL for a bad
-/// argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
+/// Returns: the definition. The caller owns it and frees it with mcplink_tool_free. NULL for an
+/// invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_new(
@@ -162,8 +162,7 @@ pub unsafe extern "C" fn mcplink_tool_new(
 /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
 /// description: the meaning of the argument, for models; NULL for no description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already. Threads: one at
-/// a
-/// time. Since 0.1.
+/// a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_add_param(
@@ -194,8 +193,8 @@ pub unsafe extern "C" fn mcplink_tool_add_param(
 /// tool: the tool.
 /// param: the name of the argument.
 /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
-/// schema, len: the JSON Schema of the argument, for example {"enum":["red","green"]}; MCPLINK_NUL
-/// measures it.
+/// schema, len: the JSON Schema of the argument, for example {"enum":["red","green"]}; len may be
+/// MCPLINK_NUL for text that ends in NUL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -226,7 +225,7 @@ pub unsafe extern "C" fn mcplink_tool_add_param_schema(
 /// models need.
 ///
 /// tool: the tool.
-/// schema, len: the schema; MCPLINK_NUL measures it.
+/// schema, len: the schema; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -250,8 +249,8 @@ pub unsafe extern "C" fn mcplink_tool_set_input_schema(
 /// Sets the output schema. Values of mcplink_responder_structured must match the schema.
 ///
 /// tool: the tool.
-/// schema, len: a JSON Schema, which is sent to clients unchanged; MCPLINK_NUL measures it. NULL
-/// for no schema.
+/// schema, len: a JSON Schema, which is sent to clients unchanged; len may be MCPLINK_NUL for text
+/// that ends in NUL. NULL for no schema.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -348,7 +347,7 @@ pub unsafe extern "C" fn mcplink_tool_set_task_support(
 /// Sets the display name of the tool.
 ///
 /// tool: the tool.
-/// title: NULL for none.
+/// title: the title; NULL for no title.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -369,9 +368,10 @@ pub unsafe extern "C" fn mcplink_tool_set_title(
 /// Sets the icons of the tool: an array of objects with "src".
 ///
 /// tool: the tool.
-/// icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
-/// time. Since 0.1.
+/// icons, len: the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+/// icons.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
+/// one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_set_icons(
@@ -392,9 +392,10 @@ pub unsafe extern "C" fn mcplink_tool_set_icons(
 /// Sets the metadata ("_meta") of the tool: an object.
 ///
 /// tool: the tool.
-/// meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
-/// time. Since 0.1.
+/// meta, len: the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+/// metadata.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
+/// one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_set_meta(

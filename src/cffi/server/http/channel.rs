@@ -3,8 +3,8 @@
 //! **Invariants:** the functions of one exchange run one at a time, in order, and without a lock.
 //! `running` is incremented in the critical section that checks `freed` and `ended`. Freeing sets
 //! `freed` under the lock and then waits until `running` is zero. So none runs after `end`, nor
-//! after the exchange was freed. A response is aborted when its client has gone, or when the host
-//! fails to send.
+//! after the exchange was freed. A response is aborted when its client has disconnected, or when
+//! the host fails to send.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;

@@ -132,7 +132,8 @@ unsafe fn say(
 /// pump of the server.
 /// user, destroy: passed to begin, write and end; destroy runs when the exchange is freed.
 /// Returns: the exchange. The caller owns it and frees it with mcplink_exchange_free after end was
-/// called, or earlier to abandon the response. NULL for a bad argument. Threads: any. Since 0.1.
+/// called, or earlier to abandon the response. NULL for an invalid argument. Threads: any. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_new(
@@ -174,7 +175,8 @@ pub unsafe extern "C" fn mcplink_exchange_new(
 ///
 /// exchange: the exchange.
 /// field: the name of the field; case-insensitive.
-/// content, len: the value of the field, without surrounding white space; MCPLINK_NUL measures it.
+/// content, len: the value of the field, without surrounding white space; len may be MCPLINK_NUL
+/// for text that ends in NUL.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
 /// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -199,8 +201,8 @@ pub unsafe extern "C" fn mcplink_exchange_add_header(
 /// Sets the body of the request.
 ///
 /// exchange: the exchange.
-/// body, len: the whole body, without a transfer coding; MCPLINK_NUL measures it. The host has to
-/// limit the length of the body.
+/// body, len: the whole body, without a transfer coding; len may be MCPLINK_NUL for text that ends
+/// in NUL. The host has to limit the length of the body.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
 /// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

@@ -95,7 +95,7 @@ pub unsafe extern "C" fn mcplink_server_listen_http(
 
 /// Returns the port of a listener. If the system chose the port, the function returns that port.
 ///
-/// listener: NULL for 0.
+/// listener: the listener; for NULL the function returns 0.
 /// Returns: the port. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -106,8 +106,8 @@ pub unsafe extern "C" fn mcplink_listener_port(listener: *const mcplink_listener
 
 /// Returns the URL of the endpoint of a listener, for clients on this machine.
 ///
-/// listener: NULL for "".
-/// Returns: valid as long as the listener. Threads: any. Since 0.1.
+/// listener: the listener; for NULL the function returns "".
+/// Returns: text that is valid as long as the listener. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_url(
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn mcplink_listener_url(
 
 /// Returns the number of open sessions. Only clients of revisions before 2026-07-28 have sessions.
 ///
-/// listener: NULL for 0.
+/// listener: the listener; for NULL the function returns 0.
 /// Returns: the number. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -138,8 +138,7 @@ pub unsafe extern "C" fn mcplink_listener_sessions(listener: *const mcplink_list
 ///
 /// listener: the listener.
 /// Returns: MCPLINK_OK, also when the listener is closed already. Threads: any. Blocks: for the
-/// drain time
-/// and a few seconds at most. Since 0.1.
+/// drain time and a few seconds at most. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_close(

@@ -123,8 +123,7 @@ pub unsafe extern "C" fn mcplink_http_serve(
 ///
 /// http: the endpoint.
 /// Returns: MCPLINK_OK, also when the endpoint is closed already. Threads: any. Blocks: a few
-/// seconds at
-/// most. Since 0.1.
+/// seconds at most. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_close(http: *mut mcplink_http_t) -> mcplink_status_t {

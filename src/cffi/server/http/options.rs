@@ -159,7 +159,7 @@ fn both(other: &str) -> Failure {
     Error::new(ErrorKind::Invalid, text).into()
 }
 
-/// Makes HTTP options with the defaults.
+/// Makes HTTP options with the default values.
 ///
 /// Returns: the options. The caller owns them and frees them with mcplink_http_options_free.
 /// Threads: any. Since 0.1.
@@ -169,7 +169,7 @@ pub extern "C" fn mcplink_http_options_new() -> *mut mcplink_http_options_t {
     value(std::ptr::null_mut(), || Box::into_raw(Box::default()))
 }
 
-/// Frees options. Listeners and endpoints made with them keep a copy.
+/// Frees HTTP options. Listeners and endpoints made with them keep a copy.
 ///
 /// options: the options; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -230,7 +230,7 @@ pub unsafe extern "C" fn mcplink_http_options_add_host(
 }
 
 /// Adds an allowed origin: a web site whose pages may call the server. By default only pages of the
-/// server's own host may call the server. The own host must be an allowed host
+/// server's own host may call the server. The server's own host must be an allowed host
 /// (mcplink_http_options_add_host), an IP address or this machine. The owner of any other name
 /// could make the name resolve to the server (DNS rebinding).
 ///

@@ -216,8 +216,8 @@ fn bearer_of<'a>(request: &HttpRequest<'a>) -> Option<&'a str> {
 
 /// Returns the method of an HTTP request.
 ///
-/// request: NULL for "".
-/// Returns: valid as long as the request. Threads: one at a time. Since 0.1.
+/// request: the request; for NULL the function returns "".
+/// Returns: text that is valid as long as the request. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_method(
@@ -229,8 +229,8 @@ pub unsafe extern "C" fn mcplink_http_request_method(
 
 /// Returns the target of an HTTP request: the path and query, as received.
 ///
-/// request: NULL for "".
-/// Returns: valid as long as the request. Threads: one at a time. Since 0.1.
+/// request: the request; for NULL the function returns "".
+/// Returns: text that is valid as long as the request. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_target(
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn mcplink_http_request_target(
 
 /// Returns the value of a header field of an HTTP request.
 ///
-/// request: NULL for empty text.
+/// request: the request; for NULL the function returns empty text.
 /// field: the name of the field; case-insensitive.
 /// Returns: the first value, valid as long as the request; empty when there is no such field. Bytes
 /// that are not UTF-8 are replaced by U+FFFD. Threads: one at a time. Since 0.1.
@@ -264,9 +264,9 @@ pub unsafe extern "C" fn mcplink_http_request_header(
 
 /// Returns the address and port of the sender of an HTTP request.
 ///
-/// request: NULL for empty text.
-/// Returns: valid as long as the request; empty when they are unknown. Threads: one at a time.
-/// Since 0.1.
+/// request: the request; for NULL the function returns empty text.
+/// Returns: text that is valid as long as the request; empty when they are unknown. Threads: one at
+/// a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_remote(
@@ -278,7 +278,7 @@ pub unsafe extern "C" fn mcplink_http_request_remote(
 
 /// Returns the access token of an HTTP request: the text after Bearer in its field Authorization.
 ///
-/// request: NULL for empty text.
+/// request: the request; for NULL the function returns empty text.
 /// Returns: text that is valid as long as the request; empty without a token. Never pass the token
 /// on, nor log it.
 /// Threads: one at a time. Since 0.1.
@@ -296,7 +296,7 @@ pub unsafe extern "C" fn mcplink_http_request_token(
 /// request: the request.
 /// principal: the authenticated sender, for mcplink_request_principal; not empty. Sessions, and the
 /// state of calls between rounds, are bound to the principal that made them.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_admit(
@@ -319,7 +319,7 @@ pub unsafe extern "C" fn mcplink_http_request_admit(
 ///
 /// request: the request.
 /// scopes: the names of the scopes, separated by spaces; "" for no scopes. NULL for unknown scopes.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_set_scopes(
@@ -340,8 +340,8 @@ pub unsafe extern "C" fn mcplink_http_request_set_scopes(
 ///
 /// request: the request.
 /// seconds: the time in seconds since 1970-01-01 UTC.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a negative number. Threads: that of the callback.
-/// Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a negative number. Threads: the thread of the
+/// callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_set_expiry(
@@ -370,7 +370,7 @@ pub unsafe extern "C" fn mcplink_http_request_set_expiry(
 /// request: the request.
 /// audience: the audience, as in the token (aud).
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a function of
-/// mcplink_http_options_on_authenticate. Threads: that of the callback. Since 0.1.
+/// mcplink_http_options_on_authenticate. Threads: the thread of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_add_audience(
@@ -397,7 +397,7 @@ pub unsafe extern "C" fn mcplink_http_request_add_audience(
 /// thumbprint: the thumbprint of the key, as the token or the authorization server contains it
 /// (cnf.jkt; RFC 7638).
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a function of
-/// mcplink_http_options_on_authenticate. Threads: that of the callback. Since 0.1.
+/// mcplink_http_options_on_authenticate. Threads: the thread of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_bind_key(
@@ -420,7 +420,7 @@ pub unsafe extern "C" fn mcplink_http_request_bind_key(
 /// request: the request.
 /// why: the reason, for the client and the log, for example "it was revoked". It must not quote the
 /// token.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_refuse_token(
@@ -442,7 +442,7 @@ pub unsafe extern "C" fn mcplink_http_request_refuse_token(
 ///
 /// request: the request.
 /// scopes: all required scopes, separated by spaces.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_need_scopes(
@@ -464,7 +464,7 @@ pub unsafe extern "C" fn mcplink_http_request_need_scopes(
 ///
 /// request: the request.
 /// why: the reason, for the host's log.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_put_off(
@@ -486,7 +486,7 @@ pub unsafe extern "C" fn mcplink_http_request_put_off(
 /// request: the request.
 /// challenge: the required credentials, for the field WWW-Authenticate (RFC 9110), for example
 /// "Bearer".
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_challenge(

@@ -242,8 +242,8 @@ fn bound(server: ResourceServer, dpop: mcplink_dpop, _: Option<&Nonces>) -> Resu
 /// It is compared exactly with tokens and metadata (RFC 9068, section 4; RFC 8414, section 3.3).
 /// With a "/" at the end, an identifier names another issuer.
 /// Returns: the description. The caller owns it and frees it with mcplink_resource_server_free.
-/// NULL for a bad argument, and in a build without HTTP. Invalid URLs are reported when a listener
-/// or endpoint is made with the description. Threads: any. Since 0.1.
+/// NULL for an invalid argument, and in a build without HTTP. Invalid URLs are reported when a
+/// listener or endpoint is made with the description. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_new(
@@ -322,8 +322,8 @@ pub unsafe extern "C" fn mcplink_resource_server_set_keys_url(
 /// Sets the issuer's keys. Then the keys are not fetched.
 ///
 /// server: the description.
-/// json, len: the key set (RFC 7517), {"keys":[...]}; MCPLINK_NUL measures it. It replaces a URL of
-/// mcplink_resource_server_set_keys_url.
+/// json, len: the key set (RFC 7517), {"keys":[...]}; len may be MCPLINK_NUL for text that ends in
+/// NUL. It replaces a URL of mcplink_resource_server_set_keys_url.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when a verifier is set already. Blocks: no.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -390,11 +390,11 @@ pub unsafe extern "C" fn mcplink_resource_server_clear_proxy(
 ///
 /// server: the description.
 /// pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.
-/// MCPLINK_NUL measures it. It replaces earlier certificates. NULL and blank text are refused: see
-/// mcplink_resource_server_use_default_roots. Text without a valid certificate is reported when a
-/// listener or endpoint is made with the description, with MCPLINK_E_INVALID. In a build without
-/// signed tokens (feature jwt) making it fails with MCPLINK_E_UNSUPPORTED. The certificates are not
-/// used with mcplink_resource_server_set_verifier.
+/// len may be MCPLINK_NUL for text that ends in NUL. It replaces earlier certificates. NULL and
+/// blank text are refused: see mcplink_resource_server_use_default_roots. Text without a valid
+/// certificate is reported when a listener or endpoint is made with the description, with
+/// MCPLINK_E_INVALID. In a build without signed tokens (feature jwt) making it fails with
+/// MCPLINK_E_UNSUPPORTED. The certificates are not used with mcplink_resource_server_set_verifier.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -620,7 +620,7 @@ pub unsafe extern "C" fn mcplink_resource_server_add_audience(
 ///
 /// server: the description.
 /// title: the name; NULL for no name.
-/// documentation: the URL of a page; NULL for none.
+/// documentation: the URL of the documentation; NULL for no documentation.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -725,7 +725,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_nonces(
     }
 }
 
-/// Frees a description. HTTP options that use it keep a copy.
+/// Frees the description of a resource server. HTTP options that use it keep a copy.
 ///
 /// server: the description; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
