@@ -241,7 +241,7 @@ pub unsafe extern "C" fn mcplink_responder_tool_error(
     }
 }
 
-/// Answers a completion with values, the best first. Only the first 100 are sent.
+/// Answers a completion with values, the best value first. Only the first 100 values are sent.
 ///
 /// responder: the responder.
 /// values, count: the values, texts that end in NUL.

@@ -418,9 +418,9 @@ pub unsafe extern "C" fn mcplink_transport_feed_end(
     })
 }
 
-/// Frees a transport and ends its connection. No function of the transport runs afterwards. If this
-/// is called inside a function of the transport, it returns at once: no other function of the
-/// transport starts, and the transport is freed when the running function returns.
+/// Frees a transport and ends its connection. No function of the transport runs afterwards. If the
+/// function is called inside a function of the transport, it returns at once: no other function of
+/// the transport starts, and the transport is freed when the running function returns.
 ///
 /// transport: the transport; may be NULL. Threads: any. Blocks: until running functions of the
 /// transport have returned. Since 0.1.

@@ -37,7 +37,7 @@ pub struct mcplink_login_t {
     on_over: Mutex<Option<OnCancel>>,
 }
 
-/// Checks whether a URL is the answer to a login.
+/// A function that checks whether a URL is the answer to a login.
 pub(super) type Check = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// The properties of a login that the host can read.
@@ -50,7 +50,7 @@ pub(super) struct Shown<'a> {
 
 /// The state that the login and the thread that waits for its answer share.
 pub(super) struct LoginAttempt {
-    /// The first answer. Later answers are refused.
+    /// The first answer to the login; `None` until the host answers. Later answers are refused.
     answer: Mutex<Option<Result<Hidden>>>,
     /// Notified under the lock when the answer is stored.
     answered: Condvar,

@@ -144,7 +144,7 @@ pub unsafe extern "C" fn mcplink_call_options_free(options: *mut mcplink_call_op
 /// run while a person answers an input request of the server. Default: the timeout of the client.
 ///
 /// options: the options.
-/// milliseconds: MCPLINK_FOREVER for no timeout.
+/// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn mcplink_call_options_set_timeout_ms(
 /// timeout of the client.
 ///
 /// options: the options.
-/// milliseconds: MCPLINK_FOREVER for no timeout.
+/// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

@@ -348,7 +348,7 @@ pub unsafe extern "C" fn mcplink_client_get_prompt_start(
 /// of: one of enum mcplink_completion_of.
 /// target: the name of the prompt, or the URI template.
 /// argument: the name of the argument.
-/// typed: the text typed so far; "" for none.
+/// typed: the text typed so far; "" for no text.
 /// known, len: the known values of other arguments, a JSON object of strings; NULL for no values.
 /// len may be MCPLINK_NUL for text that ends in NUL.
 /// options, out, err: as mcplink_client_call_tool. The result is {"completion":{"values":[...]}}.

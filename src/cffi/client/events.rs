@@ -265,7 +265,7 @@ fn with(shared: &Weak<Shared>, run: impl FnOnce(&Shared)) {
 }
 
 /// The maximum number of standard error lines that wait for the host's callback. Further lines are
-/// only in the tail.
+/// only available from mcplink_client_stderr_tail.
 const MAX_LINES: usize = 1024;
 
 /// Lines of a child's standard error that wait for the host's callback.

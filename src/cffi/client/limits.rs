@@ -16,7 +16,7 @@ use crate::protocol::KeepAlive;
 /// MCPLINK_E_TIMEOUT.
 ///
 /// options: the options.
-/// milliseconds: MCPLINK_FOREVER for no timeout.
+/// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_probe_timeout_ms(
 /// timeout. Default: 60 s.
 ///
 /// options: the options.
-/// milliseconds: MCPLINK_FOREVER for no timeout.
+/// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_timeout_ms(
 /// Sets the default total timeout of calls. Progress does not restart it. Default: 10 minutes.
 ///
 /// options: the options.
-/// milliseconds: MCPLINK_FOREVER for no timeout.
+/// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_started(
 /// options: the options.
 /// max_attempts: the number of attempts in a row, for example 10; 0 for no restart.
 /// first_delay_ms, max_delay_ms: the delay before the first attempt, and the longest delay. The
-/// delay doubles from attempt to attempt (back-off). For example 250 and 30000.
+/// delay doubles from attempt to attempt (back-off). Common values are 250 and 30000.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

@@ -186,8 +186,8 @@ pub unsafe extern "C" fn mcplink_client_close(
 }
 
 /// Closes a client and frees it. Started calls get their outcome before this function returns, and
-/// no callback of the client runs afterwards. If it is called inside a callback of the client, it
-/// returns at once, and the client is freed when the callback returns.
+/// no callback of the client runs afterwards. If the function is called inside a callback of the
+/// client, it returns at once, and the client is freed when the callback returns.
 ///
 /// In a forked process the function does nothing: memory and descriptors, which are close-on-exec,
 /// remain until the process exits or executes another program. See MCPLINK_E_FORKED.

@@ -10,7 +10,7 @@ use crate::cffi::text::{self, optional};
 use crate::schema::{Icon, MetaObject, Prompt, PromptArgument};
 
 /// The definition of a prompt: messages that a user selects by name. One thread at a time may use a
-/// definition. A server to which it is added copies it.
+/// definition. A server copies the definitions that are added to it.
 pub struct mcplink_prompt_t(pub(super) Prompt, Refusal);
 
 impl Settings for mcplink_prompt_t {

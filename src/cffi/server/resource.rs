@@ -10,7 +10,7 @@ use crate::cffi::text::{self, optional};
 use crate::schema::{Annotations, Icon, MetaObject, Resource};
 
 /// The definition of a resource: contents that can be read at a URI. One thread at a time may use a
-/// definition. A server to which it is added copies it.
+/// definition. A server copies the definitions that are added to it.
 pub struct mcplink_resource_t(pub(super) Resource, Refusal);
 
 impl Settings for mcplink_resource_t {

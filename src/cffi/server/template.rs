@@ -11,7 +11,7 @@ use crate::schema::{Annotations, Icon, MetaObject, ResourceTemplate};
 
 /// The definition of a resource template: resources whose URIs follow a pattern (RFC 6570).
 /// Supported expressions are {var}, {+path}, {/var}, {.ext} and, at the end, {?a,b}. One thread at
-/// a time may use a definition. A server to which it is added copies it.
+/// a time may use a definition. A server copies the definitions that are added to it.
 pub struct mcplink_template_t(pub(super) ResourceTemplate, Refusal);
 
 impl Settings for mcplink_template_t {

@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::schema::{Icon, JsonSchema, MetaObject, TaskSupport, Tool, ToolExecution};
 
 /// The definition of a tool that a model can call. One thread at a time may use a definition. A
-/// server to which it is added copies it.
+/// server copies the definitions that are added to it.
 pub struct mcplink_tool_t(pub(super) Tool, Params, Refusal);
 
 impl Settings for mcplink_tool_t {
