@@ -11,9 +11,9 @@ use super::status::mcplink_status_t;
 use super::text::{bytes, missing, name, optional, payload};
 use crate::error::{ErrorCode, Result, RpcError};
 
-/// Handles a request: of a client on a server, or of a server on a client. It answers before it
-/// returns, or later from any thread, if it keeps the responder. Both arguments are borrowed until
-/// it returns.
+/// Handles a request: a request of a client on a server, or a request of a server on a client. The
+/// handler answers before it returns. If it keeps the responder, it may answer later, from any
+/// thread. Both arguments are borrowed until the handler returns.
 pub type mcplink_handler_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -22,7 +22,7 @@ pub type mcplink_handler_fn = Option<
     ),
 >;
 
-/// Error codes that the protocol defines. Codes of your own are outside -32768 to -32000.
+/// Error codes that the protocol defines. A host's own codes are outside -32768 to -32000.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_rpc_code {
@@ -32,9 +32,9 @@ pub enum mcplink_rpc_code {
     MCPLINK_RPC_INVALID_REQUEST = -32600,
     /// The method does not exist.
     MCPLINK_RPC_METHOD_NOT_FOUND = -32601,
-    /// The params, or a name in them, are invalid.
+    /// The params of the request, or a name in the params, are invalid.
     MCPLINK_RPC_INVALID_PARAMS = -32602,
-    /// An internal error of the side that answers.
+    /// An internal error of the side that answers the request.
     MCPLINK_RPC_INTERNAL_ERROR = -32603,
     /// A resource does not exist. mcplink_responder_not_found sends the code of the client's
     /// revision.
@@ -72,7 +72,7 @@ fn code_of(code: i32) -> Result<ErrorCode> {
     }
 }
 
-/// Answers a request: the body of all functions of this module.
+/// Answers a request. All functions of this module call this function.
 ///
 /// # Safety
 ///
@@ -95,14 +95,15 @@ unsafe fn answer(
 /// MCPLINK_E_STATE: the request was answered before. MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED: the
 /// peer no longer waits, and nothing is sent.
 ///
-/// MCPLINK_E_INVALID: the answer is invalid. MCPLINK_E_UNSUPPORTED: such a request can't be
-/// answered with this function. In both cases the request can still be answered, and the reason is
-/// logged. After a handler has requested input from the client, its answer is not sent: the handler
-/// is run again first.
+/// MCPLINK_E_INVALID: the answer is invalid. MCPLINK_E_UNSUPPORTED: this function can't answer a
+/// request of this kind. In both cases the request can still be answered, and the reason is logged.
+/// After a handler has requested input from the client, its answer is not sent: the handler is run
+/// again first.
 ///
 /// responder: the responder.
-/// text, len: the text; MCPLINK_NUL measures it.
-/// Returns: see above. Threads: any. Blocks: only while a client does not read. Since 0.1.
+/// text, len: the text; len may be MCPLINK_NUL for text that ends in NUL.
+/// Returns: one of the codes above. Threads: any. Blocks: only while a client does not read. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_text(
@@ -117,7 +118,7 @@ pub unsafe extern "C" fn mcplink_responder_text(
 /// Answers with text of a MIME type, for the contents of a resource.
 ///
 /// responder: the responder.
-/// text, len: the text; MCPLINK_NUL measures it.
+/// text, len: the text; len may be MCPLINK_NUL for text that ends in NUL.
 /// mime_type: for example "text/markdown"; NULL for the one that the resource was added with.
 /// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
@@ -141,12 +142,12 @@ pub unsafe extern "C" fn mcplink_responder_typed_text(
     }
 }
 
-/// Answers with bytes: the contents of a resource, or an image or audio of a tool.
+/// Answers with bytes: the contents of a resource, or an image or audio that a tool returns.
 ///
 /// responder: the responder.
 /// data, len: the bytes.
-/// mime_type: their type; NULL for the one that the resource was added with. For a tool image/...
-/// or audio/...
+/// mime_type: the MIME type of the bytes; NULL for the type that the resource was added with. For a
+/// tool the type is image/... or audio/...
 /// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -175,7 +176,7 @@ pub unsafe extern "C" fn mcplink_responder_bytes(
 /// any JSON.
 ///
 /// responder: the responder.
-/// result, len: the result as JSON; MCPLINK_NUL measures it.
+/// result, len: the result as JSON; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -194,10 +195,11 @@ pub unsafe extern "C" fn mcplink_responder_json(
     }
 }
 
-/// Answers a tool call with structured content, and with its text for clients that only read text.
-///
+/// Answers a tool call with structured content. The JSON text of the value is sent too, for clients
+/// that only read text.
 /// responder: the responder.
-/// json, len: the value, as the output schema of the tool describes it; MCPLINK_NUL measures it.
+/// json, len: the value, as the output schema of the tool describes it; len may be MCPLINK_NUL for
+/// text that ends in NUL.
 /// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -220,7 +222,7 @@ pub unsafe extern "C" fn mcplink_responder_structured(
 /// or a missing file.
 ///
 /// responder: the responder.
-/// text, len: what failed, and what to do; MCPLINK_NUL measures it.
+/// text, len: what failed, and what to do; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -239,7 +241,7 @@ pub unsafe extern "C" fn mcplink_responder_tool_error(
     }
 }
 
-/// Answers a completion with values, the best first. Only the first 100 are sent.
+/// Answers a completion with values, the best value first. Only the first 100 values are sent.
 ///
 /// responder: the responder.
 /// values, count: the values, texts that end in NUL.
@@ -293,7 +295,7 @@ pub unsafe extern "C" fn mcplink_responder_not_found(
 /// responder: the responder.
 /// code: one of enum mcplink_rpc_code, or a code of your own outside -32768 to -32000.
 /// message: one sentence.
-/// data: details as JSON; NULL for none.
+/// data: details as JSON; NULL for no details.
 /// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

@@ -1,5 +1,5 @@
-//! The callback executor of a handle. Callbacks run on the host's thread, through a pump, or on a
-//! dispatcher thread of the handle, which starts with the first callback.
+//! The callback executor of a handle. With a pump, callbacks run on the host's thread. Without a
+//! pump, they run on a dispatcher thread of the handle, which starts with the first callback.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -14,14 +14,14 @@ use crate::transport::{Stack, Threads};
 pub(super) struct CallbackExecutor {
     owner: u64,
     queue: Arc<Queue>,
-    /// The dispatcher thread, for a queue without a pump. `None` until the first callback.
+    /// The dispatcher thread, for a queue without a pump. `None` means that the queue has a pump.
     dispatcher: Option<Mutex<Option<JoinHandle<()>>>>,
     threads: Threads,
 }
 
 impl CallbackExecutor {
-    /// Makes the executor of the handle with this number. Callbacks run where the pump is
-    /// dispatched; without a pump, on a thread of the handle.
+    /// Makes the callback executor of the handle with this number. Callbacks run on the thread that
+    /// dispatches the pump. Without a pump, they run on a thread of the handle.
     pub(super) fn new(owner: u64, pump: Option<Arc<Queue>>, threads: Threads) -> Self {
         match pump {
             Some(queue) => Self {
@@ -39,7 +39,7 @@ impl CallbackExecutor {
         }
     }
 
-    /// Returns whether the host dispatches the callbacks.
+    /// Returns whether the host dispatches the callbacks itself, through a pump.
     pub(super) fn is_pumped(&self) -> bool {
         self.dispatcher.is_none()
     }
@@ -62,14 +62,15 @@ impl CallbackExecutor {
         }
     }
 
-    /// Returns whether this thread is the one that runs the callbacks.
+    /// Returns whether the current thread is the one that runs the callbacks.
     pub(super) fn is_home(&self) -> bool {
         self.queue.is_home()
     }
 
     /// Waits on the thread that runs the callbacks, and meanwhile answers the requests that the
-    /// peer sends to this handle. Ends when `done` returns true, or at the deadline. A thread that
-    /// changes the state that `done` reads must call [`look_again`](Self::look_again) afterwards.
+    /// peer sends to this handle. The wait ends when `done` returns true, or at the deadline. A
+    /// thread that changes the state that `done` reads must call [`look_again`](Self::look_again)
+    /// afterwards.
     pub(super) fn serve_questions(&self, deadline: Option<Instant>, done: impl Fn() -> bool) {
         self.queue.serve_questions(self.owner, deadline, done);
     }
@@ -78,8 +79,8 @@ impl CallbackExecutor {
         self.queue.look_again();
     }
 
-    /// Runs the queued callbacks, and stops the dispatcher thread. The handle is closed, so nothing
-    /// is posted after this.
+    /// Runs the queued callbacks, and stops the dispatcher thread. The caller has closed the
+    /// handle, so no callback is posted afterwards.
     pub(super) fn finish(&self) {
         self.queue.finish(self.owner);
         let Some(dispatcher) = &self.dispatcher else {

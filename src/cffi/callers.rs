@@ -1,7 +1,7 @@
 //! A thread pool for started calls.
 //!
-//! A started call blocks a thread of this pool, like a blocking call blocks the caller's. Threads
-//! start on demand, up to a limit, and end after a while without work.
+//! A started call blocks a thread of this pool, just as a blocking call blocks the thread of its
+//! caller. Threads start on demand, up to a limit, and end after a while without work.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -24,11 +24,11 @@ type Work = Box<dyn FnOnce() + Send>;
 pub(super) struct Callers(Arc<Inner>);
 
 struct Inner {
-    /// The number of the handle.
+    /// The number of the handle that owns the pool.
     number: u64,
-    /// Invariant: work is queued only while more threads are idle than work waits, so each queued
-    /// work has a thread. A thread whose idle time is over checks the queue under this lock before
-    /// it ends. Otherwise work that was queued at that moment would never run.
+    /// Invariant: work is queued only while there are more idle threads than queued work items, so
+    /// each queued item has a thread. A thread whose idle time is over checks the queue under this
+    /// lock before it ends. Otherwise work that was queued at that moment would never run.
     state: Mutex<State>,
     /// Notified under the lock when work is queued, and when the pool closes.
     changed: Condvar,
@@ -46,7 +46,7 @@ struct State {
 }
 
 impl Callers {
-    /// Makes the pool of the handle with this number. At most `most` calls run at once.
+    /// Makes the thread pool of the handle with this number. At most `most` calls run at once.
     pub(super) fn new(number: u64, most: usize, threads: Threads) -> Self {
         Self(Arc::new(Inner {
             number,
@@ -91,7 +91,7 @@ impl Callers {
     }
 
     /// Refuses new calls, and blocks until all running calls have ended. Must not be called on a
-    /// thread of the pool: it would join itself.
+    /// thread of the pool, because the thread would join itself.
     pub(super) fn finish(&self) {
         let mut state = self.0.state.lock();
         state.closed = true;

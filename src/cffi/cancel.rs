@@ -5,8 +5,8 @@ use super::handle::{Gate, Handled, enter, free_handle, into_raw};
 use super::status::{mcplink_status, mcplink_status_t};
 use crate::protocol::CancelToken;
 
-/// A cancel token: cancels the calls that use it, from any thread. For example: the user pressed
-/// Escape. One token may serve many calls.
+/// A cancel token: cancels the calls that use it, from any thread. For example, a host triggers the
+/// token when the user presses Escape. One token may be used by many calls.
 pub struct mcplink_cancel_t {
     gate: Gate,
     token: CancelToken,
@@ -21,7 +21,7 @@ impl Handled for mcplink_cancel_t {
     fn close(&self) {}
 }
 
-/// Returns the token behind a pointer that C passes; `None` for NULL.
+/// Returns the cancel token behind a pointer that C passes; `None` for NULL.
 ///
 /// # Safety
 ///
@@ -56,7 +56,8 @@ pub extern "C" fn mcplink_cancel_new() -> *mut mcplink_cancel_t {
 /// are notified. Calls that get the token later are not sent.
 ///
 /// cancel: the token.
-/// Returns: MCPLINK_OK, also when it was triggered before. Threads: any, but no signal handler.
+/// Returns: MCPLINK_OK, also when the token was triggered before. Threads: any, but no signal
+/// handler.
 /// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -70,8 +71,8 @@ pub unsafe extern "C" fn mcplink_cancel_trigger(cancel: *mut mcplink_cancel_t) -
 
 /// Checks whether a token was triggered.
 ///
-/// cancel: NULL for false.
-/// Returns: true if it was. Threads: any. Blocks: no. Since 0.1.
+/// cancel: the token; for NULL the function returns false.
+/// Returns: true if the token was triggered. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_cancel_is_triggered(cancel: *const mcplink_cancel_t) -> bool {
@@ -82,8 +83,8 @@ pub unsafe extern "C" fn mcplink_cancel_is_triggered(cancel: *const mcplink_canc
     })
 }
 
-/// Frees a token. Calls that use it continue. They can't be cancelled through it any more, unless
-/// it was triggered before.
+/// Frees a token. Calls that use the token continue. If the token was not triggered before, they
+/// can no longer be cancelled through it.
 ///
 /// cancel: the token; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

@@ -12,20 +12,20 @@ use crate::error::{Error, ErrorKind};
 use crate::transport::sys::fd::duplicate;
 use crate::transport::{Stack, Threads};
 
-/// An object that appears in the dump.
+/// An object that appears in the debug dump.
 pub(super) trait Dumped: Send + Sync {
-    /// Returns a description of the current activity, as lines.
+    /// Returns a description of the object's current activity, as lines.
     fn dump(&self) -> String;
 }
 
-/// All objects of this process that appear in the dump.
+/// All objects of this process that appear in the debug dump.
 static ALL: Mutex<Vec<Weak<dyn Dumped>>> = Mutex::new(Vec::new());
 
 fn all() -> MutexGuard<'static, Vec<Weak<dyn Dumped>>> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds an object to the dump for as long as it lives.
+/// Adds an object to the debug dump for as long as the object lives.
 pub(super) fn show(dumped: Weak<dyn Dumped>) {
     let mut all = all();
     all.retain(|known| known.strong_count() > 0);
@@ -35,7 +35,7 @@ pub(super) fn show(dumped: Weak<dyn Dumped>) {
 /// Writes a debug dump: all clients and servers of the process, their requests in flight, and the
 /// threads that run handlers or wait.
 ///
-/// fd: the file descriptor to write to; it remains the caller's.
+/// fd: the file descriptor to write to. The caller keeps the ownership of the descriptor.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID or MCPLINK_E_IO. Threads: any, but no signal handler.
 /// Blocks: while fd accepts no data. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -57,8 +57,8 @@ pub unsafe extern "C" fn mcplink_debug_dump(fd: c_int) -> mcplink_status_t {
     })
 }
 
-/// Writes on a thread of this library. A pipe without a reader would raise SIGPIPE on a thread of
-/// the host.
+/// Writes the dump on a thread of this library. A pipe without a reader raises SIGPIPE on the
+/// thread that writes, and that must not be a thread of the host.
 fn write_quietly(mut file: File, text: String) -> std::io::Result<()> {
     let (sender, outcome) = std::sync::mpsc::sync_channel(1);
     let thread = Threads::default().start("dump", Stack::Small, move || {

@@ -19,7 +19,7 @@ pub unsafe extern "C" fn mcplink_error_free(error: *mut mcplink_error_t) {
 
 /// Returns the status that the failed call returned.
 ///
-/// error: NULL for MCPLINK_OK.
+/// error: the error; for NULL the function returns MCPLINK_OK.
 /// Returns: one of MCPLINK_E_*. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -34,9 +34,9 @@ pub unsafe extern "C" fn mcplink_error_status(error: *const mcplink_error_t) -> 
 /// Returns the message: one line that says what failed and what to do. See
 /// mcplink_error_peer_stderr for the last output of a child process.
 ///
-/// error: NULL for "".
-/// Returns: text that ends in NUL, valid as long as the error; never NULL. It is for people: tell
-/// failures apart by their status. Threads: any. Since 0.1.
+/// error: the error; for NULL the function returns "".
+/// Returns: text that ends in NUL, valid as long as the error; never NULL. The text is for people.
+/// To distinguish failures, compare their status. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_message(error: *const mcplink_error_t) -> *const c_char {
@@ -47,8 +47,9 @@ pub unsafe extern "C" fn mcplink_error_message(error: *const mcplink_error_t) ->
 
 /// Returns the method of the request that failed, for example "tools/call".
 ///
-/// error: NULL for empty text.
-/// Returns: valid as long as the error; empty when no request failed. Threads: any. Since 0.1.
+/// error: the error; for NULL the function returns empty text.
+/// Returns: text that is valid as long as the error; empty when no request failed. Threads: any.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_method(error: *const mcplink_error_t) -> mcplink_str_t {
@@ -59,7 +60,7 @@ pub unsafe extern "C" fn mcplink_error_method(error: *const mcplink_error_t) -> 
 
 /// Returns the JSON-RPC code of the peer's error, for example -32602.
 ///
-/// error: NULL for 0.
+/// error: the error; for NULL the function returns 0.
 /// Returns: 0 when the error did not come from the peer. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -72,8 +73,9 @@ pub unsafe extern "C" fn mcplink_error_rpc_code(error: *const mcplink_error_t) -
 
 /// Returns the data of the peer's JSON-RPC error, as JSON text.
 ///
-/// error: NULL for empty text.
-/// Returns: valid as long as the error; empty when the error has no data. Threads: any. Since 0.1.
+/// error: the error; for NULL the function returns empty text.
+/// Returns: text that is valid as long as the error; empty when the error has no data. Threads:
+/// any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_data(error: *const mcplink_error_t) -> mcplink_str_t {
@@ -84,7 +86,7 @@ pub unsafe extern "C" fn mcplink_error_data(error: *const mcplink_error_t) -> mc
 
 /// Returns the operating system's error number (errno).
 ///
-/// error: NULL for 0.
+/// error: the error; for NULL the function returns 0.
 /// Returns: 0 when the error did not come from the system. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -96,9 +98,9 @@ pub unsafe extern "C" fn mcplink_error_os_code(error: *const mcplink_error_t) ->
         .unwrap_or_default()
 }
 
-/// Returns the HTTP status of the server's answer, if it was not a success.
+/// Returns the HTTP status of the server's answer, if the status was an error.
 ///
-/// error: NULL for 0.
+/// error: the error; for NULL the function returns 0.
 /// Returns: 0 when the error has no HTTP status. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -112,9 +114,9 @@ pub unsafe extern "C" fn mcplink_error_http_status(error: *const mcplink_error_t
 /// Returns the authentication challenge of an HTTP server: the field WWW-Authenticate of its
 /// answer.
 ///
-/// error: NULL for empty text.
-/// Returns: valid as long as the error; empty when the answer has no challenge. Threads: any. Since
-/// 0.1.
+/// error: the error; for NULL the function returns empty text.
+/// Returns: text that is valid as long as the error; empty when the answer has no challenge.
+/// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_http_challenge(
@@ -128,9 +130,9 @@ pub unsafe extern "C" fn mcplink_error_http_challenge(
 /// Returns the OAuth error code with which an authorization server refused a login or a token, for
 /// example "access_denied" or "invalid_grant".
 ///
-/// error: NULL for empty text.
-/// Returns: valid as long as the error; empty when the error has no such code. Threads: any. Since
-/// 0.1.
+/// error: the error; for NULL the function returns empty text.
+/// Returns: text that is valid as long as the error; empty when the error has no such code.
+/// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_oauth_code(error: *const mcplink_error_t) -> mcplink_str_t {
@@ -141,9 +143,9 @@ pub unsafe extern "C" fn mcplink_error_oauth_code(error: *const mcplink_error_t)
 
 /// Returns the last lines that a child process wrote to its standard error after its last answer.
 ///
-/// error: NULL for empty text.
-/// Returns: valid as long as the error; empty when there are no such lines. Threads: any. Since
-/// 0.1.
+/// error: the error; for NULL the function returns empty text.
+/// Returns: text that is valid as long as the error; empty when there are no such lines. Threads:
+/// any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_peer_stderr(error: *const mcplink_error_t) -> mcplink_str_t {
@@ -152,11 +154,11 @@ pub unsafe extern "C" fn mcplink_error_peer_stderr(error: *const mcplink_error_t
     view_or_empty(error.and_then(|error| error.stderr.as_ref()))
 }
 
-/// Checks whether the call can be retried: it may succeed later, and can't have had an effect yet.
-/// Either nothing was sent, or the peer answered that it is busy.
+/// Checks whether the call can be retried. This is the case if nothing was sent, or if the peer
+/// answered that it is busy: the call had no effect, and may succeed later.
 ///
-/// error: NULL for false.
-/// Returns: true if it can. Threads: any. Since 0.1.
+/// error: the error; for NULL the function returns false.
+/// Returns: true if the call can be retried. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_is_retryable(error: *const mcplink_error_t) -> bool {

@@ -6,8 +6,8 @@ use super::status::{mcplink_status, mcplink_status_t};
 use super::text::Text;
 use crate::error::{Error, ErrorKind};
 
-/// An error: which part failed, and what to do about it. A function that fails makes one through
-/// its parameter err. The caller owns it and frees it with mcplink_error_free.
+/// An error: what failed, and what to do about it. A function that fails returns an error through
+/// its parameter err. The caller owns the error and frees it with mcplink_error_free.
 pub struct mcplink_error_t {
     pub(super) status: mcplink_status,
     pub(super) message: Text,
@@ -43,7 +43,7 @@ impl Failure {
         self
     }
 
-    /// Prefixes the message with the operation that failed.
+    /// Puts the name of the failed operation in front of the message.
     pub(super) fn context(mut self, doing: impl fmt::Display) -> Self {
         self.error = self.error.context(doing);
         self
@@ -54,7 +54,7 @@ impl Failure {
         self.error
     }
 
-    /// The status alone, for functions without `err`.
+    /// Returns the status of the failure, for functions that have no parameter `err`.
     pub(super) fn code(&self) -> mcplink_status_t {
         self.status.code()
     }

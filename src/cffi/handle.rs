@@ -23,14 +23,14 @@ use crate::sync::{Condvar, Mutex};
 use crate::transport::sys::origin::Origin;
 use crate::transport::{Stack, Threads};
 
-/// Values of `Gate::state`: a live handle, and a freed one. They detect misuse on a best effort
-/// basis.
+/// The value of `Gate::state` of a live handle. The value is checked to detect the use of a freed
+/// handle, on a best-effort basis.
 const ALIVE: u32 = 0x6d63_706c;
 const FREED: u32 = 0x6672_6565;
-/// The bit of `Gate::inside` that means: a thread waits for the others to leave.
+/// The bit of `Gate::inside` which says that a thread waits until the others have left.
 const FREEING: usize = 1 << (usize::BITS - 1);
 
-/// An object behind a pointer that any thread may use at any time.
+/// An object behind a pointer that C owns and that any thread may use at any time.
 pub(super) trait Handled: Send + Sync + 'static {
     fn gate(&self) -> &Gate;
 
@@ -39,22 +39,22 @@ pub(super) trait Handled: Send + Sync + 'static {
         Threads::default()
     }
 
-    /// Returns whether this thread runs code that closing the handle would wait for.
+    /// Returns whether the current thread runs code for which closing the handle would wait.
     fn is_inside(&self) -> bool {
         is_inside(self.gate().number)
     }
 
-    /// Runs the part of closing that waits for nothing. A handle that is freed in one of its own
-    /// callbacks has thus ended when that callback returns.
+    /// Begins closing the handle: does the steps that wait for nothing. If a handle is freed in one
+    /// of its own callbacks, these steps are done when that callback returns.
     fn begin_close(&self) {}
 
-    /// Closes the handle: threads inside return soon, and none of its callbacks runs after this.
-    /// Bounded in time.
+    /// Closes the handle: threads inside the handle return soon, and none of its callbacks runs
+    /// afterwards. Takes a bounded time.
     fn close(&self);
 }
 
-/// The process that an object belongs to. After a fork the object is unusable in the child: its
-/// threads do not exist there.
+/// The process that created an object. In a forked child the object is unusable, because the
+/// threads of the object do not exist in the child.
 #[derive(Debug)]
 pub(super) struct Process(Origin);
 
@@ -63,7 +63,8 @@ impl Process {
         Self(Origin::here())
     }
 
-    /// Returns whether this process is a fork of the owner. Async-signal-safe.
+    /// Returns whether this process is a fork of the process that created the object.
+    /// Async-signal-safe.
     pub(super) fn is_foreign(&self) -> bool {
         !self.0.is_here()
     }
@@ -85,12 +86,13 @@ pub(super) struct Gate {
     state: AtomicU32,
     number: u64,
     process: Process,
-    /// The number of threads inside, plus the bit [`FREEING`] once a thread waits for them to
-    /// leave.
+    /// The number of threads inside the handle, plus the bit [`FREEING`] once a thread waits until
+    /// they have left.
     ///
     /// Both are in one atomic to prevent a lost wakeup. The waiter sets the bit first, then takes
-    /// `lock` and checks the count. A leaving thread decrements; if it was the last and sees the
-    /// bit, it takes `lock` and notifies. Either the waiter sees zero, or the leaver sees the bit.
+    /// `lock` and checks the count. A leaving thread decrements the count. If the thread was the
+    /// last and sees the bit, it takes `lock` and notifies. Either the waiter sees zero, or the
+    /// leaver sees the bit.
     inside: AtomicUsize,
     lock: Mutex<()>,
     left: Condvar,
@@ -108,7 +110,8 @@ impl Gate {
         }
     }
 
-    /// Returns a number that no handle of this process has. Other owners of callbacks use one too.
+    /// Returns a number that no other handle of this process has. Other owners of callbacks use
+    /// these numbers too.
     pub(super) fn next_number() -> u64 {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         NUMBERS.fetch_add(1, Ordering::Relaxed)
@@ -119,7 +122,8 @@ impl Gate {
         self.number
     }
 
-    /// Returns whether the handle belongs to the process that forked this one. Async-signal-safe.
+    /// Returns whether another process created the handle, before it forked this one.
+    /// Async-signal-safe.
     pub(super) fn is_foreign(&self) -> bool {
         self.process.is_foreign()
     }
@@ -177,7 +181,7 @@ pub(super) fn into_raw<T: Handled>(handle: T) -> *mut T {
     Arc::into_raw(Arc::new(handle)).cast_mut()
 }
 
-/// Enters a handle that C passes. Fails for NULL, for a handle that is known to be freed, and in a
+/// Enters a handle that C passes. Fails for NULL, for a handle that was detectably freed, and in a
 /// forked process.
 ///
 /// # Safety
@@ -203,18 +207,18 @@ pub(super) unsafe fn enter<T: Handled>(handle: *const T, what: &str) -> Outcome<
 
 /// Frees a handle: closes it, waits until no thread is inside, and drops the reference of C.
 ///
-/// Inside a callback of the handle, a separate thread does the closing and the waiting; otherwise
-/// the thread would wait for itself. Callbacks of other handles that a function of this handle has
-/// led to count as well.
+/// If the current thread is inside a callback of the handle, a separate thread closes the handle
+/// and waits. Otherwise the thread would wait for itself. This also applies to callbacks of other
+/// handles that run inside a function of this handle.
 ///
-/// In a forked child it does nothing:
+/// In a forked child the function does nothing, for two reasons:
 ///
-/// - Memory: the handle's threads do not exist here, but they still hold references to most of it.
-///   Destructors of the rest take locks that such a thread may have held, wait for it, notify peers
-///   of the other process, and call the host.
-/// - Descriptors: many are owned by the stack of such a thread, or behind its locks. A number may
-///   also mean another file by now, because hosts close descriptors after a fork. All are
-///   close-on-exec.
+/// - Memory: the handle's threads do not exist in the child, but they still hold references to most
+///   of the memory. Destructors of the rest take locks that one of these threads may have held,
+///   wait for the threads, notify peers of the parent process, and call the host.
+/// - Descriptors: many are on the stack of one of these threads, or behind its locks. A descriptor
+///   number may also refer to another file now, because hosts close descriptors after a fork. All
+///   descriptors are close-on-exec.
 ///
 /// # Safety
 ///
@@ -252,7 +256,7 @@ pub(super) unsafe fn free_handle<T: Handled>(handle: *mut T) {
 mod loom_tests {
     use super::*;
 
-    /// Freeing continues only when every thread inside has left.
+    /// Freeing a handle continues only when every thread inside the handle has left.
     #[test]
     fn loom_freeing_waits_for_whoever_is_inside() {
         loom::model(|| {

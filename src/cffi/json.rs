@@ -14,14 +14,14 @@ use super::status::mcplink_status_t;
 use super::text::{Kept, Text, Texts, mcplink_str_t, name, payload};
 use crate::error::{Error, ErrorKind, Result};
 
-/// A JSON value: a document that the caller owns, or a node in one.
+/// A JSON value: a document that the caller owns, or a node of a document.
 ///
-/// Every reading function accepts NULL and a node of another type, and returns a neutral value
-/// then. So chains of calls need no checks in between. A node is valid as long as its document.
-/// Many threads may read a document at once.
+/// Every reading function accepts NULL and a node of another type, and then returns a neutral
+/// value. So a chain of calls needs no checks between the calls. A node is valid as long as its
+/// document. Many threads may read a document at once.
 pub struct mcplink_json_t {
     content: Content,
-    /// The node as JSON text, made on first use.
+    /// The node as JSON text. The text is made on first use.
     text: OnceLock<Text>,
 }
 
@@ -33,7 +33,8 @@ enum Content {
     Float(f64),
     String(Kept),
     Array(Box<[mcplink_json_t]>),
-    /// The members in their original order. Of members with equal names the last one counts.
+    /// An object, as members in their original order. If several members have the same name, the
+    /// last one counts.
     Object(Box<[(Kept, mcplink_json_t)]>),
 }
 
@@ -44,7 +45,7 @@ use mcplink_json_t as Node;
 #[repr(C)]
 pub(super) struct Document {
     root: Node,
-    /// Dropped after the nodes, which point into it.
+    /// The texts of all nodes. The field is dropped after the nodes, which point into the texts.
     _texts: Texts,
 }
 
@@ -52,11 +53,11 @@ pub(super) struct Document {
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_json_type_t {
-    /// No value: NULL was passed.
+    /// No value: the node is NULL.
     MCPLINK_JSON_MISSING = 0,
-    /// null.
+    /// The value null.
     MCPLINK_JSON_NULL = 1,
-    /// true or false.
+    /// The value true or false.
     MCPLINK_JSON_BOOLEAN = 2,
     /// A number.
     MCPLINK_JSON_NUMBER = 3,
@@ -126,7 +127,7 @@ impl Node {
         }
     }
 
-    /// Resolves a JSON pointer. Spec: RFC 6901.
+    /// Returns the node at a JSON pointer, relative to this node. Spec: RFC 6901.
     fn pointer(&self, pointer: &str) -> Option<&Self> {
         if pointer.is_empty() {
             return Some(self);
@@ -179,14 +180,14 @@ impl Node {
     }
 }
 
-/// Parses an array index of a JSON pointer, which has no sign and no leading zeros.
+/// Parses an array index of a JSON pointer. Such an index has no sign and no leading zeros.
 fn index(step: &str) -> Option<usize> {
     let plain = step == "0" || !step.starts_with(['0', '+']);
     step.parse().ok().filter(|_| plain)
 }
 
-/// The state of the parser. Members of open objects are collected at the end of `members`; a
-/// complete object moves its members out.
+/// The state of the JSON parser. Members of open objects are collected at the end of `members`.
+/// When an object is complete, its members are moved out.
 struct Reading {
     texts: Texts,
     members: Vec<(Kept, Node)>,
@@ -250,7 +251,7 @@ impl<'de> Visitor<'de> for &mut Reading {
     }
 }
 
-/// Reads the name of a member into the texts.
+/// Reads the name of a member and adds the name to the texts.
 struct Name<'a>(&'a mut Texts);
 
 impl<'de> DeserializeSeed<'de> for Name<'_> {
@@ -296,7 +297,7 @@ impl Serialize for Node {
 
 /// Parses a JSON document.
 ///
-/// text, len: the text, which is copied; MCPLINK_NUL measures it.
+/// text, len: the text, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
 /// out: receives the document, NULL on failure. The caller owns it and frees it with
 /// mcplink_json_free.
 /// err: receives the error on failure, with line and column; the caller frees it. May be NULL.
@@ -332,7 +333,7 @@ pub unsafe extern "C" fn mcplink_json_free(document: *mut mcplink_json_t) {
 
 /// Returns the type of a value.
 ///
-/// node: NULL for MCPLINK_JSON_MISSING.
+/// node: the value; for NULL the function returns MCPLINK_JSON_MISSING.
 /// Returns: one of enum mcplink_json_type_t. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -351,10 +352,10 @@ pub unsafe extern "C" fn mcplink_json_type(node: *const mcplink_json_t) -> i32 {
     kind as i32
 }
 
-/// Checks whether a value is missing, which is not the same as the JSON value null.
+/// Checks whether a value is missing. A missing value is not the JSON value null.
 ///
 /// node: a node or NULL.
-/// Returns: true for NULL. Threads: any. Since 0.1.
+/// Returns: true if node is NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_json_is_missing(node: *const mcplink_json_t) -> bool {
@@ -364,7 +365,8 @@ pub extern "C" fn mcplink_json_is_missing(node: *const mcplink_json_t) -> bool {
 /// Returns a member of an object.
 ///
 /// object: a node or NULL.
-/// key: the name of the member. Of several members with this name the last one counts.
+/// key: the name of the member. If several members have this name, the function returns the last
+/// one.
 /// Returns: a node of the same document; NULL when the object has no such member. Threads: any.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -399,8 +401,8 @@ pub unsafe extern "C" fn mcplink_json_at(
 ///
 /// object: a node or NULL.
 /// index: from 0.
-/// Returns: valid as long as the document; empty when the index is out of range. Threads: any.
-/// Since 0.1.
+/// Returns: text that is valid as long as the document; empty when the index is out of range.
+/// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_key_at(
@@ -416,10 +418,11 @@ pub unsafe extern "C" fn mcplink_json_key_at(
     }
 }
 
-/// Returns the number of items of an array, members of an object, or bytes of a string.
+/// Returns the length of a value: the number of items of an array, members of an object, or bytes
+/// of a string.
 ///
 /// node: a node or NULL.
-/// Returns: 0 for other values. Threads: any. Since 0.1.
+/// Returns: the length; 0 for values of other types. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_len(node: *const mcplink_json_t) -> usize {
@@ -431,7 +434,8 @@ pub unsafe extern "C" fn mcplink_json_len(node: *const mcplink_json_t) -> usize 
 ///
 /// node: a node or NULL; the pointer is relative to it.
 /// pointer: "" for the node itself.
-/// Returns: a node of the same document; NULL when there is no such value. Threads: any. Since 0.1.
+/// Returns: a node of the same document; NULL when the document has no value there. Threads: any.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_pointer(
@@ -448,7 +452,8 @@ pub unsafe extern "C" fn mcplink_json_pointer(
 /// Returns the text of a string.
 ///
 /// node: a node or NULL.
-/// Returns: valid as long as the document; empty for other values. Threads: any. Since 0.1.
+/// Returns: text that is valid as long as the document; empty for values of other types. Threads:
+/// any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_str(node: *const mcplink_json_t) -> mcplink_str_t {
@@ -457,12 +462,12 @@ pub unsafe extern "C" fn mcplink_json_str(node: *const mcplink_json_t) -> mcplin
     string.map_or(mcplink_str_t::EMPTY, Kept::view)
 }
 
-/// Reads the value of an integer.
+/// Reads an integer value.
 ///
 /// node: a node or NULL.
-/// out: receives the value, 0 if it is not such an integer; may be NULL.
-/// Returns: true for an integer from -2^63 to 2^63-1; 1.0 counts as one, and so does -0.0. Threads:
-/// any. Since 0.1.
+/// out: receives the integer, or 0 when the function returns false; may be NULL.
+/// Returns: true for an integer from -2^63 to 2^63-1; the numbers 1.0 and -0.0 count as integers.
+/// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_i64(node: *const mcplink_json_t, out: *mut i64) -> bool {
@@ -486,7 +491,7 @@ pub unsafe extern "C" fn mcplink_json_i64(node: *const mcplink_json_t, out: *mut
 /// Returns the value of a number, rounded to a double.
 ///
 /// node: a node or NULL.
-/// Returns: 0 for other values. Threads: any. Since 0.1.
+/// Returns: the number; 0 for values of other types. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_f64(node: *const mcplink_json_t) -> f64 {
@@ -499,10 +504,10 @@ pub unsafe extern "C" fn mcplink_json_f64(node: *const mcplink_json_t) -> f64 {
     })
 }
 
-/// Checks whether a value is true.
+/// Checks whether a value is the JSON value true.
 ///
 /// node: a node or NULL.
-/// Returns: false for false and for other values. Threads: any. Since 0.1.
+/// Returns: true for the value true; false for all other values. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_boolean(node: *const mcplink_json_t) -> bool {
@@ -513,7 +518,7 @@ pub unsafe extern "C" fn mcplink_json_boolean(node: *const mcplink_json_t) -> bo
 /// Returns a value as JSON text, without white space.
 ///
 /// node: a node or NULL.
-/// Returns: valid as long as the document; empty for NULL. Threads: any. Since 0.1.
+/// Returns: text that is valid as long as the document; empty for NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_text(node: *const mcplink_json_t) -> mcplink_str_t {

@@ -3,52 +3,58 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::Limits;
 
-/// A limit of each connection of a client or server. Each constant says its default, and what
-/// happens when the limit is reached.
+/// A limit of each connection of a client or server. The comment of each limit names its default,
+/// and what happens when the limit is reached.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_limit {
-    /// Longest message, in bytes. Default: 16 MiB. A longer message is dropped: a request is
-    /// answered with an error, and a response fails its call.
+    /// The maximum length of a message, in bytes. Default: 16 MiB. A longer message is dropped: a
+    /// request is answered with an error, and a response fails its call.
     MCPLINK_LIMIT_MESSAGE_BYTES = 1,
-    /// Nesting depth of arrays and objects in a message. Default: 128. A deeper message is answered
-    /// with an error.
+    /// The maximum nesting depth of arrays and objects in a message. Default: 128. A message that
+    /// is nested deeper is answered with an error.
     MCPLINK_LIMIT_DEPTH = 2,
-    /// Bytes that may wait for a peer that does not read. Default: 16 MiB. A caller that would
-    /// exceed it blocks until its deadline.
+    /// The maximum number of bytes that wait to be sent while a peer does not read. Default: 16
+    /// MiB. A caller whose message would exceed the limit blocks until its deadline.
     MCPLINK_LIMIT_QUEUED_BYTES = 3,
-    /// Calls in flight. Default: 10000. The next call fails with MCPLINK_E_BUSY.
+    /// The maximum number of calls in flight. Default: 10000. The next call fails with
+    /// MCPLINK_E_BUSY.
     MCPLINK_LIMIT_CALLS = 4,
-    /// Requests of the peer in flight. Default: 1024. The next request is answered with a "busy"
-    /// error. While the peer does not read its answers, requests are held back instead.
+    /// The maximum number of requests from the peer in flight. Default: 1024. The next request is
+    /// answered with a "busy" error. While the peer does not read its answers, requests are held
+    /// back instead.
     MCPLINK_LIMIT_REQUESTS = 5,
-    /// Calls that wait for input from a client of a revision before 2026-07-28. Default: 1024. The
-    /// next call that needs input fails.
+    /// The maximum number of calls that wait for input from a client of a revision before
+    /// 2026-07-28. Default: 1024. The next call that needs input fails.
     MCPLINK_LIMIT_QUESTIONS = 6,
-    /// Handlers that run at once. Default: 64. Further requests wait.
+    /// The maximum number of handlers that run at once. Default: 64. Further requests wait.
     MCPLINK_LIMIT_WORKERS = 7,
-    /// Notifications of the peer that wait to be delivered. Default: 1024. The next one is dropped.
+    /// The maximum number of notifications from the peer that wait to be delivered. Default: 1024.
+    /// The next notification is dropped.
     MCPLINK_LIMIT_NOTIFICATIONS = 8,
-    /// Subscriptions of one client. Default: 1024. The next one is refused.
+    /// The maximum number of subscriptions of one client. Default: 1024. The next subscription is
+    /// refused.
     MCPLINK_LIMIT_SUBSCRIPTIONS = 9,
-    /// Log messages outside of calls that wait for one client of a revision before 2026-07-28.
-    /// Default: 1024. The next one is dropped for that client. Change notifications need no limit,
-    /// because waiting ones are merged.
+    /// The maximum number of log messages outside of calls that wait for one client of a revision
+    /// before 2026-07-28. Default: 1024. The next log message for that client is dropped. Change
+    /// notifications need no limit, because waiting ones are merged.
     MCPLINK_LIMIT_BACKLOG = 10,
-    /// Progress and log messages of one call that wait for its callback. Default: 1024. Above the
-    /// limit, progress is merged.
+    /// The maximum number of progress and log messages of one call that wait for its callback.
+    /// Default: 1024. Above the limit, progress messages are merged.
     MCPLINK_LIMIT_CALL_EVENTS = 11,
-    /// Responses in the cache of a client, of those that servers allow to be cached. Default: 1024.
-    /// The longest unused ones are evicted.
+    /// The maximum number of responses in the cache of a client. Only responses that the server
+    /// allows to be cached are stored. Default: 1024. The least recently used responses are
+    /// evicted.
     MCPLINK_LIMIT_CACHED_RESPONSES = 12,
-    /// Bytes in the cache of a client. Default: 16 MiB.
+    /// The maximum number of bytes in the cache of a client. Default: 16 MiB.
     MCPLINK_LIMIT_CACHED_BYTES = 13,
-    /// The share of requests, subscriptions, tasks and memory that one client of a server may hold
-    /// while others want some, in percent. Default: 50. A single client may hold all but the
-    /// reserve. For connections, threads and sessions see MCPLINK_HTTP_LIMIT_PART_PERCENT.
+    /// The maximum share of requests, subscriptions, tasks and memory that one client of a server
+    /// may hold while other clients request some too, in percent. Default: 50. A single client may
+    /// hold everything except the reserve. For connections, threads and sessions see
+    /// MCPLINK_HTTP_LIMIT_PART_PERCENT.
     MCPLINK_LIMIT_PART_PERCENT = 14,
-    /// The part of these tables that is reserved for clients that hold little, in percent. Default:
-    /// 12. 0 for none.
+    /// The share of requests, subscriptions, tasks and memory that is reserved for clients that
+    /// hold little, in percent. Default: 12. With 0, nothing is reserved.
     MCPLINK_LIMIT_RESERVE_PERCENT = 15,
 }
 

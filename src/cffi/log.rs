@@ -11,13 +11,13 @@ use super::user::{UserData, call_back, mcplink_destroy_fn};
 use crate::error::Result;
 use crate::protocol::{LogLevel, LogRecord};
 
-/// Receives a log record of the library, for example a protocol error of a peer or a failed
+/// Receives a log record of the library, for example about a protocol error of a peer or a failed
 /// handler.
 ///
 /// level: one of enum mcplink_log_level. target: the part of the library that logs: "protocol",
 /// "transport", "server", "client", "http" or "auth"; later versions may add more. text: usually
-/// one line. Both texts are valid until the callback returns.
-/// The callback runs on any thread, also on several at once, and must be quick.
+/// one line. Both texts are valid until the callback returns. The callback runs on any thread, also
+/// on several at once, and must be quick.
 pub type mcplink_log_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -38,7 +38,7 @@ pub(super) struct Hook {
 }
 
 impl Hook {
-    /// Makes a hook; `None` without a callback.
+    /// Makes a log hook; returns `None` without a callback.
     pub(super) fn new(
         level: i32,
         callback: mcplink_log_fn,
@@ -54,7 +54,8 @@ impl Hook {
         }))
     }
 
-    /// Calls the hook on behalf of the handle with this number, unless the level is too low.
+    /// Calls the log hook for the handle with this number, unless the level is below that of the
+    /// hook.
     fn tell(&self, handle: u64, record: &LogRecord<'_>) {
         let level = severity(record.level);
         if level < self.level {
@@ -68,7 +69,7 @@ impl Hook {
     }
 }
 
-/// Returns the level of a record as a number for C.
+/// Returns the level of a record as the number that C uses.
 fn severity(level: LogLevel) -> i32 {
     use mcplink_log_level as Level;
     let level = match level {
@@ -87,7 +88,8 @@ fn default_hook() -> MutexGuard<'static, Option<Arc<Hook>>> {
     DEFAULT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Logs a record through the hook of a handle, or else through the process-wide hook.
+/// Logs a record through the hook of a handle, or through the process-wide hook if the handle has
+/// no hook.
 pub(super) fn tell(own: Option<&Arc<Hook>>, handle: u64, record: &LogRecord<'_>) {
     match own {
         Some(hook) => hook.tell(handle, record),
@@ -105,7 +107,8 @@ pub(super) fn tell(own: Option<&Arc<Hook>>, handle: u64, record: &LogRecord<'_>)
 /// level: the least severe level to report, one of enum mcplink_log_level.
 /// callback: called on any thread, also on several at once; it must be quick. NULL removes the
 /// hook.
-/// user, destroy: passed to callback; destroy runs when another function is set.
+/// user, destroy: passed to callback; destroy runs when another log hook is set or this one is
+/// removed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

@@ -12,7 +12,7 @@
 //!  callback_executor  runs the callbacks of a handle;  pump  the host's queue
 //!  callers            threads for started calls;  threads  thread settings and hooks
 //!  pending_request    a request without an answer
-//!  request, responder, task_helpers, answer    the C functions of such a request
+//!  request, responder, task_helpers, answer    the C functions of pending requests
 //!  auth               OAuth for clients
 //!  text, json, writer, status, error           values that cross the border
 //! ```

@@ -12,8 +12,8 @@ use crate::schema::{
 };
 use crate::server::{CompletionCall, Context, PromptCall, ResourceCall, ToolCall};
 
-/// A request that is not answered yet. Dropping it answers it: with the input requests of the
-/// handler, or else with an internal error.
+/// A request that is not answered yet. Dropping the request answers it. If the handler has
+/// requested input, the answer contains the input requests; otherwise it is an internal error.
 pub(super) enum Call {
     Tool(ToolCall, &'static Ways<ToolCall>),
     Resource(ResourceCall, &'static Ways<ResourceCall>),
@@ -25,8 +25,8 @@ pub(super) enum Call {
     Question(Question),
 }
 
-/// The functions that answer one kind of call. They come with the call, so that a program without
-/// such calls is linked without them.
+/// The functions that answer one kind of request. They are stored in the request, so that a program
+/// without requests of this kind is linked without these functions.
 pub(super) struct Ways<C> {
     fit: fn(&C, Answer) -> Result<Fitted>,
     give: fn(C, Fitted) -> Result<()>,
@@ -42,8 +42,8 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// `sink` receives the answer, and returns why it could not be delivered, like
-    /// [`Responder::respond`].
+    /// Makes a pending request. `sink` receives the answer. If the answer can't be delivered,
+    /// `sink` returns the reason, like [`Responder::respond`].
     pub(super) fn new(
         cancel: CancelToken,
         sink: impl FnOnce(Result<Box<RawValue>, RpcError>) -> Result<()> + Send + 'static,
@@ -82,17 +82,17 @@ pub(super) enum Answer {
         mime_type: Option<String>,
     },
     Structured(Box<RawValue>),
-    /// A complete result.
+    /// A complete result, as JSON.
     Whole(Box<RawValue>),
     ToolError(String),
     Values(Vec<String>),
-    /// Completion values, to be filtered by the typed text.
+    /// Completion values. Values that do not match the typed text are removed.
     BestOf(Vec<String>),
     NotFound,
     Error(RpcError),
 }
 
-/// An answer in the form in which it is sent.
+/// An answer in the form in which the answer is sent.
 pub(super) enum Fitted {
     Tool(CallToolResult),
     Resource(ReadResourceResult),
@@ -106,7 +106,8 @@ pub(super) enum Fitted {
 }
 
 impl Call {
-    /// Returns the context of a call that the server dispatched; `None` for the other kinds.
+    /// Returns the context of a request that the server dispatched to a handler; `None` for
+    /// requests of other kinds.
     pub(super) fn context(&self) -> Option<&Context> {
         match self {
             Self::Tool(call, _) => Some(call.context()),
@@ -128,12 +129,12 @@ impl Call {
         }
     }
 
-    /// Converts an answer into the form in which it is sent.
+    /// Converts an answer into the form in which the answer is sent.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Invalid`] when the answer is invalid for the request,
-    /// [`ErrorKind::Unsupported`] when such a request can't be answered with it.
+    /// [`ErrorKind::Unsupported`] when an answer of this kind does not fit the request.
     pub(super) fn fit(&self, answer: Answer) -> Result<Fitted> {
         if let Answer::Error(error) = answer {
             return Ok(Fitted::Error(error));
@@ -148,7 +149,7 @@ impl Call {
         }
     }
 
-    /// Sends an answer that [`fit`](Self::fit) made.
+    /// Sends an answer that [`fit`](Self::fit) returned.
     pub(super) fn give(self, fitted: Fitted) -> Result<()> {
         match (self, fitted) {
             (Self::Tool(call, ways), fitted) => (ways.give)(call, fitted),
@@ -285,7 +286,7 @@ impl Call {
     }
 }
 
-/// Accepts only a complete result, which is sent unchanged.
+/// Accepts only a complete result, and returns it unchanged. Other answers are an error.
 fn raw(answer: Answer, noun: &str) -> Result<Fitted> {
     match answer {
         Answer::Whole(json) => Ok(Fitted::Raw(json)),
@@ -298,14 +299,14 @@ fn unfit(noun: &str) -> Error {
     Error::new(ErrorKind::Unsupported, text)
 }
 
-/// The error for an answer of the wrong kind. The call is dropped, which answers it with an
-/// internal error.
+/// Returns the error for an answer of the wrong kind. The request is dropped, which answers it with
+/// an internal error.
 fn mistaken() -> Error {
     let text = "a request was given the answer to one of another kind";
     Error::new(ErrorKind::Invalid, text)
 }
 
-/// Makes the image or audio block of a tool.
+/// Makes a content block with the image or audio that a tool returns.
 fn media(bytes: &[u8], mime_type: Option<String>) -> Result<ContentBlock> {
     let mime_type = mime_type.unwrap_or_default();
     if mime_type.starts_with("image/") {

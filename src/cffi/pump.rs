@@ -36,7 +36,8 @@ impl Handled for mcplink_pump_t {
         self.queue.set_notify(None);
     }
 
-    /// The queued callbacks belong to other handles, which run them when they are freed.
+    /// Does nothing: the queued callbacks belong to other handles, which run them when they are
+    /// freed.
     fn close(&self) {
         self.begin_close();
         if let Some(bell) = self.queue.bell() {
@@ -69,9 +70,9 @@ pub unsafe extern "C" fn mcplink_pump_new(
     }
 }
 
-/// Frees a pump. Free the clients and servers that use it first: a callback that waits in the pump
-/// runs when its handle is freed. Called inside a callback that the pump runs, it returns at once,
-/// and mcplink_pump_dispatch continues to its end.
+/// Frees a pump. Free the clients and servers that use the pump first: when a handle is freed, its
+/// callbacks that wait in the pump are run. If this function is called inside a callback that the
+/// pump runs, it returns at once, and mcplink_pump_dispatch continues to its end.
 ///
 /// pump: the pump; may be NULL. Threads: any; not while another thread uses it. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -81,12 +82,12 @@ pub unsafe extern "C" fn mcplink_pump_free(pump: *mut mcplink_pump_t) {
     unsafe { free_handle(pump) }
 }
 
-/// Returns the descriptor to poll: it is readable while a callback waits.
+/// Returns the file descriptor to poll. The descriptor is readable while a callback waits.
 ///
 /// pump: the pump.
-/// Returns: a descriptor that the pump owns: poll it for reading, never read or close it. It stays
-/// readable until the pump is empty, so a program may dispatch in parts. It may be readable
-/// although the pump is empty. -1 for NULL. Threads: any. Blocks: no. Since 0.1.
+/// Returns: a descriptor that the pump owns; -1 for NULL. Poll it for reading, but never read or
+/// close it. It stays readable until the pump is empty, so a program may dispatch in parts.
+/// Sometimes it is readable although the pump is empty. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_fd(pump: *const mcplink_pump_t) -> isize {
@@ -101,10 +102,10 @@ pub unsafe extern "C" fn mcplink_pump_fd(pump: *const mcplink_pump_t) -> isize {
 /// Runs the waiting callbacks, in order, on this thread.
 ///
 /// pump: the pump.
-/// max_events: how many callbacks to run at most; values below 1 count as 1.
-/// Returns: how many ran, or a negative status: MCPLINK_E_STATE when the pump is being dispatched
-/// already, by another thread or by one of its own callbacks. Threads: any, one at a time; best
-/// always the same one. Blocks: as long as the callbacks do. Since 0.1.
+/// max_events: the maximum number of callbacks to run; values below 1 count as 1.
+/// Returns: the number of callbacks that ran, or a negative status: MCPLINK_E_STATE when the pump
+/// is being dispatched already, by another thread or by one of its own callbacks. Threads: any, one
+/// at a time; best always the same thread. Blocks: as long as the callbacks do. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_dispatch(pump: *mut mcplink_pump_t, max_events: i32) -> i32 {
@@ -119,13 +120,14 @@ pub unsafe extern "C" fn mcplink_pump_dispatch(pump: *mut mcplink_pump_t, max_ev
     counted(status, count)
 }
 
-/// Waits until a callback can be dispatched with mcplink_pump_dispatch. For programs without an
-/// event loop.
+/// Waits until a callback can be dispatched with mcplink_pump_dispatch. This function is for
+/// programs without an event loop.
 ///
 /// pump: the pump.
-/// timeout_ms: how long to wait at most, in milliseconds.
-/// Returns: how many callbacks wait; 0 after the timeout, and after mcplink_pump_wakeup; or a
-/// negative status. Threads: any. Blocks: yes, until then. Since 0.1.
+/// timeout_ms: the maximum time to wait, in milliseconds.
+/// Returns: the number of callbacks that wait; 0 after the timeout, and after mcplink_pump_wakeup;
+/// or a negative status. Threads: any. Blocks: yes, until a callback waits or the timeout is over.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_wait(pump: *mut mcplink_pump_t, timeout_ms: u32) -> i32 {
@@ -140,12 +142,12 @@ pub unsafe extern "C" fn mcplink_pump_wait(pump: *mut mcplink_pump_t, timeout_ms
     counted(status, count)
 }
 
-/// Wakes the host's loop: makes the descriptor readable, and makes mcplink_pump_wait return,
-/// although no callback waits.
+/// Wakes the host's event loop although no callback waits: makes the descriptor readable, and makes
+/// mcplink_pump_wait return.
 ///
 /// pump: the pump.
-/// Returns: MCPLINK_OK; MCPLINK_E_FORKED in a forked process, where it does nothing. Threads: any,
-/// also in signal handlers. Blocks: no. Since 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_E_FORKED in a forked process, where the function does nothing.
+/// Threads: any, also in signal handlers. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_wakeup(pump: *mut mcplink_pump_t) -> mcplink_status_t {
@@ -164,14 +166,15 @@ pub unsafe extern "C" fn mcplink_pump_wakeup(pump: *mut mcplink_pump_t) -> mcpli
     }
 }
 
-/// Sets a function that is called when the pump has to be dispatched. For event loops that take
-/// messages instead of descriptors.
+/// Sets a function that is called when the pump has to be dispatched. It is for event loops that
+/// receive messages and can't poll descriptors.
 ///
 /// pump: the pump.
-/// callback: called when the pump becomes non-empty, and by each dispatch that leaves callbacks. It
-/// must be quick, and make the loop call mcplink_pump_dispatch. It runs on any thread: one of the
-/// library, or a host thread inside a function that queues a callback, such as this one,
-/// mcplink_pump_dispatch or mcplink_http_serve. NULL removes it.
+/// callback: called when the pump becomes non-empty, and at the end of each dispatch that leaves
+/// callbacks in the pump. It must be quick, and make the event loop call mcplink_pump_dispatch. It
+/// runs on any thread: a thread of the library, or a host thread inside a function that queues a
+/// callback, such as this one, mcplink_pump_dispatch or mcplink_http_serve. NULL removes the
+/// function.
 /// user, destroy: passed to callback; destroy runs when another function is set or the pump is
 /// freed.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.

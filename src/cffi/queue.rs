@@ -23,18 +23,20 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::sys::fd::Wake;
 
-/// The kind of a callback, which decides about order and loss.
+/// The kind of a callback. The kind decides in which order callbacks run, and whether one may be
+/// dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// An event of a handle. At most [`MAX_EVENTS`] of one handle wait; further ones are dropped.
+    /// An event of a handle. At most [`MAX_EVENTS`] events of one handle wait; further ones are
+    /// dropped.
     Event,
-    /// A request that the peer waits for.
+    /// A handler of a request from the peer. The peer waits for the answer.
     Question,
     /// A callback that must not get lost: the end or progress of a call, or a handler.
     Call,
 }
 
-/// The number of events of one handle that may wait. The next one is dropped.
+/// The maximum number of events of one handle that wait. The next event is dropped.
 const MAX_EVENTS: usize = 1024;
 
 struct Job {
@@ -43,10 +45,10 @@ struct Job {
     run: Box<dyn FnOnce() + Send>,
 }
 
-/// Callbacks, in the order in which they were posted.
+/// A callback queue: callbacks in the order in which they were posted.
 pub(super) struct Queue {
     state: Mutex<State>,
-    /// Notified, under the lock, when a job was added, when one has ended, and by `look_again`.
+    /// Notified under the lock when a job was added, when a job has ended, and by `look_again`.
     changed: Condvar,
     /// The wakeup descriptor of a queue that a host polls: readable while jobs wait.
     bell: Option<Wake>,
@@ -55,12 +57,12 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Job>,
-    /// The thread that dispatches at the moment.
+    /// The thread that dispatches the queue at the moment.
     dispatcher: Option<ThreadId>,
-    /// The thread to which the queue belongs: the last one that dispatched. Before the first
-    /// dispatch it is the thread that made the pump.
+    /// The thread to which the queue belongs: the last thread that dispatched the queue. Before the
+    /// first dispatch it is the thread that made the pump.
     home: Option<ThreadId>,
-    /// The handle whose job the dispatcher runs.
+    /// The handle whose job the dispatching thread runs.
     running: Option<u64>,
     notify: Option<Arc<Notify>>,
     closed: bool,
@@ -68,7 +70,7 @@ struct State {
 
 type NotifyFn = Option<unsafe extern "C-unwind" fn(user: *mut std::ffi::c_void)>;
 
-/// The host's function that is called when there is something to dispatch.
+/// The host's function that is called when the queue has to be dispatched.
 pub(super) struct Notify {
     callback: NotifyFn,
     user: UserData,
@@ -90,7 +92,7 @@ impl Notify {
 }
 
 impl Queue {
-    /// Makes a queue that a host polls.
+    /// Makes a queue that a host dispatches. The queue has a wakeup descriptor.
     pub(super) fn with_bell() -> Result<Arc<Self>> {
         let bell = Wake::new().map_err(|error| Error::io("making a pump", error))?;
         let queue = Self::new(Some(bell));
@@ -100,7 +102,7 @@ impl Queue {
         Ok(Arc::new(queue))
     }
 
-    /// Makes a queue for a dispatcher thread of this library.
+    /// Makes a queue for a dispatcher thread of this library. The queue has no wakeup descriptor.
     pub(super) fn without_bell() -> Arc<Self> {
         Arc::new(Self::new(None))
     }
@@ -117,7 +119,8 @@ impl Queue {
         self.bell.as_ref()
     }
 
-    /// Queues a callback. An event above [`MAX_EVENTS`] is dropped without running.
+    /// Queues a callback. If [`MAX_EVENTS`] events of the handle wait already, a further event is
+    /// dropped.
     pub(super) fn post(&self, owner: u64, kind: Kind, run: impl FnOnce() + Send + 'static) {
         let run = Box::new(run);
         let mut state = self.state.lock();
@@ -145,7 +148,7 @@ impl Queue {
     /// # Errors
     ///
     /// [`ErrorKind::State`] when the queue is being dispatched already, by another thread or by a
-    /// callback of this one.
+    /// callback of this queue.
     pub(super) fn dispatch(&self, most: usize) -> Result<usize> {
         let mut state = self.state.lock();
         if state.dispatcher.is_some() {
@@ -200,23 +203,23 @@ impl Queue {
         }
     }
 
-    /// Ends [`run`](Self::run) once the queue is empty.
+    /// Makes [`run`](Self::run) return once the queue is empty.
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
         self.changed.notify_all();
     }
 
-    /// Returns whether this thread is the one that runs the callbacks: the last one that
-    /// dispatched.
+    /// Returns whether the current thread is the one that runs the callbacks: the last thread that
+    /// dispatched the queue.
     pub(super) fn is_home(&self) -> bool {
         self.state.lock().home == Some(thread::current().id())
     }
 
     /// Waits until `done` returns true or until the deadline, and meanwhile runs the questions of a
     /// handle. A thread that changes the state that `done` reads must call
-    /// [`look_again`](Self::look_again) afterwards: it takes the lock, so the change can't fall
-    /// between the check of `done` and the wait (lost wakeup).
+    /// [`look_again`](Self::look_again) afterwards. That function takes the lock, so the change
+    /// can't fall between the check of `done` and the wait (lost wakeup).
     pub(super) fn serve_questions(
         &self,
         owner: u64,
@@ -240,14 +243,14 @@ impl Queue {
         }
     }
 
-    /// Wakes the waiting threads, so that they check their condition again.
+    /// Wakes the waiting threads, so that they check their conditions again.
     pub(super) fn look_again(&self) {
         let _state = self.state.lock();
         self.changed.notify_all();
     }
 
-    /// Runs all queued jobs of a handle that is being closed, on this thread. First waits for a job
-    /// of the handle that another thread runs.
+    /// Runs all queued jobs of a handle that is being closed, on this thread. First waits until a
+    /// job of the handle that runs on another thread has ended.
     pub(super) fn finish(&self, owner: u64) {
         let mut state = self.state.lock();
         loop {
@@ -330,8 +333,8 @@ mod loom_tests {
         move || _ = count.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// A finishing handle and a dispatch race: each callback runs once, and none after the handle
-    /// has finished.
+    /// A thread that closes a handle and a thread that dispatches the queue run at once. Each
+    /// callback runs once, and no callback runs after the handle was closed.
     #[test]
     fn loom_a_callback_runs_once_and_not_after_the_end() {
         loom::model(|| {

@@ -15,12 +15,12 @@ use super::status::{mcplink_status, mcplink_status_t};
 use super::text::missing;
 use crate::protocol::{LogLevel, LogRecord};
 
-/// The first refusal of an object, if any.
+/// The first refusal of a settings object. It is empty while no setter was refused.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Refusal(OnceLock<Failure>);
 
 impl Refusal {
-    /// Fails if a setter was refused.
+    /// Fails if a setter of the object was refused.
     pub(super) fn check(&self) -> Outcome<()> {
         match self.0.get() {
             Some(failure) => Err(failure.clone()),
@@ -28,34 +28,36 @@ impl Refusal {
         }
     }
 
-    /// Remembers a refusal, unless an earlier one is remembered.
+    /// Stores a refusal, unless an earlier refusal is stored.
     fn remember(&self, failure: &Failure) {
         _ = self.0.set(failure.clone());
     }
 }
 
-/// An object that is configured by setters.
+/// A settings object, which is configured by setters.
 pub(super) trait Settings {
-    /// The name of the parameter for this object, for error texts.
+    /// The name of the parameter with which C passes this object, for error texts.
     const NAME: &'static str;
     /// The log target of the object.
     const TARGET: &'static str;
-    /// The name of its C constructor, if that returns NULL for a bad argument.
+    /// The name of the object's C constructor, if the constructor returns NULL for an invalid
+    /// argument.
     const CONSTRUCTOR: Option<&'static str> = None;
 
     fn refusal(&self) -> &Refusal;
 
-    /// The name of this object among others of its type, for error texts.
+    /// The name that distinguishes this object from others of its type, for error texts.
     fn label(&self) -> Option<&str> {
         None
     }
 
-    /// The log hook of the object; `None` for the process-wide one.
+    /// The log hook of the object; `None` for the process-wide log hook.
     fn log(&self) -> Option<Arc<Hook>> {
         None
     }
 
-    /// Runs a setter on an object that C passes by reference. Remembers and logs a refusal.
+    /// Runs a setter on an object that C passes by reference. If the setter is refused, stores and
+    /// logs the refusal.
     fn attempt(&self, setter: &str, change: impl FnOnce() -> Outcome<()>) -> Outcome {
         let done = caught(change).map_err(|failure| {
             let failure = failure.context(setter);
@@ -72,8 +74,8 @@ pub(super) trait Settings {
     }
 }
 
-/// Runs a setter on an object that C passes. `setter` is the name of the C function, with which the
-/// error text of a refusal begins.
+/// Runs a setter on an object that C passes. `setter` is the name of the C function; the error text
+/// of a refusal begins with it.
 ///
 /// # Safety
 ///
@@ -98,7 +100,7 @@ pub(super) unsafe fn set<T: Settings>(
     plain(|| outcome)
 }
 
-/// Borrows a settings object that a function takes. Fails if one of its setters was refused.
+/// Borrows a settings object for a function that uses it. Fails if one of its setters was refused.
 ///
 /// # Safety
 ///
@@ -115,8 +117,8 @@ pub(super) unsafe fn taken<'a, T: Settings>(object: *const T, what: &str) -> Out
     Ok(object)
 }
 
-/// Runs a constructor that returns NULL for a bad argument, and logs the error. `constructor` is
-/// the name of the C function.
+/// Runs a constructor that returns NULL for an invalid argument, and logs the error. `constructor`
+/// is the name of the C function.
 pub(super) fn constructed<T>(
     constructor: &str,
     target: &str,
@@ -128,7 +130,7 @@ pub(super) fn constructed<T>(
     })
 }
 
-/// Converts a panic into a refusal.
+/// Runs `body`, and converts a panic into a refusal.
 fn caught<T>(body: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| Err(panicked()))
 }

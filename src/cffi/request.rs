@@ -14,21 +14,22 @@ use crate::error::Error;
 use crate::schema::method;
 use crate::server::{ClientContext, Principal};
 
-/// A request that a handler of the host answers. It is valid as long as its responder: until the
-/// handler returns, or until the last mcplink_responder_free of a responder that was kept. Any
-/// thread may read it.
+/// A request that a handler of the host answers. The request is valid as long as its responder:
+/// until the handler returns, or, if the responder was kept, until its last mcplink_responder_free.
+/// Any thread may read the request.
 pub struct mcplink_request_t {
     method: Text,
     name: Text,
-    /// For a completion: the text typed so far.
+    /// For a completion request: the text typed so far.
     typed: Text,
-    /// The params as received.
+    /// The params of the request as JSON text, as received.
     params: Box<str>,
     tree: OnceLock<Option<Document>>,
-    /// For a resource: the variables of its URI template, as JSON.
+    /// For a resource request: the variables of the URI template, as JSON.
     variables: Option<Box<str>>,
     variables_tree: OnceLock<Option<Document>>,
-    /// The path of the arguments in the params; `None` for the variables of a resource.
+    /// The path of the arguments in the params. `None` for a resource, whose arguments are the
+    /// variables.
     arguments: Option<&'static [&'static str]>,
     session: u64,
     principal: Option<Text>,
@@ -63,8 +64,9 @@ impl mcplink_request_t {
         }
     }
 
-    /// Makes the request of a call that the server dispatched. `None` for custom methods, whose
-    /// requests are made with [`from`](Self::from), and for requests to a client.
+    /// Makes the request of a call that the server dispatched to a handler. Returns `None` for
+    /// custom methods, whose requests are made with [`from`](Self::from), and for requests of a
+    /// server to a client.
     pub(super) fn of(call: &Call) -> Option<Self> {
         let context = call.context()?;
         let mut request = Self::new(context.method(), context.params());
@@ -91,7 +93,7 @@ impl mcplink_request_t {
         Some(request.from(context.connection(), context.identity().cloned()))
     }
 
-    /// Adds the connection of the server on which it came, and the principal.
+    /// Adds the number of the server's connection on which the request came, and the principal.
     pub(super) fn from(mut self, connection: u64, identity: Option<Principal>) -> Self {
         self.session = connection + 1;
         self.principal = identity.as_ref().map(|who| who.name().into());
@@ -99,8 +101,9 @@ impl mcplink_request_t {
         self
     }
 
-    /// Parses the arguments before the handler runs. Returns an error if they have no C
-    /// representation, such as a lone surrogate in a string; otherwise they would look missing.
+    /// Parses the arguments before the handler runs. Returns an error if the arguments have no C
+    /// representation, for example because a string contains a lone surrogate. Without this check
+    /// they would look missing.
     pub(super) fn fault(&self) -> Option<Error> {
         self.arguments?;
         match Document::parse(&self.params) {
@@ -113,7 +116,7 @@ impl mcplink_request_t {
         }
     }
 
-    /// Returns whether it is a tool call, whose errors are shown to the model.
+    /// Returns whether the request is a tool call. The model sees the errors of tool calls.
     pub(super) fn is_of_tool(&self) -> bool {
         self.method.as_str() == method::TOOLS_CALL
     }
@@ -133,7 +136,7 @@ impl mcplink_request_t {
         }
     }
 
-    /// Returns the granted scopes, if they are known.
+    /// Returns the granted scopes; `None` if the scopes are unknown.
     fn scopes(&self) -> Option<&Text> {
         let granted = self.identity.as_ref()?.granted()?;
         Some(self.scopes.get_or_init(|| {
@@ -149,7 +152,7 @@ impl mcplink_request_t {
     }
 }
 
-/// Returns a tree, which is parsed on first use.
+/// Returns a JSON tree. The tree is parsed on first use.
 fn parsed(
     tree: &OnceLock<Option<Document>>,
     text: impl FnOnce() -> Option<String>,
@@ -164,13 +167,13 @@ fn written(value: &impl Serialize) -> Option<String> {
     serde_json::to_string(value).ok()
 }
 
-/// Returns the arguments of the request. For a tool or prompt these are its arguments, for a
-/// resource the variables of its URI template. For a completion they are the known values of the
-/// other arguments, for a custom method its params.
+/// Returns the arguments of the request. Tools and prompts have arguments. For a resource, the
+/// function returns the variables of its URI template; for a completion, the known values of the
+/// other arguments; for a custom method, its params.
 ///
-/// request: NULL for NULL.
-/// Returns: a node that is valid as long as the request; NULL when there are none. Threads: any.
-/// Since 0.1.
+/// request: the request; for NULL the function returns NULL.
+/// Returns: a node that is valid as long as the request; NULL when the request has no arguments.
+/// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_args(
@@ -184,10 +187,10 @@ pub unsafe extern "C" fn mcplink_request_args(
 
 /// Returns all params of the request, as received.
 ///
-/// request: NULL for NULL.
-/// Returns: a node that is valid as long as the request. NULL when they have no C representation,
-/// which is only possible for resources: other requests are refused then, without running the
-/// handler. Threads: any. Since 0.1.
+/// request: the request; for NULL the function returns NULL.
+/// Returns: a node that is valid as long as the request; NULL when the params have no C
+/// representation. That is only possible for resources: other requests with these params are
+/// refused without running the handler. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_params(
@@ -201,7 +204,7 @@ pub unsafe extern "C" fn mcplink_request_params(
 
 /// Returns the metadata of the request: the member "_meta" of its params.
 ///
-/// request: NULL for NULL.
+/// request: the request; for NULL the function returns NULL.
 /// Returns: a node that is valid as long as the request; NULL when the member is missing. Threads:
 /// any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -219,8 +222,9 @@ pub unsafe extern "C" fn mcplink_request_meta(
 /// Returns the target of the request: the name of the tool or prompt, the URI of the resource, or
 /// the name of the completed argument.
 ///
-/// request: NULL for "".
-/// Returns: valid as long as the request; empty for other requests. Threads: any. Since 0.1.
+/// request: the request; for NULL the function returns "".
+/// Returns: text that is valid as long as the request; empty for other requests. Threads: any.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_name(request: *const mcplink_request_t) -> mcplink_str_t {
@@ -230,8 +234,9 @@ pub unsafe extern "C" fn mcplink_request_name(request: *const mcplink_request_t)
 
 /// Returns the text typed so far for the completed argument.
 ///
-/// request: NULL for "".
-/// Returns: valid as long as the request; empty for other requests. Threads: any. Since 0.1.
+/// request: the request; for NULL the function returns "".
+/// Returns: text that is valid as long as the request; empty for other requests. Threads: any.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_typed(request: *const mcplink_request_t) -> mcplink_str_t {
@@ -241,8 +246,8 @@ pub unsafe extern "C" fn mcplink_request_typed(request: *const mcplink_request_t
 
 /// Returns the method, for example "tools/call".
 ///
-/// request: NULL for "".
-/// Returns: valid as long as the request. Threads: any. Since 0.1.
+/// request: the request; for NULL the function returns "".
+/// Returns: text that is valid as long as the request. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_method(
@@ -252,11 +257,11 @@ pub unsafe extern "C" fn mcplink_request_method(
     view_or_empty(unsafe { get(request) }.map(|request| &request.method))
 }
 
-/// Returns a number that identifies the connection of the server on which the request came; see
-/// mcplink_session_number. Over HTTP, all clients of revisions since 2026-07-28 share one.
+/// Returns a number that identifies the server's connection on which the request came; see
+/// mcplink_session_number. Over HTTP, all clients of revisions since 2026-07-28 share one number.
 ///
-/// request: NULL for 0.
-/// Returns: at least 1 on a server, 0 on a client. Threads: any. Since 0.1.
+/// request: the request; for NULL the function returns 0.
+/// Returns: a number from 1 on a server; 0 on a client. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_session(request: *const mcplink_request_t) -> u64 {
@@ -264,12 +269,12 @@ pub unsafe extern "C" fn mcplink_request_session(request: *const mcplink_request
     unsafe { get(request) }.map_or(0, |request| request.session)
 }
 
-/// Returns the authenticated principal on whose behalf the client acts. Over HTTP the host's check
-/// of the request sets it; elsewhere it is set when the session is made.
+/// Returns the authenticated principal for which the client acts. Over HTTP, the host's check of
+/// the HTTP request sets the principal. Without HTTP, it is set when the session is made.
 ///
-/// request: NULL for empty text.
-/// Returns: valid as long as the request; empty when the principal is unknown. Threads: any. Since
-/// 0.1.
+/// request: the request; for NULL the function returns empty text.
+/// Returns: text that is valid as long as the request; empty when the principal is unknown.
+/// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_principal(
@@ -282,9 +287,9 @@ pub unsafe extern "C" fn mcplink_request_principal(
 /// Returns the scopes that were granted to the principal, including implied scopes. A space
 /// separates two names.
 ///
-/// request: NULL for empty text.
-/// Returns: valid as long as the request; empty when no scope was granted, or the scopes are
-/// unknown. Threads: any. Since 0.1.
+/// request: the request; for NULL the function returns empty text.
+/// Returns: text that is valid as long as the request; empty when no scope was granted, or the
+/// scopes are unknown. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_scopes(
@@ -294,13 +299,13 @@ pub unsafe extern "C" fn mcplink_request_scopes(
     view_or_empty(unsafe { get(request) }.and_then(mcplink_request_t::scopes))
 }
 
-/// Checks whether a scope was granted to the principal, for a handler that does more or less with
-/// it. To refuse the request, see mcplink_responder_need_scopes.
+/// Checks whether a scope was granted to the principal. A handler can then do more for a principal
+/// with this scope. To refuse the request, see mcplink_responder_need_scopes.
 ///
-/// request: NULL for false.
-/// scope: its name.
-/// Returns: true if it was granted; false also when the scopes are unknown. Threads: any. Since
-/// 0.1.
+/// request: the request; for NULL the function returns false.
+/// scope: the name of the scope.
+/// Returns: true if the scope was granted; false also when the scopes are unknown. Threads: any.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_has_scope(
@@ -313,10 +318,10 @@ pub unsafe extern "C" fn mcplink_request_has_scope(
     identity.is_some_and(|who| scope.is_ok_and(|scope| who.has_scope(scope)))
 }
 
-/// Returns when the authentication of the principal expires, for example the expiry of its access
-/// token.
+/// Returns the time at which the authentication of the principal expires, for example the expiry of
+/// its access token.
 ///
-/// request: NULL for 0.
+/// request: the request; for NULL the function returns 0.
 /// Returns: seconds since 1970-01-01 UTC; 0 when no expiry is known. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -332,9 +337,9 @@ pub unsafe extern "C" fn mcplink_request_expiry(request: *const mcplink_request_
 
 /// Returns the protocol revision of the request, for example "2026-07-28".
 ///
-/// request: NULL for empty text.
-/// Returns: valid as long as the request; empty for custom methods, and on a client. Threads: any.
-/// Since 0.1.
+/// request: the request; for NULL the function returns empty text.
+/// Returns: text that is valid as long as the request; empty for custom methods, and on a client.
+/// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_revision(
@@ -344,11 +349,11 @@ pub unsafe extern "C" fn mcplink_request_revision(
     view_or_empty(unsafe { get(request) }.and_then(mcplink_request_t::revision))
 }
 
-/// Returns the self-reported "name" and "version" of the client. For display and logging only: it
-/// is not authenticated.
+/// Returns the "name" and "version" that the client reports about itself. They are for display and
+/// logging only, because they are not authenticated.
 ///
-/// request: NULL for NULL.
-/// Returns: a node that is valid as long as the request; NULL when the client did not send it.
+/// request: the request; for NULL the function returns NULL.
+/// Returns: a node that is valid as long as the request; NULL when the client did not send them.
 /// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -367,7 +372,7 @@ pub unsafe extern "C" fn mcplink_request_client_info(
 
 /// Returns the capabilities that the client declared, for example "elicitation".
 ///
-/// request: NULL for NULL.
+/// request: the request; for NULL the function returns NULL.
 /// Returns: a node that is valid as long as the request; NULL for custom methods, and on a client.
 /// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

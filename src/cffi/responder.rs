@@ -28,34 +28,37 @@ use crate::schema::{InputRequest, LoggingLevel};
 use crate::server::{AskError, Context};
 use crate::sync::Mutex;
 
-/// The right to answer one request, exactly once, from any thread.
+/// A responder: the right to answer one request, exactly once, from any thread.
 ///
-/// A handler borrows it until it returns. To answer later, keep it with mcplink_responder_keep.
-/// When the handler returns without answering or keeping it, the request is answered with an
-/// internal error, unless the handler requested input from the client.
+/// A handler borrows the responder until the handler returns. To answer later, the handler keeps
+/// the responder with mcplink_responder_keep. If the handler returns without answering or keeping
+/// it, the request is answered with an internal error. If the handler has requested input from the
+/// client, the input requests are sent instead.
 pub struct mcplink_responder_t {
     request: mcplink_request_t,
-    /// The number of the handle that the handler belongs to.
+    /// The number of the handle to which the handler belongs.
     owner: u64,
-    /// The callback executor, if the host dispatches a pump.
+    /// The callback executor; `None` if the host dispatches no pump.
     pump: Option<Arc<CallbackExecutor>>,
     process: Process,
     cancel: CancelToken,
     slot: Mutex<Slot>,
-    /// Values that were returned to the host, which stay valid as long as the responder.
+    /// Values that were returned to the host. They stay valid as long as the responder.
     shown: Mutex<Vec<Shown>>,
     on_cancel: Mutex<Option<OnCancel>>,
 }
 
 struct Slot {
-    /// The call, until it is answered.
+    /// The request to answer. `None` once the request is answered.
     call: Option<Arc<Call>>,
     /// Sends an answer that was given while other threads used the call.
     ///
     /// Invariant: every thread drops its reference to the call under the slot lock. So exactly one
-    /// thread is the last, and it runs this. Otherwise the answer could be lost or sent twice.
+    /// thread is the last, and that thread sends the answer. Otherwise the answer could be lost or
+    /// sent twice.
     answer: Option<Box<dyn FnOnce(Call) + Send>>,
-    /// Why the answer could not be delivered, for a second attempt to answer.
+    /// The reason why the answer could not be delivered. A second attempt to answer returns this
+    /// reason.
     lost: Option<ErrorKind>,
 }
 
@@ -66,7 +69,8 @@ struct Shown {
 }
 
 impl mcplink_responder_t {
-    /// Makes the responder of a call, for a handler that belongs to the handle with this number.
+    /// Makes the responder of a request. `owner` is the number of the handle to which the handler
+    /// belongs.
     pub(super) fn new(
         request: mcplink_request_t,
         call: Call,
@@ -105,8 +109,8 @@ impl mcplink_responder_t {
         self.cancel.is_triggered()
     }
 
-    /// Runs a handler of the host. A request that it neither answers nor keeps is answered when it
-    /// returns.
+    /// Runs a handler of the host. If the handler neither answers nor keeps the request, the
+    /// request is answered when the handler returns.
     pub(super) fn run(self: Arc<Self>, handler: impl FnOnce(*const mcplink_request_t, *mut Self)) {
         if let Some(fault) = self.request.fault() {
             // It fails if the peer no longer waits, which is no problem here.
@@ -122,8 +126,8 @@ impl mcplink_responder_t {
         _ = call_back(self.owner, || handler(&raw const self.request, responder));
     }
 
-    /// Calls `look` with the call, unless the request is answered. Afterwards sends an answer that
-    /// was given meanwhile, if this was the last reference.
+    /// Calls `look` with the pending request, unless the request is answered. Another thread may
+    /// have given an answer meanwhile: if this was the last reference, sends that answer.
     pub(super) fn look<R>(&self, look: impl FnOnce(&Call) -> R) -> Outcome<R> {
         self.process.check()?;
         let slot = self.slot.lock();
@@ -143,7 +147,7 @@ impl mcplink_responder_t {
         Ok(seen)
     }
 
-    /// Sends the client a message about the call, unless the request is answered.
+    /// Sends the client a message about the request, unless the request is answered.
     fn tell(&self, tell: impl FnOnce(&Context)) -> Outcome {
         let told = self.look(|call| {
             let context = call.context()?;
@@ -185,7 +189,7 @@ impl mcplink_responder_t {
         Ok(mcplink_status::MCPLINK_OK)
     }
 
-    /// Answers the request with an error because its scopes could not be checked: it fails closed.
+    /// Answers the request with an error, because the check of its scopes failed (fail closed).
     /// Returns the failure for the host.
     fn close_door(&self, failure: Failure) -> Failure {
         let failure = failure.context("mcplink_responder_need_scopes");
@@ -200,7 +204,7 @@ impl mcplink_responder_t {
         closed.err().unwrap_or(failure)
     }
 
-    /// Returns a value as a node that is valid as long as the responder.
+    /// Returns a value as a JSON node that is valid as long as the responder.
     fn show(&self, key: &str, json: &str) -> Result<*const mcplink_json_t> {
         let mut all = self.shown.lock();
         if let Some(known) = all.iter().find(|it| it.key == key && it.json == json) {
@@ -233,12 +237,12 @@ pub(super) fn unsupported() -> Failure {
 }
 
 /// Keeps a responder, so that the request can be answered after its handler has returned. No thread
-/// waits meanwhile.
+/// waits for the answer.
 ///
-/// responder: NULL for NULL.
-/// Returns: the same responder. The caller owns a reference now and frees it with
-/// mcplink_responder_free, once for each mcplink_responder_keep. It may outlive the server or
-/// client. Threads: any. Blocks: no. Since 0.1.
+/// responder: the responder; for NULL the function returns NULL.
+/// Returns: the same responder. The caller now owns a reference, and frees it with
+/// mcplink_responder_free, once for each mcplink_responder_keep. The reference may outlive the
+/// server or client. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_keep(
@@ -250,10 +254,12 @@ pub unsafe extern "C" fn mcplink_responder_keep(
 }
 
 /// Releases a responder that was kept. If the request is unanswered, releasing the last reference
-/// answers it: with the input requests of the handler, or else with an internal error. In a forked
-/// process it does nothing; see MCPLINK_E_FORKED.
+/// answers it. If the handler has requested input, the answer contains the input requests;
+/// otherwise it is an internal error. In a forked process the function does nothing; see
+/// MCPLINK_E_FORKED.
 ///
-/// responder: the responder; may be NULL. Never one that was not kept. Threads: any. Since 0.1.
+/// responder: a responder that was kept with mcplink_responder_keep; may be NULL. Threads: any.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_free(responder: *mut mcplink_responder_t) {
@@ -269,8 +275,8 @@ pub unsafe extern "C" fn mcplink_responder_free(responder: *mut mcplink_responde
 
 /// Returns the request that a responder answers.
 ///
-/// responder: NULL for NULL.
-/// Returns: valid as long as the responder. Threads: any. Since 0.1.
+/// responder: the responder; for NULL the function returns NULL.
+/// Returns: a request that is valid as long as the responder. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_request(
@@ -280,11 +286,12 @@ pub unsafe extern "C" fn mcplink_responder_request(
     unsafe { get(responder) }.map_or(std::ptr::null(), |responder| &raw const responder.request)
 }
 
-/// Checks whether the request was cancelled, or the peer has gone. It is cheap: poll it in long
-/// work.
+/// Checks whether the request was cancelled, or the peer has disconnected. The check is cheap, so a
+/// handler that works for long can poll it.
 ///
-/// responder: NULL for false.
-/// Returns: true if so; the handler should return then. Threads: any. Blocks: no. Since 0.1.
+/// responder: the responder; for NULL the function returns false.
+/// Returns: true if the request was cancelled or the peer has disconnected; the handler should
+/// return then. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_is_cancelled(
@@ -296,15 +303,15 @@ pub unsafe extern "C" fn mcplink_responder_is_cancelled(
     })
 }
 
-/// Called when a request is cancelled, or its peer has gone.
+/// Called when a request is cancelled, or when its peer has disconnected.
 pub type mcplink_cancelled_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_void)>;
 
-/// Sets a function that is called once when the peer cancels the request or goes.
+/// Sets a function that is called once when the peer cancels the request or disconnects.
 ///
 /// responder: the responder.
 /// callback: called at once, on this thread, if the request is cancelled already. Otherwise it runs
-/// where the pump is dispatched or, without a pump, on a thread of the library, where it should be
-/// quick. It may run while the request is being answered. NULL removes it.
+/// on the thread that dispatches the pump. Without a pump, it runs on a thread of the library, and
+/// should be quick. It may run while the request is being answered. NULL removes the function.
 /// user, destroy: passed to callback; destroy runs after the callback, when another function is
 /// set, or when the responder is freed.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
@@ -355,8 +362,8 @@ pub unsafe extern "C" fn mcplink_responder_on_cancel(
 /// responder: the responder.
 /// done: the progress so far; it must increase from call to call. If calls come too fast, some are
 /// skipped, but never the last one.
-/// total: the value of done at the end; 0 when it is unknown.
-/// message: for people; NULL for none.
+/// total: the value of done when the work is complete; 0 when the total is unknown.
+/// message: a text for people; NULL for no text.
 /// Returns: MCPLINK_OK, also when the client did not request progress; MCPLINK_E_CANCELLED or
 /// MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after the
 /// answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client. Threads: any. Blocks: only
@@ -391,7 +398,7 @@ pub enum mcplink_log_level {
     MCPLINK_LOG_DEBUG = 0,
     /// General information.
     MCPLINK_LOG_INFO = 1,
-    /// Normal but significant.
+    /// Normal but significant events.
     MCPLINK_LOG_NOTICE = 2,
     /// Warning conditions.
     MCPLINK_LOG_WARNING = 3,
@@ -405,7 +412,7 @@ pub enum mcplink_log_level {
     MCPLINK_LOG_EMERGENCY = 7,
 }
 
-/// Returns the log level for a number that C passes.
+/// Returns the log level for the number that C passes.
 pub(super) fn level_of(level: i32) -> Result<LoggingLevel> {
     use mcplink_log_level as Level;
     let known = [
@@ -425,21 +432,22 @@ pub(super) fn level_of(level: i32) -> Result<LoggingLevel> {
     })
 }
 
-/// Refuses the request unless the principal has these scopes. For a handler that learns only at run
-/// time which scopes it needs. Scopes that are known beforehand are set with
-/// mcplink_server_require_scopes.
+/// Refuses the request unless these scopes were granted to the principal. This function is for a
+/// handler that learns only at run time which scopes the request requires. Scopes that are known
+/// beforehand are set with mcplink_server_require_scopes.
 ///
-/// If the scopes of the principal are unknown, the request is not refused, except over HTTP, where
-/// unknown means none. Call it before sending anything: over HTTP the refusal is status 403, which
-/// is not possible once the response has begun.
+/// If the scopes of the principal are unknown, the request is not refused. Over HTTP, unknown
+/// scopes count as no scopes, and the request is refused. Call this function before sending
+/// anything: over HTTP the refusal is status 403, which is not possible once the response has
+/// begun.
 ///
 /// responder: the responder.
 /// scopes: all required scopes, separated by spaces.
-/// Returns: MCPLINK_OK when they were granted. MCPLINK_E_AUTH when not: the request was answered
-/// with the refusal, so return. MCPLINK_E_INVALID when scopes names none, and MCPLINK_E_UNSUPPORTED
-/// for custom methods and on a client: the request was answered with an internal error.
-/// MCPLINK_E_STATE after the answer. Threads: any. Blocks: only while a client does not read. Since
-/// 0.1.
+/// Returns: MCPLINK_OK when all scopes were granted. MCPLINK_E_AUTH when a scope is missing: the
+/// request was answered with the refusal, so return. MCPLINK_E_INVALID when scopes contains no
+/// name, and MCPLINK_E_UNSUPPORTED for custom methods and on a client: the request was answered
+/// with an internal error. MCPLINK_E_STATE after the answer. Threads: any. Blocks: only while a
+/// client does not read. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_need_scopes(
@@ -469,14 +477,14 @@ pub unsafe extern "C" fn mcplink_responder_need_scopes(
     })
 }
 
-/// Sends the client a log message that belongs to the call. It is sent if logging is enabled on the
-/// server and the client requested messages of this level.
+/// Sends the client a log message that belongs to the request. The message is sent if logging is
+/// enabled on the server and the client requested messages of this level.
 ///
 /// responder: the responder.
 /// level: one of enum mcplink_log_level.
-/// text, len: the message; MCPLINK_NUL measures it. It must not contain secrets that the client
-/// must not know.
-/// Returns: MCPLINK_OK, also when the client does not want it; MCPLINK_E_CANCELLED or
+/// text, len: the message; len may be MCPLINK_NUL for text that ends in NUL. It must not contain
+/// secrets that the client must not know.
+/// Returns: MCPLINK_OK, also when the client did not request the message; MCPLINK_E_CANCELLED or
 /// MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after the
 /// answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client. Threads: any. Blocks: only
 /// while a client does not read. Since 0.1.
@@ -497,23 +505,25 @@ pub unsafe extern "C" fn mcplink_responder_log(
     })
 }
 
-/// Requests input from the client: from its user (elicitation/create), its model
+/// Requests input from the client: an answer of its user (elicitation/create), output of its model
 /// (sampling/createMessage), or its roots (roots/list).
 ///
-/// When the answers arrive, the handler is run again from its start, and this function returns
-/// them. So the code before the last request runs once in each round. To request several inputs in
-/// one round, request them all before returning.
+/// When the client's answers arrive, the handler is run again from its start, and this function
+/// returns the answers. So the code before the last input request runs once in each round. To
+/// request several inputs in one round, call this function for each of them before returning.
 ///
 /// responder: the responder, of a call of a tool, resource or prompt.
 /// key: identifies this input request within the call.
 /// method: the method, for example "elicitation/create".
-/// params, len: its params as JSON; MCPLINK_NUL measures them. NULL for none.
+/// params, len: its params as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
+/// none.
 /// answer: receives the client's result, valid as long as the responder; NULL while it is pending.
 /// May be NULL.
 /// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK with the answer; MCPLINK_PENDING when it has not arrived: return without
-/// answering. MCPLINK_E_PEER when the client refused, MCPLINK_E_INVALID for an invalid input
-/// request, MCPLINK_E_STATE after the answer. Threads: any. Blocks: no. Since 0.1.
+/// Returns: MCPLINK_OK with the answer; MCPLINK_PENDING when the answer has not arrived: return
+/// without answering the request. MCPLINK_E_PEER when the client refused, MCPLINK_E_INVALID for an
+/// invalid input request, MCPLINK_E_STATE after the request was answered. Threads: any. Blocks: no.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_ask(
@@ -575,14 +585,15 @@ pub(super) fn refused(error: &AskError, method: &str) -> Failure {
     Failure::from(failure).of(method)
 }
 
-/// Stores a value for later runs of the handler, so that a side effect happens only once: a
-/// payment, or a generated id.
+/// Stores a value for later runs of the handler, so that a side effect happens only once: for
+/// example a payment, or the generation of an id.
 ///
 /// responder: the responder, of a call of a tool, resource or prompt.
 /// key: names the value.
-/// json, len: the value; MCPLINK_NUL measures it. It may be sent through the client, encrypted and
-/// authenticated.
-/// Returns: MCPLINK_OK, MCPLINK_E_INVALID when it is not JSON, MCPLINK_E_STATE after the answer.
+/// json, len: the value; len may be MCPLINK_NUL for text that ends in NUL. The value may be sent
+/// through the client, encrypted and authenticated.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID when the value is not JSON, MCPLINK_E_STATE after the
+/// answer.
 /// Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -611,13 +622,13 @@ pub unsafe extern "C" fn mcplink_responder_remember(
     })
 }
 
-/// Returns a value that mcplink_responder_remember stored, in this run of the handler or an earlier
-/// one.
+/// Returns a value that mcplink_responder_remember stored, in this run of the handler or in an
+/// earlier run.
 ///
 /// responder: the responder.
 /// key: names the value.
-/// Returns: valid as long as the responder; NULL when no value is stored under this key, and after
-/// the answer. Threads: any. Blocks: no. Since 0.1.
+/// Returns: a node that is valid as long as the responder; NULL when no value is stored under this
+/// key, and after the answer. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_recall(

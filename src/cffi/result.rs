@@ -20,20 +20,22 @@ use crate::schema::{
 
 /// The result of a call. The caller owns it and frees it with mcplink_result_free.
 ///
-/// A result is immutable, so many threads may read it at once. Views and nodes of it are valid as
-/// long as the result.
+/// A result is immutable, so many threads may read it at once. Text and nodes that belong to a
+/// result are valid as long as the result.
 pub struct mcplink_result_t {
     raw: Raw,
     is_tool_error: bool,
     /// The expected shape of the result.
     model: Model,
-    /// The parsed result, made on first use.
+    /// The parsed result. It is parsed on first use.
     tree: OnceLock<Option<Document>>,
-    /// The parts that violate the specification, as JSON; made on first use.
+    /// The parts of the result that violate the specification, as JSON. They are collected on first
+    /// use.
     misfits: OnceLock<Option<Document>>,
-    /// All text blocks joined; made on first use, if there are several.
+    /// The text of all text blocks, joined. It is made on first use, if the result has several text
+    /// blocks.
     text: OnceLock<Text>,
-    /// The decoded bytes of each content block, made on first use.
+    /// The decoded bytes of each content block. They are decoded on first use.
     bytes: OnceLock<Vec<Decoded>>,
 }
 
@@ -41,13 +43,13 @@ pub struct mcplink_result_t {
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_content_kind {
-    /// No such block.
+    /// No content block: the index is out of range.
     MCPLINK_CONTENT_NONE = 0,
     /// Text, in the member "text".
     MCPLINK_CONTENT_TEXT = 1,
     /// An image: see mcplink_result_content_bytes and the member "mimeType".
     MCPLINK_CONTENT_IMAGE = 2,
-    /// Audio: to be read like an image.
+    /// Audio. Read it like an image.
     MCPLINK_CONTENT_AUDIO = 3,
     /// A resource link, in the member "uri".
     MCPLINK_CONTENT_RESOURCE_LINK = 4,
@@ -63,18 +65,18 @@ use mcplink_content_kind as Kind;
 
 /// The expected shape of a result.
 enum Model {
-    /// Unchecked.
+    /// Any JSON: the result is not checked.
     Any,
     /// The result type of this method.
     Of(&'static str),
-    /// A list, with the entries that were left out.
+    /// A list, with the misfits of the entries that were left out of the list.
     List(Vec<Misfit>),
 }
 
-/// The decoded bytes of a content block; `None` if it has none or they are invalid.
+/// The decoded bytes of a content block; `None` if the block has no bytes or they are invalid.
 type Decoded = OnceLock<Option<Box<[u8]>>>;
 
-/// A result, stored inside the message that contained it, with a terminating NUL.
+/// A result, stored in the text of the message that contained the result, with a terminating NUL.
 struct Raw {
     message: String,
     span: Range<usize>,
@@ -101,7 +103,7 @@ impl From<RawResult> for Raw {
 }
 
 impl mcplink_result_t {
-    /// Makes the result of a request, without checks.
+    /// Makes the result of a request, without checking the result.
     pub(super) fn new(raw: RawResult) -> Arc<Self> {
         Self::with(raw.into(), Model::Any, OnceLock::new(), false)
     }
@@ -128,17 +130,18 @@ impl mcplink_result_t {
         })
     }
 
-    /// Makes the result of a method, and parses it at once.
+    /// Makes the result of a method, and parses the result at once.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Protocol`] when a value has no C representation, such as a lone surrogate in a
-    /// string. Otherwise it would look empty.
+    /// string. Without this check the value would look empty.
     pub(super) fn read(method: &'static str, raw: RawResult) -> Result<Arc<Self>> {
         Self::read_as(method, Model::Of(method), raw)
     }
 
-    /// Makes the result of a list, with the entries that were left out, and parses it at once.
+    /// Makes the result of a list, and parses it at once. `misfits` are the entries that were left
+    /// out.
     pub(super) fn of_list(
         method: &'static str,
         raw: RawResult,
@@ -192,8 +195,8 @@ impl mcplink_result_t {
         self.tree()?.member(key)
     }
 
-    /// Returns the array of a tool's content, a resource's contents, or a prompt's messages. The
-    /// flag is true for messages.
+    /// Returns the array with the content of a tool result, the contents of a resource, or the
+    /// messages of a prompt. The flag is true for messages.
     fn blocks(&self) -> Option<(&mcplink_json_t, bool)> {
         let is_list = |node: &&mcplink_json_t| node.is_array();
         let plain = self.member("content").filter(is_list);
@@ -260,8 +263,8 @@ impl mcplink_result_t {
     }
 }
 
-/// Returns the parts of a result that violate the specification. If the result as a whole does,
-/// that is the only entry.
+/// Returns the parts of a result that violate the specification. If the result can't be read at
+/// all, returns one entry for the whole result.
 fn misfits_in(method: &str, text: &str) -> Vec<Misfit> {
     fn of<T: DeserializeOwned>(text: &str) -> Vec<Misfit> {
         match tree::read_entries::<T>(text) {
@@ -303,9 +306,10 @@ fn kind_of(block: Option<&mcplink_json_t>) -> Kind {
     }
 }
 
-/// Frees a result. All its views and nodes are invalid afterwards.
+/// Frees a result. All text and nodes that belong to it are invalid afterwards.
 ///
-/// result: the result; may be NULL. Never one that was passed to a callback. Since 0.1.
+/// result: the result; may be NULL. A result that was passed to a callback must not be freed. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_free(result: *mut mcplink_result_t) {
@@ -315,10 +319,10 @@ pub unsafe extern "C" fn mcplink_result_free(result: *mut mcplink_result_t) {
 
 /// Returns the result as a JSON value.
 ///
-/// result: NULL for NULL.
+/// result: the result; for NULL the function returns NULL.
 /// Returns: a node that is valid as long as the result. NULL for a result of mcplink_client_request
-/// that contains text or a number without a C representation, such as a lone surrogate; other calls
-/// fail with MCPLINK_E_PROTOCOL then. Threads: any. Since 0.1.
+/// that contains text or a number without a C representation, such as a lone surrogate; for such a
+/// result, other calls fail with MCPLINK_E_PROTOCOL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_json(
@@ -330,11 +334,11 @@ pub unsafe extern "C" fn mcplink_result_json(
     })
 }
 
-/// Returns the result as the JSON text that was received. For a list, the text contains all its
-/// pages.
+/// Returns the result as the JSON text that was received. For a list, the text contains all pages
+/// of the list.
 ///
-/// result: NULL for empty text.
-/// Returns: valid as long as the result. Threads: any. Since 0.1.
+/// result: the result; for NULL the function returns empty text.
+/// Returns: text that is valid as long as the result. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_raw(result: *const mcplink_result_t) -> mcplink_str_t {
@@ -345,7 +349,8 @@ pub unsafe extern "C" fn mcplink_result_raw(result: *const mcplink_result_t) -> 
 /// Returns the text of all text blocks, joined with newlines.
 ///
 /// result: of a tool call, of reading a resource, or of getting a prompt; NULL for empty text.
-/// Returns: valid as long as the result; empty when there is no text. Threads: any. Since 0.1.
+/// Returns: text that is valid as long as the result; empty when there is no text. Threads: any.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_text(result: *const mcplink_result_t) -> mcplink_str_t {
@@ -355,11 +360,11 @@ pub unsafe extern "C" fn mcplink_result_text(result: *const mcplink_result_t) ->
     })
 }
 
-/// Checks whether it is the result of a tool that ran and failed. The content then has the reason,
-/// for the model to read.
+/// Checks whether a result belongs to a tool that ran and failed. The content of the result then
+/// contains the reason, for the model to read.
 ///
-/// result: NULL for false.
-/// Returns: true if it is. Threads: any. Since 0.1.
+/// result: the result; for NULL the function returns false.
+/// Returns: true if the tool failed. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_is_tool_error(result: *const mcplink_result_t) -> bool {
@@ -369,7 +374,7 @@ pub unsafe extern "C" fn mcplink_result_is_tool_error(result: *const mcplink_res
 
 /// Returns the structured content of a tool result: the member "structuredContent".
 ///
-/// result: NULL for NULL.
+/// result: the result; for NULL the function returns NULL.
 /// Returns: a node that is valid as long as the result; NULL when the member is missing. Threads:
 /// any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -385,7 +390,7 @@ pub unsafe extern "C" fn mcplink_result_structured(
 
 /// Returns the metadata of the result: the member "_meta".
 ///
-/// result: NULL for NULL.
+/// result: the result; for NULL the function returns NULL.
 /// Returns: a node that is valid as long as the result; NULL when the member is missing. Threads:
 /// any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -400,12 +405,12 @@ pub unsafe extern "C" fn mcplink_result_meta(
 }
 
 /// Returns the parts of a result that violate the specification: list entries that were left out,
-/// and invalid parts of other results. The rest of the result can be used.
+/// and invalid parts of other results. The other parts of the result can be used.
 ///
 /// Invalid entries are removed from lists. Other results are shown as they were received, so an
 /// invalid content block may lack a member.
 ///
-/// result: NULL for NULL.
+/// result: the result; for NULL the function returns NULL.
 /// Returns: an array, valid as long as the result; empty when all is valid, NULL for NULL. Each
 /// entry is an object: "index" is the index of the entry in its list, or in its page of a list,
 /// from 0, or null; "name" the name or URI of the entry, or null; "path" a JSON Pointer to the
@@ -421,9 +426,10 @@ pub unsafe extern "C" fn mcplink_result_misfits(
     })
 }
 
-/// Returns the number of content blocks of a tool or resource result, or of messages of a prompt.
+/// Returns the number of content blocks of a tool or resource result, or the number of messages of
+/// a prompt.
 ///
-/// result: NULL for 0.
+/// result: the result; for NULL the function returns 0.
 /// Returns: the number. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -437,9 +443,9 @@ pub unsafe extern "C" fn mcplink_result_content_count(result: *const mcplink_res
 /// Returns one content block; for a prompt, the content of one message. The role of a message is at
 /// "/messages/INDEX/role" of mcplink_result_json.
 ///
-/// result: NULL for NULL.
+/// result: the result; for NULL the function returns NULL.
 /// index: from 0.
-/// Returns: a node that is valid as long as the result; NULL when there is no such block. Threads:
+/// Returns: a node that is valid as long as the result; NULL when index is out of range. Threads:
 /// any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -455,7 +461,7 @@ pub unsafe extern "C" fn mcplink_result_content(
 
 /// Returns the kind of a content block.
 ///
-/// result: NULL for MCPLINK_CONTENT_NONE.
+/// result: the result; for NULL the function returns MCPLINK_CONTENT_NONE.
 /// index: from 0.
 /// Returns: one of enum mcplink_content_kind. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -470,12 +476,12 @@ pub unsafe extern "C" fn mcplink_result_content_kind(
     }) as i32
 }
 
-/// Returns the bytes of an image, of audio, or of a binary resource. They are decoded from base64
-/// on first use.
+/// Returns the bytes of an image, of audio, or of a binary resource. The bytes are decoded from
+/// base64 on first use.
 ///
-/// result: NULL for NULL.
-/// index: of the content block, from 0.
-/// len: receives the number of bytes, 0 for none; may be NULL.
+/// result: the result; for NULL the function returns NULL.
+/// index: the index of the content block, from 0.
+/// len: receives the number of bytes, or 0 when NULL is returned; may be NULL.
 /// Returns: the bytes, followed by a 0, valid as long as the result. NULL when the block has no
 /// bytes or they can't be decoded. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

@@ -4,7 +4,8 @@ use std::ffi::{CStr, c_char};
 
 use crate::error::ErrorKind;
 
-/// The result of a call: 0 is success, negative is failure, positive is "worked, but look".
+/// The result of a function: 0 is success, a negative number is a failure. A positive number is
+/// success with a condition to check.
 ///
 /// Codes are never renumbered and never reused. Treat an unknown negative code as failure.
 #[repr(i32)]
@@ -14,50 +15,50 @@ pub enum mcplink_status {
     MCPLINK_OK = 0,
     /// The tool ran and failed: the result contains the reason, for the model to read.
     MCPLINK_TOOL_ERROR = 1,
-    /// The answer is not available yet.
+    /// The answer has not arrived yet.
     MCPLINK_PENDING = 2,
-    /// An argument is invalid. Another attempt with this value fails too.
+    /// An argument is invalid. Calling the function again with this value fails too.
     MCPLINK_E_INVALID = -1,
     /// The call is not allowed in the current state of the object.
     MCPLINK_E_STATE = -2,
-    /// The connection or the handle is closed, or the peer has gone.
+    /// The connection or the handle is closed, or the peer has disconnected.
     MCPLINK_E_CLOSED = -3,
     /// No answer came before the deadline.
     MCPLINK_E_TIMEOUT = -4,
     /// The call was cancelled.
     MCPLINK_E_CANCELLED = -5,
-    /// The peer answered with an error: see mcplink_error_rpc_code.
+    /// The peer answered with a JSON-RPC error: see mcplink_error_rpc_code.
     MCPLINK_E_PEER = -6,
-    /// The peer broke the protocol.
+    /// The peer violated the protocol.
     MCPLINK_E_PROTOCOL = -7,
-    /// The operating system refused: see mcplink_error_os_code.
+    /// The operating system reported an error: see mcplink_error_os_code.
     MCPLINK_E_IO = -8,
     /// The child process could not be started.
     MCPLINK_E_SPAWN = -9,
     /// The server answered with an HTTP error status that carries no JSON-RPC error: see
     /// mcplink_error_http_status.
     MCPLINK_E_HTTP = -10,
-    /// The server requires other credentials, or rejected these.
+    /// The server requires other credentials, or rejected the credentials that were sent.
     MCPLINK_E_AUTH = -11,
-    /// The peer, its protocol revision or this build does not support it.
+    /// The peer, its protocol revision or this build of the library does not support the function.
     MCPLINK_E_UNSUPPORTED = -12,
-    /// A size or count limit was reached, or the system has no memory for data of a peer.
+    /// A size or count limit was reached, or the system has no memory for data from a peer.
     MCPLINK_E_LIMIT = -13,
     /// Too many requests are in flight. Nothing was sent.
     MCPLINK_E_BUSY = -14,
-    /// The handle was made before a fork, by the parent process. In the child it can't be used, and
-    /// freeing it does nothing.
+    /// The handle was made by the parent process before a fork. In the child the handle can't be
+    /// used, and freeing it does nothing.
     MCPLINK_E_FORKED = -15,
-    /// A bug in this library: it panicked.
+    /// A bug in this library: the library panicked.
     MCPLINK_E_PANIC = -16,
-    /// A failure of the host. The library never makes this status itself: a callback may return it,
-    /// and it is passed through unchanged.
+    /// A failure of the host. The library never creates this status: a callback returns it, and the
+    /// library passes it through unchanged.
     MCPLINK_E_USER = -17,
 }
 
 use mcplink_status as Status;
 
-/// A value of enum mcplink_status, or one that a newer library added.
+/// A value of enum mcplink_status, or a value that a newer version of the library added.
 pub type mcplink_status_t = i32;
 
 impl Status {

@@ -5,12 +5,12 @@ use super::error::mcplink_error_t;
 use super::responder::{mcplink_responder_t, refused, unsupported};
 use super::status::{mcplink_status, mcplink_status_t};
 
-/// Turns a tool call into a task, if the client supports tasks. The client gets the task at once,
-/// and the handler is run again from its start, as after an answer. Call it after the questions
-/// that must be answered first.
+/// Turns a tool call into a task, if the client supports tasks. The client receives the task at
+/// once. Then the handler is run again from its start, as after an answer to an input request. If
+/// questions must be answered before the task begins, call this function after them.
 ///
-/// Available since revision 2026-07-28, on a server with mcplink_server_options_set_tasks.
-/// Otherwise, and in a call that is a task already, it does nothing.
+/// Tasks require revision 2026-07-28 or later, and a server with mcplink_server_options_set_tasks.
+/// Otherwise, and in a call that is a task already, the function does nothing.
 ///
 /// responder: the responder of a tool call.
 /// err: receives the error on failure; the caller frees it. May be NULL.
@@ -37,12 +37,12 @@ pub unsafe extern "C" fn mcplink_responder_become_task(
     }
 }
 
-/// Closes the SSE stream on which the call is answered, and has the client reconnect for the rest.
-/// So long work needs no open connection. Messages sent before the client reconnects are stored for
-/// it, up to mcplink_http_options_set_kept_events.
+/// Closes the SSE stream on which the call is answered, and makes the client reconnect for the
+/// answer. So a long call needs no open connection. Messages that are sent before the client
+/// reconnects are stored, up to mcplink_http_options_set_kept_events.
 ///
-/// Does nothing where a client can't reconnect: on other transports, and in revisions other than
-/// 2025-11-25.
+/// The function does nothing if a client can't reconnect: on other transports, and in revisions
+/// other than 2025-11-25.
 ///
 /// responder: the responder.
 /// retry_ms: the delay after which the client should reconnect, in milliseconds.
@@ -70,7 +70,7 @@ fn close_stream_and_retry(context: &crate::server::Context, retry_ms: u32) -> cr
     context.close_stream_and_retry(std::time::Duration::from_millis(retry_ms.into()))
 }
 
-/// Without HTTP there is no stream to close.
+/// Does nothing: a build without HTTP has no stream to close.
 #[cfg(not(feature = "http-server"))]
 fn close_stream_and_retry(_: &crate::server::Context, _: u32) -> crate::Result<()> {
     Ok(())

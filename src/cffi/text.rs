@@ -9,14 +9,15 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// A borrowed view of text: UTF-8, with its length in bytes.
 ///
-/// ptr is never NULL, and ptr[len] is always 0, so printf("%s") works for text without an embedded
-/// NUL. The function that returns a view says how long it is valid.
+/// ptr is never NULL, and the byte after the text is always 0. So printf("%s") works for text
+/// without an embedded NUL. The comment of each function that returns a view says how long the view
+/// is valid.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct mcplink_str_t {
-    /// The first byte.
+    /// The first byte of the text.
     pub ptr: *const c_char,
-    /// The number of bytes, without the terminating NUL.
+    /// The number of bytes of the text, without the terminating NUL.
     pub len: usize,
 }
 
@@ -28,7 +29,7 @@ impl mcplink_str_t {
     };
 }
 
-/// Text that this library owns and C can read: it is stored with a terminating NUL.
+/// Text that this library owns and C can read. The text is stored with a terminating NUL.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Text(Box<str>);
 
@@ -41,7 +42,7 @@ impl Text {
         &self.0[..self.0.len() - 1]
     }
 
-    /// A C string: C reads it up to the first NUL.
+    /// Returns a pointer to the text as a C string. C reads a C string up to the first NUL.
     pub(super) fn as_ptr(&self) -> *const c_char {
         self.0.as_ptr().cast()
     }
@@ -70,14 +71,14 @@ impl fmt::Debug for Text {
     }
 }
 
-/// An arena of texts that are stored one behind the other and freed together.
+/// An arena of texts. The texts are stored one behind the other and freed together.
 ///
 /// **Invariant:** the texts never exceed the capacity that was reserved at the start. Otherwise the
 /// buffer would be reallocated, and every [`Kept`] would dangle.
 pub(super) struct Texts(String);
 
-/// One text of a [`Texts`], with its terminating NUL. It is valid as long as the arena; the owner
-/// keeps both together.
+/// One text of a [`Texts`] arena, with a terminating NUL. The text is valid as long as the arena.
+/// The owner must keep the text and the arena together.
 pub(super) struct Kept(NonNull<str>);
 
 // SAFETY: it is text that nobody changes.
@@ -91,11 +92,11 @@ impl Texts {
         Self(String::with_capacity(room))
     }
 
-    /// Appends a text.
+    /// Appends a text to the arena.
     ///
     /// # Panics
     ///
-    /// The arena has no room for it.
+    /// If the arena has no room for the text.
     pub(super) fn keep(&mut self, text: &str) -> Kept {
         let start = self.0.len();
         assert!(text.len() < self.0.capacity() - start, "there is room");
@@ -135,16 +136,17 @@ pub(super) fn view_or_empty(text: Option<&Text>) -> mcplink_str_t {
     text.map_or(mcplink_str_t::EMPTY, Text::view)
 }
 
-/// The length that means "the text ends in NUL: measure it". In the header: MCPLINK_NUL.
+/// The length which means that the text ends in NUL and has to be measured. In the header:
+/// MCPLINK_NUL.
 pub(super) const NUL: usize = usize::MAX;
 
-/// Reads bytes that the host passes with their length. [`NUL`] is refused: binary data need not end
-/// in NUL, and the length may be the -1 of a read that failed.
+/// Reads bytes that the host passes with their length. The length [`NUL`] is refused: binary data
+/// may contain NUL bytes, and the length may be the -1 of a failed read.
 ///
 /// # Safety
 ///
-/// `ptr` is NULL, or has `len` bytes unless `len` is [`NUL`]. They are not changed for as long as
-/// `'a`.
+/// `ptr` is NULL, or points to `len` bytes. If `len` is [`NUL`], nothing is read. The bytes are not
+/// changed for as long as `'a`.
 pub(super) unsafe fn bytes<'a>(ptr: *const c_char, len: usize, what: &str) -> Result<&'a [u8]> {
     if len == NUL {
         let text = "bytes have a length: MCPLINK_NUL is for text";
@@ -154,12 +156,13 @@ pub(super) unsafe fn bytes<'a>(ptr: *const c_char, len: usize, what: &str) -> Re
     unsafe { measured(ptr, len, what) }
 }
 
-/// Reads bytes that are usually text, so [`NUL`] is allowed as the length.
+/// Reads bytes that the host passes with their length. The bytes are usually text, so the length
+/// [`NUL`] is allowed.
 ///
 /// # Safety
 ///
-/// `ptr` is NULL, or has `len` bytes, or, with [`NUL`] as the length, ends in NUL. They are not
-/// changed for as long as `'a`.
+/// `ptr` is NULL, or points to `len` bytes. If `len` is [`NUL`], the bytes end in NUL. The bytes
+/// are not changed for as long as `'a`.
 pub(super) unsafe fn measured<'a>(ptr: *const c_char, len: usize, what: &str) -> Result<&'a [u8]> {
     if len == 0 {
         return Ok(&[]);
@@ -179,7 +182,7 @@ pub(super) unsafe fn measured<'a>(ptr: *const c_char, len: usize, what: &str) ->
     Ok(unsafe { slice::from_raw_parts(ptr.cast(), len) })
 }
 
-/// Reads text that the host passes with its length. Fails if it is not UTF-8.
+/// Reads text that the host passes with its length. Fails if the text is not UTF-8.
 ///
 /// # Safety
 ///
@@ -200,8 +203,8 @@ pub(super) unsafe fn name<'a>(ptr: *const c_char, what: &str) -> Result<&'a str>
     unsafe { payload(ptr, NUL, what) }
 }
 
-/// Reads required text that ends in NUL and is not blank. For settings where empty text would
-/// switch a restriction off.
+/// Reads required text that ends in NUL. Fails if the text is blank. Used for settings where an
+/// empty text would switch a restriction off.
 ///
 /// # Safety
 ///
@@ -228,7 +231,7 @@ pub(super) unsafe fn optional<'a>(ptr: *const c_char, what: &str) -> Result<Opti
     unsafe { name(ptr, what) }.map(Some)
 }
 
-/// Reads required bytes that are usually text and are not blank.
+/// Reads required bytes that are usually text. Fails if they are blank.
 ///
 /// # Safety
 ///

@@ -8,8 +8,8 @@ use super::user::{Hook, UserData, call_back};
 use crate::error::Result;
 use crate::transport::Threads;
 
-/// Runs on a thread of the library: at its start, before any other code of the host, or at its end,
-/// after all other code of the host.
+/// Runs on a thread of the library: at the start of the thread, before any other code of the host,
+/// or at the end of the thread, after all other code of the host.
 ///
 /// name: the thread's name, such as "mcplink-crew"; valid until the callback returns.
 /// The callback should be quick. It may set up the thread, but must not wait for the client or
@@ -19,7 +19,7 @@ pub type mcplink_thread_fn =
 
 type ThreadFn = unsafe extern "C-unwind" fn(*mut c_void, mcplink_str_t);
 
-/// The hooks that run first and last on each thread.
+/// The hooks that run at the start and at the end of each thread.
 struct Ends {
     start: Option<ThreadFn>,
     stop: Option<ThreadFn>,
@@ -53,7 +53,7 @@ impl ThreadOptions {
         self.hook = Hook::new(ends, user);
     }
 
-    /// Returns the thread settings of the handle with this number, with its hooks.
+    /// Returns the thread settings of the handle with this number, including the hooks of the host.
     pub(super) fn of(&self, handle: u64) -> Threads {
         let Some(hook) = &self.hook else {
             return self.threads.clone();

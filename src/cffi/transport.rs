@@ -19,22 +19,22 @@ use crate::error::{Error, ErrorKind};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::transport::Stream;
 
-/// The number of bytes that may be fed and not read yet.
+/// The maximum number of bytes that were fed and are not read yet.
 const MAX_FED: usize = 16 << 20;
 
 /// A transport of the host, for example its own sockets, a web view, or a serial line.
 ///
-/// Messages are lines. The library writes lines, and finds the lines in the bytes it is fed,
-/// however they are split. One transport serves one connection: pass it once, to
+/// Messages are lines. The library writes lines. It also finds the lines in the bytes that the host
+/// feeds, however the bytes are split. One transport serves one connection: pass it once, to
 /// mcplink_client_options_set_transport or mcplink_server_attach.
 pub struct mcplink_transport_t {
     gate: Gate,
     pipe: Arc<Pipe>,
 }
 
-/// Sends bytes to the peer: all of them, in order. It is called by one thread at a time, on any
-/// thread that sends, and should not block for long. Returns MCPLINK_OK, or anything else to end
-/// the connection: see mcplink_transport_set_close.
+/// Sends bytes to the peer: all of them, in order. The function is called by one thread at a time,
+/// on any thread that sends, and should not block for long. Returns MCPLINK_OK; any other status
+/// ends the connection: see mcplink_transport_set_close.
 pub type mcplink_send_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -44,31 +44,31 @@ pub type mcplink_send_fn = Option<
 >;
 
 /// Called when the connection of a transport has ended, or when the transport accepts bytes again.
-/// On any thread.
+/// The function runs on any thread.
 pub type mcplink_transport_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_void)>;
 
-/// The state that the handle and the connection share.
+/// The state that the handle of a transport and its connection share.
 struct Pipe {
     number: u64,
     state: Mutex<State>,
-    /// Notified when bytes were fed, and at the end.
+    /// Notified when bytes were fed, and when the input has ended.
     fed: Condvar,
-    /// Notified when a callback has returned.
+    /// Notified when a callback of the host has returned.
     returned: Condvar,
 }
 
 struct State {
-    /// `None` once the transport is freed.
+    /// The user data of the callbacks; `None` once the transport is freed.
     user: Option<UserData>,
-    /// The number of callbacks that run at the moment.
+    /// The number of callbacks of the host that run at the moment.
     running: usize,
     send: mcplink_send_fn,
     close: mcplink_transport_fn,
     room: mcplink_transport_fn,
     bytes: VecDeque<u8>,
-    /// Bytes were refused since the host was last notified.
+    /// True if bytes were refused since the host was last notified that there is room.
     refused: bool,
-    /// The end of input, with the reason of a failure.
+    /// The end of the input: `None` before the end, and `Some` with the reason if the input failed.
     end: Option<Option<String>>,
     is_used: bool,
     is_closed: bool,
@@ -76,7 +76,7 @@ struct State {
 }
 
 impl Pipe {
-    /// Makes the pipe of the handle with this number.
+    /// Makes the shared state of the transport with this number.
     fn new(number: u64, user: UserData) -> Arc<Self> {
         let state = State {
             user: Some(user),
@@ -99,8 +99,9 @@ impl Pipe {
         })
     }
 
-    /// Runs a callback of the host, unless it is `None` or the transport is freed. The caller holds
-    /// the lock in which it chose the callback; it is released here before the call.
+    /// Runs a callback of the host, unless the callback is `None` or the transport is freed. The
+    /// caller holds the lock under which it chose the callback. The lock is released here before
+    /// the callback runs.
     fn call<F, R>(
         &self,
         mut state: MutexGuard<'_, State>,
@@ -143,7 +144,7 @@ impl Pipe {
         self.fed.notify_all();
     }
 
-    /// Blocks until there are bytes, and reads them.
+    /// Blocks until bytes were fed, and reads them.
     fn read(&self, room: &mut [u8]) -> io::Result<usize> {
         let mut state = self.state.lock();
         let count = loop {
@@ -209,14 +210,14 @@ impl Pipe {
         self.call(state, callback, |callback, user| unsafe { callback(user) });
     }
 
-    /// Closes the transport and prevents further callbacks. Does not wait for running ones.
+    /// Closes the transport and prevents further callbacks. Does not wait for running callbacks.
     fn abandon(&self) {
         self.close();
         self.state.lock().is_freed = true;
     }
 
     /// Closes the transport and waits until its running callbacks have returned. Must not be called
-    /// in one of them: it would wait for itself.
+    /// in one of these callbacks, because the callback would wait for itself.
     fn leave(&self) {
         self.abandon();
         let mut state = self.state.lock();
@@ -230,7 +231,7 @@ impl Pipe {
     }
 }
 
-/// The reader and the writer of the connection.
+/// The reader and the writer of a connection over a transport of the host.
 struct End(Arc<Pipe>);
 
 impl io::Read for End {
@@ -249,7 +250,8 @@ impl io::Write for End {
     }
 }
 
-/// Makes the connection of a transport, unless it was freed by then.
+/// Opens the connection of a host's transport when the connection is needed. Fails if the host has
+/// freed the transport by that time.
 #[derive(Clone)]
 pub(super) struct Connector(Arc<Pipe>);
 
@@ -260,7 +262,7 @@ impl mcplink_transport_t {
 }
 
 impl Connector {
-    /// Returns the stream for the connection. It succeeds only once: a transport serves one
+    /// Returns the stream for the connection. Succeeds only once, because a transport serves one
     /// connection.
     pub(super) fn connect(&self) -> Outcome<Stream> {
         let mut state = self.0.state.lock();
@@ -296,9 +298,10 @@ impl Handled for mcplink_transport_t {
     }
 }
 
-/// Makes a transport. It needs a send function: see mcplink_transport_set_send.
+/// Makes a transport. The transport needs a send function: see mcplink_transport_set_send.
 ///
-/// user, destroy: passed to the functions of the transport; destroy runs when it is freed.
+/// user, destroy: passed to the functions of the transport; destroy runs when the transport is
+/// freed.
 /// Returns: the transport. The caller owns it and frees it with mcplink_transport_free. Threads:
 /// any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -331,15 +334,15 @@ pub unsafe extern "C" fn mcplink_transport_set_send(
     unsafe { changing(transport, |state| state.send = callback) }
 }
 
-/// Sets a function that is called when the connection has ended on this side: nothing more is sent
-/// or read. This happens when its client or session is closed, after mcplink_transport_feed_end,
-/// and soon after mcplink_send_fn has failed.
+/// Sets a function that is called when this side has ended the connection: nothing more is sent or
+/// read. The connection ends when its client or session is closed, after
+/// mcplink_transport_feed_end, and soon after mcplink_send_fn has failed.
 ///
 /// transport: the transport.
 /// callback: called once, by the thread that ends the connection, or by mcplink_transport_free.
 /// mcplink_send_fn may still run on another thread, and should return then. The callback may free
-/// the session or client, the server and the transport. The shared user data is released by
-/// destroy, not here. NULL for none.
+/// the session or client, the server and the transport. Release the shared user data in destroy,
+/// not in the callback. NULL for no callback.
 /// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -355,7 +358,8 @@ pub unsafe extern "C" fn mcplink_transport_set_close(
 /// mcplink_transport_feed returned MCPLINK_E_LIMIT.
 ///
 /// transport: the transport.
-/// callback: called once after each such refusal, on the reader thread; it may feed. NULL for none.
+/// callback: called once after each refusal, on the reader thread; it may feed bytes. NULL for no
+/// callback.
 /// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -367,13 +371,13 @@ pub unsafe extern "C" fn mcplink_transport_set_room(
     unsafe { changing(transport, |state| state.room = callback) }
 }
 
-/// Feeds bytes that came from the peer, split anywhere. They are queued until the connection reads
+/// Feeds bytes that the peer sent, split anywhere. The bytes are queued until the connection reads
 /// them.
 ///
 /// transport: the transport.
 /// bytes, len: the bytes, which are copied.
-/// Returns: MCPLINK_OK; MCPLINK_E_LIMIT when more than 16 MiB would wait: none of these bytes was
-/// accepted, so feed them again later, see mcplink_transport_set_room; MCPLINK_E_CLOSED after
+/// Returns: MCPLINK_OK; MCPLINK_E_LIMIT when more than 16 MiB would be queued: none of these bytes
+/// was accepted, so feed them again later, see mcplink_transport_set_room; MCPLINK_E_CLOSED after
 /// mcplink_transport_feed_end and after the connection has ended. Threads: any, before and after
 /// the connection is made; the caller ensures the order. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -393,7 +397,7 @@ pub unsafe extern "C" fn mcplink_transport_feed(
 }
 
 /// Ends the input: nothing more comes from the peer. Bytes that were fed before are still read.
-/// After that a client fails its pending calls, and a session ends.
+/// When all bytes have been read, a client fails its pending calls, and a session ends.
 ///
 /// transport: the transport.
 /// reason: the cause of a failure, for the error of pending calls; NULL when the peer closed the
@@ -414,9 +418,9 @@ pub unsafe extern "C" fn mcplink_transport_feed_end(
     })
 }
 
-/// Frees a transport and ends its connection. No function of the transport runs after this. Called
-/// inside one of them, it returns at once: no other function of the transport starts, and the rest
-/// happens when that one returns.
+/// Frees a transport and ends its connection. No function of the transport runs afterwards. If the
+/// function is called inside a function of the transport, it returns at once: no other function of
+/// the transport starts, and the transport is freed when the running function returns.
 ///
 /// transport: the transport; may be NULL. Threads: any. Blocks: until running functions of the
 /// transport have returned. Since 0.1.
@@ -451,7 +455,7 @@ unsafe fn changing(
     })
 }
 
-/// Reads the bytes to feed.
+/// Reads the bytes that the host feeds.
 ///
 /// # Safety
 ///
@@ -469,18 +473,18 @@ mod loom_tests {
 
     use super::*;
 
-    /// The host, as the callbacks see it.
+    /// The host of the test: records what the callbacks observe.
     #[derive(Default)]
     struct Host {
         freed: AtomicBool,
-        /// A callback ran after the transport was freed.
+        /// True if a callback ran after the transport was freed.
         late: AtomicBool,
         closes: AtomicUsize,
         destroys: AtomicUsize,
     }
 
     impl Host {
-        /// Returns the host, and records a late call.
+        /// Returns the host of the test. Records the error if the transport was freed already.
         ///
         /// # Safety
         ///
@@ -516,7 +520,7 @@ mod loom_tests {
         host.destroys.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Frees a transport while another thread uses it.
+    /// Frees a transport while another thread uses the transport.
     fn race(meanwhile: fn(&Pipe)) {
         loom::model(move || {
             let host = Box::new(Host::default());

@@ -12,14 +12,14 @@ use super::json::mcplink_json_t;
 /// its owner is freed, or at once when the callback can't be registered.
 pub type mcplink_destroy_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_void)>;
 
-/// Receives an event: one of enum mcplink_event, with details in params. params is valid until the
-/// callback returns, and NULL for an event without details. Ignore unknown events.
+/// Receives an event: one of enum mcplink_event, with details in params. The details are valid
+/// until the callback returns, and NULL for an event without details. Ignore unknown events.
 pub type mcplink_event_fn = Option<
     unsafe extern "C-unwind" fn(user: *mut c_void, event: i32, params: *const mcplink_json_t),
 >;
 
 /// The `user` pointer of a callback, with its destructor. Every function that registers a callback
-/// makes one first, so that `destroy` also runs if the registration fails.
+/// first makes this object, so that `destroy` also runs if the registration fails.
 #[derive(Debug)]
 pub(super) struct UserData {
     ptr: *mut c_void,
@@ -62,22 +62,22 @@ pub(super) struct Hook<F> {
 }
 
 impl<F> Hook<F> {
-    /// Makes a hook. Without a callback it returns `None` and releases the user data.
+    /// Makes a hook. Without a callback, returns `None` and releases the user data.
     pub(super) fn new(callback: Option<F>, user: UserData) -> Option<Arc<Self>> {
         callback.map(|callback| Arc::new(Self { callback, user }))
     }
 }
 
 thread_local! {
-    /// The handles that this thread is inside of: it runs one of their callbacks, or one of their
-    /// functions.
+    /// The handles that this thread is inside of: the thread runs one of their callbacks, or one of
+    /// their functions.
     static INSIDE: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Marks this thread as inside a handle until it is dropped.
+/// Marks the current thread as inside a handle. The mark is removed when the value is dropped.
 pub(super) struct Inside {
     handle: u64,
-    /// Makes the type `!Send`: it must be dropped on the thread that made it.
+    /// Makes the type `!Send`, because a mark must be dropped on the thread that made it.
     here: PhantomData<*const ()>,
 }
 
@@ -104,17 +104,18 @@ impl Drop for Inside {
     }
 }
 
-/// Runs a callback of the host that belongs to a handle. No lock of this library may be held.
-/// Returns `None` if the callback panicked, which is only possible for a callback written in Rust.
+/// Runs a callback of the host that belongs to a handle. The caller must hold no lock of this
+/// library. Returns `None` if the callback panicked. Only a callback written in Rust can panic.
 ///
-/// A foreign exception must not leave a callback: it ends the process here, with a message.
+/// A foreign exception must not leave a callback: the exception ends the process here, with a
+/// message.
 pub(super) fn call_back<R>(handle: u64, callback: impl FnOnce() -> R) -> Option<R> {
     let _inside = Inside::of(handle);
     catch_unwind(AssertUnwindSafe(callback)).ok()
 }
 
-/// Returns whether this thread is inside the handle: it runs one of its callbacks, or one of its
-/// functions that called the host back.
+/// Returns whether the current thread is inside the handle: it runs a callback of the handle, or a
+/// function of the handle that called the host back.
 pub(super) fn is_inside(handle: u64) -> bool {
     INSIDE
         .try_with(|inside| inside.borrow().contains(&handle))

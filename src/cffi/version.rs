@@ -33,9 +33,9 @@ pub extern "C" fn mcplink_version_number() -> u32 {
 /// the given version.
 ///
 /// header_version: MCPLINK_VERSION_NUMBER. Before 1.0 a library is compatible with headers of its
-/// own minor version, and from 1.0 with those of its major version. The header must not be newer
+/// own minor version, and from 1.0 with headers of its major version. The header must not be newer
 /// than the library.
-/// Returns: true if it is. Since 0.1.
+/// Returns: true if the library is compatible. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_check_version(header_version: u32) -> bool {
@@ -47,7 +47,8 @@ pub extern "C" fn mcplink_check_version(header_version: u32) -> bool {
 ///
 /// feature: "http-client", "http-server", "tls", "auth" (OAuth for clients), "jwt" (signed tokens
 /// on servers) or "validation"; "http" for both halves of HTTP.
-/// Returns: false for NULL and unknown names. Threads: any. Since 0.1.
+/// Returns: true if the build has the feature; false for NULL and unknown names. Threads: any.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_has_feature(feature: *const c_char) -> bool {

@@ -16,29 +16,29 @@ use crate::error::{Error, ErrorKind, Result};
 /// A JSON writer: builds one JSON value step by step.
 ///
 /// Errors are remembered: after the first error further calls do nothing, and mcplink_writer_finish
-/// returns it. So the single steps need no checks.
+/// returns the first error. So a host needs to check only mcplink_writer_finish.
 #[derive(Default)]
 pub struct mcplink_writer_t {
     text: Vec<u8>,
     open: Vec<Open>,
-    /// The value is complete.
+    /// True once the JSON value is complete.
     whole: bool,
-    /// The first error.
+    /// The first error of a step.
     fault: Option<Error>,
 }
 
 use mcplink_writer_t as Writer;
 
-/// An object or array that is still open.
+/// An object or array that was begun and has not ended.
 struct Open {
     is_object: bool,
     is_empty: bool,
-    /// A key was written; its value comes next.
+    /// True if a key was written whose value comes next.
     has_key: bool,
 }
 
 impl Writer {
-    /// Runs a step, unless an earlier one failed.
+    /// Runs a step of the writer, unless an earlier step failed.
     fn step(&mut self, step: impl FnOnce(&mut Self) -> Result<()>) -> Outcome {
         if self.fault.is_none()
             && let Err(error) = step(self)
@@ -52,7 +52,8 @@ impl Writer {
         }
     }
 
-    /// Prepares for a value: checks that one is allowed here, and writes the comma.
+    /// Prepares to write a value: checks that a value is allowed at this place, and writes the
+    /// comma.
     fn begin_value(&mut self) -> Result<()> {
         match self.open.last_mut() {
             None if self.whole => return Err(wrong("the value is whole already")),
@@ -178,7 +179,7 @@ pub unsafe extern "C" fn mcplink_writer_free(writer: *mut mcplink_writer_t) {
     unsafe { free(writer) }
 }
 
-/// Clears text and errors, and keeps the memory for the next value.
+/// Clears the text and the error, and keeps the memory for the next value.
 ///
 /// writer: the writer.
 /// Returns: MCPLINK_OK. Since 0.1.
@@ -209,7 +210,7 @@ pub unsafe extern "C" fn mcplink_writer_begin_object(
     unsafe { write(writer, |writer| writer.begin(true)) }
 }
 
-/// Begins an array. Write its items, then call mcplink_writer_end.
+/// Begins an array. Write the items of the array, then call mcplink_writer_end.
 ///
 /// writer: the writer.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
@@ -233,7 +234,7 @@ pub unsafe extern "C" fn mcplink_writer_end(writer: *mut mcplink_writer_t) -> mc
     unsafe { write(writer, Writer::end) }
 }
 
-/// Writes the key of a member; its value comes next.
+/// Writes the key of a member. The value of the member must come next.
 ///
 /// writer: the writer, inside an object.
 /// key: the key.
@@ -251,7 +252,7 @@ pub unsafe extern "C" fn mcplink_writer_key(
 /// Writes a string.
 ///
 /// writer: the writer.
-/// text, len: UTF-8; MCPLINK_NUL measures it.
+/// text, len: UTF-8; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -294,11 +295,11 @@ pub unsafe extern "C" fn mcplink_writer_u64(
     unsafe { write(writer, |writer| writer.write(&number)) }
 }
 
-/// Writes a double, so that reading it gives the same double again. The decimal separator is always
-/// a point, whatever the locale.
+/// Writes a double with enough digits that reading the text gives the identical double. The decimal
+/// separator is always a point, regardless of the locale.
 ///
 /// writer: the writer.
-/// number: the number; NaN and infinities are errors, since JSON has none.
+/// number: the number; NaN and infinities are errors, because JSON can't represent them.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -343,10 +344,11 @@ pub unsafe extern "C" fn mcplink_writer_null(writer: *mut mcplink_writer_t) -> m
     unsafe { write(writer, |writer| writer.write(&())) }
 }
 
-/// Writes a value that is JSON text already.
+/// Writes a value that is already JSON text.
 ///
 /// writer: the writer.
-/// json, len: one JSON value; MCPLINK_NUL measures it. Invalid JSON is an error.
+/// json, len: one JSON value; len may be MCPLINK_NUL for text that ends in NUL. Invalid JSON is an
+/// error.
 /// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -391,10 +393,10 @@ pub unsafe extern "C" fn mcplink_writer_bytes(
 /// Finishes the value and returns its text.
 ///
 /// writer: the writer.
-/// out: receives the text, which ends in NUL; valid until the writer is used again or freed. Empty
-/// on failure.
-/// err: receives the first error, with the byte where it occurred; the caller frees it. May be
-/// NULL.
+/// out: receives the text, which ends in NUL. The text is valid until the writer is used again or
+/// freed. Empty on failure.
+/// err: receives the first error, with the byte offset where it occurred; the caller frees it. May
+/// be NULL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, for example for an open object, a key without a
 /// value, NaN, or text that is not UTF-8. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

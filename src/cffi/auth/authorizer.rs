@@ -14,11 +14,11 @@ use crate::error::{Error, ErrorKind};
 #[cfg(feature = "http-client")]
 use crate::transport::http::Http;
 
-/// OAuth settings, with the authorizer that all their clients share.
+/// OAuth settings, with the authorizer that all clients of these settings share.
 pub(in crate::cffi) struct Made {
     settings: Arc<Settings>,
     inside: Arc<Inside>,
-    /// Built when a client first needs it.
+    /// The authorizer. It is built when a client first needs it.
     #[cfg(feature = "auth")]
     oauth: crate::sync::Mutex<Option<crate::auth::OAuth>>,
 }
@@ -77,7 +77,7 @@ fn unsupported() -> Error {
     Error::new(ErrorKind::Unsupported, text)
 }
 
-/// The part for builds with OAuth.
+/// The implementation in builds with OAuth.
 #[cfg(feature = "auth")]
 mod with {
     use std::ffi::c_void;
@@ -119,7 +119,7 @@ mod with {
         }
     }
 
-    /// The authorizer as one client uses it: callbacks of the host run as callbacks of that client.
+    /// The authorizer of one client. Callbacks of the host run as callbacks of that client.
     pub(super) struct Of {
         pub(super) oauth: OAuth,
         pub(super) client: u64,
@@ -162,7 +162,7 @@ mod with {
         }
     }
 
-    /// Builds the authorizer with the Rust API.
+    /// Returns the builder of the authorizer, from the Rust API, with all settings applied.
     fn builder(settings: &Settings, inside: &Arc<Inside>) -> Result<OAuthBuilder> {
         let Settings {
             way,
@@ -344,7 +344,7 @@ mod with {
         }
     }
 
-    /// A login in a browser, with a callback that informs the host.
+    /// A login in a browser, with a callback that shows the login to a person.
     struct Watched {
         browser: Browser,
         inside: Arc<Inside>,
@@ -386,7 +386,7 @@ mod with {
         }
     }
 
-    /// Ends the login of the host when it is dropped, whatever the outcome.
+    /// Marks the login of the host as over when this value is dropped, whatever the outcome.
     struct Ending<'a>(&'a Answer);
 
     impl Drop for Ending<'_> {
@@ -433,7 +433,7 @@ mod with {
         answer.wait(|| login.waiting().deadline())
     }
 
-    /// Runs a callback of the host that provides a secret.
+    /// Runs a callback of the host that provides a secret, and returns the secret.
     fn given(
         entered: &Entered<'_>,
         what: &str,

@@ -13,15 +13,15 @@ use crate::cffi::text::{filled, mcplink_str_t, missing, optional};
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 
 /// Lets a person log in: opens mcplink_login_url, and passes the URL of the redirect to
-/// mcplink_login_answer. That may happen before the callback returns or, if it keeps the login,
-/// later. It runs on a thread of the library, also with a pump, and may block.
+/// mcplink_login_answer. The callback may answer before it returns. If it keeps the login, it may
+/// answer later. It runs on a thread of the library, even if the client has a pump, and may block.
 pub type mcplink_visit_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, login: *mut mcplink_login_t)>;
 
 /// Provides a signed statement (JWT) about this workload for an audience, with mcplink_token_set.
 /// audience: the URL of the token endpoint, valid until the callback returns. Returns: MCPLINK_OK;
-/// any other status fails the waiting calls with MCPLINK_E_AUTH. It is called whenever a token is
-/// needed, on a thread of the library.
+/// any other status fails the waiting calls with MCPLINK_E_AUTH. The callback runs whenever an
+/// access token has to be obtained, on a thread of the library.
 pub type mcplink_statement_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -39,22 +39,22 @@ pub(super) type StatementFn = unsafe extern "C-unwind" fn(
 pub(super) type SubjectFn =
     unsafe extern "C-unwind" fn(*mut c_void, *mut mcplink_token_t) -> mcplink_status_t;
 
-/// The grant type: who acts, and how that is proved.
+/// The grant type: how the client obtains access tokens.
 #[derive(Clone)]
 pub(super) enum Way {
-    /// A person logs in, in a browser.
+    /// A person logs in with a browser.
     Browser {
         port: u16,
         program: Option<String>,
         page: Option<String>,
         show: Option<Arc<Hook<VisitFn>>>,
     },
-    /// A person logs in, through a function of the host.
+    /// A person logs in through a function of the host.
     UserAgent {
         redirect: String,
         hook: Arc<Hook<VisitFn>>,
     },
-    /// Client credentials: a machine acts as the first registered client.
+    /// The client credentials grant: a machine acts as the first registered client.
     Machine,
     Workload {
         client_id: Option<String>,
@@ -91,20 +91,22 @@ pub enum mcplink_subject {
     MCPLINK_SUBJECT_SAML2 = 3,
 }
 
-/// Lets a person log in, in a browser. The library listens at 127.0.0.1 for the redirect while
-/// calls wait. This is the default, with 0 and NULL for all parameters.
+/// Lets a person log in with a browser. The library listens at 127.0.0.1 for the redirect while
+/// calls wait. This grant type is the default, with 0 and NULL for all parameters.
 ///
 /// oauth: the settings.
-/// port: the port to listen at, for clients that were registered with one; 0 for a free one.
-/// program: the program that opens URLs. It gets the URL as its only argument, without a shell.
-/// NULL for the system's (xdg-open, open), "" for none: then only callback runs.
+/// port: the port to listen at, for clients that were registered with a fixed port; 0 for a free
+/// port.
+/// program: the program that opens URLs. The URL is its only argument, and no shell is involved.
+/// NULL for the program of the system (xdg-open, open), "" for no program: then only callback runs.
 /// page: the page that the person sees at the end: HTML without scripts. NULL for one sentence.
-/// callback: called before the browser is opened, to tell the person about the login and its URL.
-/// With it, failing to open a browser is not an error. It does not answer the login. NULL for none.
+/// callback: called before the browser is opened, to show the person the login and its URL. If it
+/// is set, a failure to open the browser is not an error. It must not answer the login. NULL for no
+/// callback.
 /// user, destroy: passed to callback; destroy runs when another grant type is set, or when all
 /// settings, options and clients that use it are freed.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also without program and callback. Blocks: no. Since
-/// 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also if neither a program nor a callback is used.
+/// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_set_browser(
@@ -136,10 +138,10 @@ pub unsafe extern "C" fn mcplink_oauth_set_browser(
     }
 }
 
-/// Sets the host and the path of the redirect URI of a login in the browser: where the
-/// authorization server sends the browser back to. Some authorization servers accept only one
-/// spelling. The port is a parameter of mcplink_oauth_set_browser. Only this machine can reach the
-/// redirect URI in any case.
+/// Sets the host and the path of the redirect URI of a login with a browser. The authorization
+/// server sends the browser to the redirect URI at the end of the login. Some authorization servers
+/// accept only one spelling of it. The port is a parameter of mcplink_oauth_set_browser. In any
+/// case only this machine can reach the redirect URI.
 ///
 /// oauth: the settings.
 /// host: "127.0.0.1", which is the default, or "localhost": then the library listens at 127.0.0.1
@@ -170,7 +172,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_redirect(
 /// observe its redirects.
 ///
 /// oauth: the settings.
-/// redirect_uri: the redirect URI: https, or on this machine.
+/// redirect_uri: the redirect URI: an https URL, or an http URL of this machine.
 /// callback: see mcplink_visit_fn.
 /// user, destroy: passed to callback; destroy runs when another grant type is set, or when all
 /// settings, options and clients that use it are freed.
@@ -219,7 +221,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_client_credentials(
 /// Uses workload identity: the platform on which the workload runs vouches for it.
 ///
 /// oauth: the settings.
-/// client_id: the client id, if the authorization server requires one; NULL for none.
+/// client_id: the client id, if the authorization server requires one; NULL for no client id.
 /// callback: see mcplink_statement_fn.
 /// user, destroy: passed to callback; destroy runs when another grant type is set, or when all
 /// settings, options and clients that use it are freed.
@@ -246,17 +248,17 @@ pub unsafe extern "C" fn mcplink_oauth_set_workload(
 }
 
 /// Uses enterprise-managed authorization: the identity provider of an organisation vouches for the
-/// user. The first client of mcplink_oauth_add_client is this client's registration with the
-/// authorization server of the MCP server.
+/// user. The client is registered twice. The first client of mcplink_oauth_add_client is the
+/// registration with the authorization server of the MCP server.
 ///
 /// oauth: the settings.
 /// token_endpoint: the URL of the identity provider's token endpoint.
-/// client: the registration of this client with the identity provider, which is copied and remains
-/// the caller's.
+/// client: the registration of this client with the identity provider. The settings copy it, and it
+/// remains the caller's.
 /// subject: the kind of credential that callback provides, one of enum mcplink_subject.
 /// callback: provides the credential of the user, in the way mcplink_bearer_fn provides tokens. It
-/// runs on a thread of the library, each time it is needed. The host is responsible for the
-/// sign-on, including its state, nonce and PKCE.
+/// runs on a thread of the library, each time the credential is needed. The host is responsible for
+/// the sign-on, including its state, nonce and PKCE.
 /// user, destroy: passed to callback; destroy runs when another grant type is set, or when all
 /// settings, options and clients that use it are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.

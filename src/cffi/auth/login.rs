@@ -19,23 +19,25 @@ use crate::sync::{Condvar, Mutex};
 
 /// A pending login of a person, which a server requires.
 ///
-/// The function that receives it borrows it until it returns. To answer later, keep it with
-/// mcplink_login_keep. If it is neither answered nor kept, it is refused. Any thread may use it.
+/// The function that receives the login borrows it until the function returns. To answer later,
+/// keep the login with mcplink_login_keep. A login that is neither answered nor kept is refused.
+/// Any thread may use a login.
 pub struct mcplink_login_t {
     url: Text,
     server: Text,
     authorization_server: Text,
     scopes: Text,
-    /// The number of the handle or authorizer whose callback received it.
+    /// The number of the handle or authorizer whose callback received the login.
     owner: u64,
     process: Process,
-    /// Checks whether a URL is the answer; `None` if the library itself listens for the answer.
+    /// Checks whether a URL is the answer to the login; `None` if the library itself listens for
+    /// the answer.
     is_answer: Option<Check>,
     visit: Arc<LoginAttempt>,
     on_over: Mutex<Option<OnCancel>>,
 }
 
-/// Checks whether a URL is the answer to a login.
+/// A function that checks whether a URL is the answer to a login.
 pub(super) type Check = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// The properties of a login that the host can read.
@@ -48,7 +50,7 @@ pub(super) struct Shown<'a> {
 
 /// The state that the login and the thread that waits for its answer share.
 pub(super) struct LoginAttempt {
-    /// The first answer; later ones are refused.
+    /// The first answer to the login; `None` until the host answers. Later answers are refused.
     answer: Mutex<Option<Result<Hidden>>>,
     /// Notified under the lock when the answer is stored.
     answered: Condvar,
@@ -92,8 +94,8 @@ impl LoginAttempt {
         })
     }
 
-    /// Stores the answer if it is the first one, and returns whether it was. Set once under the
-    /// lock, so a late answer can't replace an earlier one.
+    /// Stores the answer if the login has no answer yet, and returns whether it was stored. The
+    /// answer is set once under the lock, so a later answer can't replace an earlier answer.
     fn settle(&self, answer: Result<Hidden>) -> bool {
         let mut place = self.answer.lock();
         if place.is_some() {
@@ -104,16 +106,16 @@ impl LoginAttempt {
         true
     }
 
-    /// Ends the login, because no call waits for it any more. Runs the host's `on_over` callback on
-    /// this thread.
+    /// Ends the login, because no call waits for the login any more. Runs the host's `on_over`
+    /// callback on this thread.
     pub(super) fn end(&self) {
         let text = "nobody waits for the login any more";
         self.settle(Err(Error::new(ErrorKind::Cancelled, text)));
         self.over.cancel();
     }
 
-    /// Waits for the answer. `deadline` is called before each wait, because it may change, and
-    /// without the lock.
+    /// Waits for the answer. Calls `deadline` before each wait, without the lock, because the
+    /// deadline may change.
     pub(super) fn wait(&self, deadline: impl Fn() -> Option<std::time::Instant>) -> Result<Hidden> {
         loop {
             let until = deadline();
@@ -130,11 +132,11 @@ impl LoginAttempt {
     }
 }
 
-/// Returns the URL to open in a browser: https, or on this machine. Pass it to the browser
-/// unchanged, never through a shell.
+/// Returns the URL to open in a browser: an https URL, or an http URL of this machine. Pass the URL
+/// to the browser unchanged, never through a shell.
 ///
-/// login: NULL for "".
-/// Returns: valid as long as the login. Threads: any. Since 0.1.
+/// login: the login; for NULL the function returns "".
+/// Returns: text that is valid as long as the login. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_url(login: *const mcplink_login_t) -> mcplink_str_t {
@@ -144,8 +146,8 @@ pub unsafe extern "C" fn mcplink_login_url(login: *const mcplink_login_t) -> mcp
 
 /// Returns the URL of the server that requires the login, without its query.
 ///
-/// login: NULL for "".
-/// Returns: valid as long as the login. Threads: any. Since 0.1.
+/// login: the login; for NULL the function returns "".
+/// Returns: text that is valid as long as the login. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_server(login: *const mcplink_login_t) -> mcplink_str_t {
@@ -153,11 +155,11 @@ pub unsafe extern "C" fn mcplink_login_server(login: *const mcplink_login_t) -> 
     view_or_empty(unsafe { get(login) }.map(|login| &login.server))
 }
 
-/// Returns scheme, host and port of the authorization server. Show it to the person before a
+/// Returns the scheme, host and port of the authorization server. Show them to the person before a
 /// browser is opened.
 ///
-/// login: NULL for "".
-/// Returns: valid as long as the login. Threads: any. Since 0.1.
+/// login: the login; for NULL the function returns "".
+/// Returns: text that is valid as long as the login. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_authorization_server(
@@ -169,8 +171,8 @@ pub unsafe extern "C" fn mcplink_login_authorization_server(
 
 /// Returns the scopes that the person is asked to grant, separated by spaces.
 ///
-/// login: NULL for "".
-/// Returns: valid as long as the login. Threads: any. Since 0.1.
+/// login: the login; for NULL the function returns "".
+/// Returns: text that is valid as long as the login. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_scopes(login: *const mcplink_login_t) -> mcplink_str_t {
@@ -179,11 +181,11 @@ pub unsafe extern "C" fn mcplink_login_scopes(login: *const mcplink_login_t) -> 
 }
 
 /// Checks whether the login is over: it was answered, it timed out, or all calls that need it were
-/// cancelled or closed. The host can then remove what it shows. It is cheap: a function that asks
-/// the person itself polls it, and returns when it is true.
+/// cancelled or closed. The host can then remove what it shows. The check is cheap. A function that
+/// asks the person itself polls it, and returns when the login is over.
 ///
-/// login: NULL for false.
-/// Returns: true if it is. Threads: any. Blocks: no. Since 0.1.
+/// login: the login; for NULL the function returns false.
+/// Returns: true if the login is over. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_is_over(login: *const mcplink_login_t) -> bool {
@@ -197,7 +199,7 @@ pub unsafe extern "C" fn mcplink_login_is_over(login: *const mcplink_login_t) ->
 ///
 /// login: the login.
 /// callback: called at once, on this thread, if the login is over already. Otherwise it runs on a
-/// thread of the library, or on one that ends a call, and must be quick. NULL for none.
+/// thread of the library or on a thread that ends a call, and must be quick. NULL for no callback.
 /// user, destroy: passed to callback; destroy runs after the callback, when another function is
 /// set, or when the login is freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Since 0.1.
@@ -238,15 +240,15 @@ fn answered(first: bool) -> Outcome {
     Err(Error::new(ErrorKind::State, text).into())
 }
 
-/// Answers a login with the URL to which the authorization server redirected the browser, complete
-/// with its query. Other URLs that the browser visits may be passed too: they are recognised and
-/// refused.
+/// Answers a login with the URL to which the authorization server redirected the browser, including
+/// its query. Other URLs that the browser visits may be passed too: the function recognises and
+/// refuses them.
 ///
 /// login: the login.
-/// url, len: the URL; MCPLINK_NUL measures it.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when it is not the answer to this login, which continues;
-/// MCPLINK_E_STATE when it is over or was answered, or when the library listens for the answer
-/// itself. Threads: any. Blocks: no. Since 0.1.
+/// url, len: the URL; len may be MCPLINK_NUL for text that ends in NUL.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the URL is not the answer to this login, which
+/// continues; MCPLINK_E_STATE when the login is over or was answered, or when the library itself
+/// listens for the answer. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_answer(
@@ -273,9 +275,9 @@ pub unsafe extern "C" fn mcplink_login_answer(
 /// MCPLINK_E_AUTH.
 ///
 /// login: the login.
-/// why: a reason for their error message; NULL for none.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when it is over or was answered, or when
-/// the library listens for the answer itself. Threads: any. Blocks: no. Since 0.1.
+/// why: a reason for the error message of these calls; NULL for no reason.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the login is over or was answered,
+/// or when the library itself listens for the answer. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_refuse(
@@ -295,13 +297,13 @@ pub unsafe extern "C" fn mcplink_login_refuse(
     })
 }
 
-/// Keeps a login, so that it can be answered after the function that received it has returned. No
-/// thread of the host waits meanwhile.
+/// Keeps a login, so that the login can be answered after the function that received it has
+/// returned. No thread of the host waits for the answer.
 ///
-/// login: NULL for NULL.
-/// Returns: the same login. The caller owns a reference now and frees it with mcplink_login_free,
-/// once for each mcplink_login_keep. It may outlive the client. Threads: any. Blocks: no. Since
-/// 0.1.
+/// login: the login; for NULL the function returns NULL.
+/// Returns: the same login. The caller now owns a reference, and frees it with mcplink_login_free,
+/// once for each mcplink_login_keep. The reference may outlive the client. Threads: any. Blocks:
+/// no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_keep(login: *mut mcplink_login_t) -> *mut mcplink_login_t {
@@ -310,9 +312,9 @@ pub unsafe extern "C" fn mcplink_login_keep(login: *mut mcplink_login_t) -> *mut
 }
 
 /// Releases a login that was kept. Releasing the last reference refuses an unanswered login. In a
-/// forked process it does nothing; see MCPLINK_E_FORKED.
+/// forked process the function does nothing; see MCPLINK_E_FORKED.
 ///
-/// login: the login; may be NULL. Never one that was not kept. Threads: any. Since 0.1.
+/// login: a login that was kept with mcplink_login_keep; may be NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_free(login: *mut mcplink_login_t) {

@@ -25,9 +25,9 @@ pub(super) use self::authorizer::Made;
 pub(super) use self::settings::mcplink_dpop;
 pub(super) use self::settings::mcplink_oauth_t;
 
-/// Text that is wiped from memory when it is dropped.
+/// Text that is wiped from memory when the text is dropped.
 #[cfg(feature = "auth")]
 type Hidden = crate::auth::Secret;
-/// Plain text: a build without OAuth does not use it.
+/// Text that is not wiped from memory, for a build without OAuth, which stores no secrets here.
 #[cfg(not(feature = "auth"))]
 type Hidden = String;

@@ -8,8 +8,8 @@ use crate::cffi::refusal::{Refusal, Settings, constructed, set};
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{filled, filled_measured, optional, payload};
 
-/// An OAuth client that was registered with an authorization server beforehand. One thread at a
-/// time uses it.
+/// An OAuth client that was registered with an authorization server beforehand. Only one thread at
+/// a time may use it.
 pub struct mcplink_oauth_client_t {
     pub(super) registered: Registered,
     refusal: Refusal,
@@ -41,7 +41,8 @@ impl mcplink_oauth_client_t {
 
 #[derive(Clone)]
 pub(super) struct Registered {
-    /// `None` for the first authorization server that the MCP server names.
+    /// The issuer identifier of the authorization server. `None` means the first authorization
+    /// server that the MCP server names.
     pub(super) issuer: Option<String>,
     pub(super) id: String,
     pub(super) proof: Proof,
@@ -65,8 +66,8 @@ pub(super) enum Proof {
 /// issuer: the issuer identifier of the authorization server, for example "https://login.example".
 /// NULL and blank text are refused: see mcplink_oauth_client_new_for_any.
 /// client_id: the client id.
-/// Returns: the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for a
-/// bad argument. Threads: any. Since 0.1.
+/// Returns: the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for an
+/// invalid argument. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_client_new(
@@ -81,12 +82,12 @@ pub unsafe extern "C" fn mcplink_oauth_client_new(
 }
 
 /// Makes a registered OAuth client for the authorization server that the MCP server names first.
-/// The MCP server then decides who receives the credentials, so use mcplink_oauth_client_new if the
-/// issuer is known.
+/// The MCP server then decides which authorization server receives the credentials, so use
+/// mcplink_oauth_client_new if the issuer is known.
 ///
 /// client_id: the client id.
-/// Returns: the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for a
-/// bad argument. Threads: any. Since 0.1.
+/// Returns: the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for an
+/// invalid argument. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_client_new_for_any(
@@ -99,11 +100,12 @@ pub unsafe extern "C" fn mcplink_oauth_client_new_for_any(
     })
 }
 
-/// Sets a client secret, with which the client authenticates. It does not appear in errors or logs,
-/// and is sent to the token endpoint only.
+/// Sets a client secret, with which the client authenticates. The secret does not appear in errors
+/// or logs, and is sent to the token endpoint only.
 ///
 /// client: the client.
-/// secret: NULL and blank text are refused; a public client is one without this. It replaces a key.
+/// secret: the secret. NULL and blank text are refused; for a public client, do not call this
+/// function. The secret replaces a key.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -126,10 +128,11 @@ pub unsafe extern "C" fn mcplink_oauth_client_set_secret(
 ///
 /// client: the client.
 /// pem, len: PEM text with the key: PKCS #8 with P-256, P-384, Ed25519 or RSA, or "RSA PRIVATE
-/// KEY". MCPLINK_NUL measures it. It is copied, and never quoted.
-/// key_id: the key id that the authorization server knows (kid); NULL for none.
+/// KEY". len may be MCPLINK_NUL for text that ends in NUL. It is copied, and never quoted.
+/// key_id: the key id by which the authorization server knows the key (kid); NULL for no key id.
 /// pss: true if an RSA key signs with PS256 instead of RS256.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for text without such a key. Blocks: no. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for text without a supported key. Blocks: no. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_client_set_key(
@@ -158,11 +161,11 @@ pub unsafe extern "C" fn mcplink_oauth_client_set_key(
     }
 }
 
-/// Sets the audience (aud) of the signed authentication with a key. Default: the issuer. Some
-/// authorization servers require the URL of their token endpoint.
+/// Sets the audience (aud) of the signed statement with which a client with a key authenticates.
+/// Default: the issuer. Some authorization servers require the URL of their token endpoint.
 ///
 /// client: the client.
-/// audience: NULL and blank text are refused.
+/// audience: the audience. NULL and blank text are refused.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -180,7 +183,7 @@ pub unsafe extern "C" fn mcplink_oauth_client_set_audience(
     }
 }
 
-/// Frees a client. Settings to which it was added keep a copy.
+/// Frees an OAuth client. Settings to which the client was added keep a copy.
 ///
 /// client: the client; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

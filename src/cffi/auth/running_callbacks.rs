@@ -15,23 +15,23 @@ use crate::cffi::user::{call_back, is_inside};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 
-/// The state that the authorizer and the holders of the settings share.
+/// The state that the authorizer and the references to the settings share.
 pub(super) struct Inside {
     number: u64,
-    /// `enter` takes the settings and increments `running` in one critical section. So
-    /// [`end`](Self::end), which takes the settings first, waits for every callback that still has
+    /// [`enter`](Self::enter) takes the settings and increments `running` in one critical section.
+    /// [`end`](Self::end) removes the settings first. So it waits for every callback that still has
     /// them.
     state: Mutex<State>,
     left: Condvar,
 }
 
 struct State {
-    /// `None` once the last holder of the settings is gone.
+    /// The OAuth settings; `None` once the last reference to them is released.
     settings: Option<Arc<Settings>>,
     running: usize,
 }
 
-/// Keeps the settings alive while a callback of the host runs.
+/// Keeps the OAuth settings alive while a callback of the host runs.
 pub(super) struct Entered<'a> {
     inside: &'a Inside,
     settings: Option<Arc<Settings>>,
@@ -67,8 +67,8 @@ impl Inside {
         })
     }
 
-    /// Called by the last holder of the settings. Waits until no callback runs, unless this thread
-    /// is inside one.
+    /// Called when the last reference to the settings is released. Waits until no callback runs,
+    /// unless the current thread is inside a callback.
     pub(super) fn end(&self) {
         let mut state = self.state.lock();
         let settings = state.settings.take();
@@ -89,7 +89,7 @@ impl Entered<'_> {
             .expect("they are there until the drop")
     }
 
-    /// Runs a callback of the host. An error if it panicked.
+    /// Runs a callback of the host. Returns an error if the callback panicked.
     pub(super) fn call<R>(&self, callback: impl FnOnce() -> R) -> Result<R> {
         call_back(self.inside.number, callback).ok_or_else(|| {
             let text = "a function of the host's that takes part in the authorization panicked";
@@ -97,7 +97,7 @@ impl Entered<'_> {
         })
     }
 
-    /// Runs a callback that returns a status. An error unless the status is 0.
+    /// Runs a callback that returns a status. Returns an error unless the status is 0.
     pub(super) fn ask(&self, what: &str, callback: impl FnOnce() -> i32) -> Result<()> {
         match self.call(callback)? {
             0 => Ok(()),

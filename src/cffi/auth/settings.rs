@@ -18,10 +18,12 @@ use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind, Result};
 
 /// OAuth settings: how a client obtains and renews access tokens for servers over HTTP. By default
-/// a person logs in, in the system's browser, and everything else is discovered from the server.
+/// a person logs in with the browser of the system, and everything else is discovered from the
+/// server.
 ///
-/// Clients that use the same settings object, unchanged in between, share tokens and logins. One
-/// thread at a time uses the settings; clients hold a reference to them.
+/// Clients that are opened with the same settings object share tokens and logins, if the settings
+/// did not change in between. One thread at a time may use the settings object. Clients hold a
+/// reference to it.
 pub struct mcplink_oauth_t {
     made: Arc<Made>,
     refusal: Refusal,
@@ -40,7 +42,7 @@ impl refusal::Settings for mcplink_oauth_t {
     }
 }
 
-/// All settings. Copies share the callbacks.
+/// All OAuth settings. Copies share the callbacks.
 #[derive(Clone, Default)]
 pub(super) struct Settings {
     pub(super) way: Way,
@@ -58,27 +60,28 @@ pub(super) struct Settings {
     pub(super) login_timeout: Option<Duration>,
     pub(super) everywhere: bool,
     pub(super) proxy: Option<String>,
-    /// PEM text.
+    /// The trusted certificate authorities for OAuth over HTTPS, as PEM text.
     pub(super) roots: Option<Vec<u8>>,
     pub(super) log: Option<Arc<log::Hook>>,
 }
 
-/// Whether tokens are bound to a key, so that a stolen token can't be used (DPoP, RFC 9449).
+/// Whether access tokens are bound to a key, so that a stolen token can't be used (DPoP, RFC 9449).
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum mcplink_dpop {
-    /// On request: a client binds tokens if the server requires it; a server accepts bound and
-    /// unbound tokens. The default of clients.
+    /// Tokens are bound on request: a client binds tokens if the server requires it; a server
+    /// accepts bound and unbound tokens. This is the default of clients.
     #[default]
     MCPLINK_DPOP_WHEN_ASKED = 0,
-    /// Never. The default of servers: they refuse bound tokens, which they could not check.
+    /// Tokens are never bound. This is the default of servers: they refuse bound tokens, because
+    /// they could not check them.
     MCPLINK_DPOP_NEVER = 1,
-    /// Always: an unbound token is refused.
+    /// Tokens are always bound: an unbound token is refused.
     MCPLINK_DPOP_ALWAYS = 2,
 }
 
 impl mcplink_dpop {
-    /// Converts the number that C passes.
+    /// Converts the number that C passes into a DPoP mode.
     pub(in crate::cffi) fn of(number: i32) -> Result<Self> {
         let all = [
             Self::MCPLINK_DPOP_WHEN_ASKED,
@@ -95,13 +98,14 @@ impl mcplink_dpop {
 }
 
 impl mcplink_oauth_t {
-    /// Returns the authorizer, for a client that uses the settings.
+    /// Returns the authorizer of the settings, for a client that uses them.
     pub(in crate::cffi) fn made(&self) -> Arc<Made> {
         Arc::clone(&self.made)
     }
 }
 
-/// Changes settings: the body of all setters. Clients keep the settings that they were given.
+/// Changes settings. All setters call this function. Clients keep the settings with which they were
+/// opened.
 ///
 /// # Safety
 ///
@@ -126,10 +130,10 @@ pub(super) fn invalid(text: impl Into<String>) -> Error {
     Error::new(ErrorKind::Invalid, text)
 }
 
-/// Makes OAuth settings with the defaults, for mcplink_client_options_set_oauth.
+/// Makes OAuth settings with the default values, for mcplink_client_options_set_oauth.
 ///
 /// Returns: the settings. The caller owns them and frees them with mcplink_oauth_free. Threads:
-/// any; one at a time uses them. Since 0.1.
+/// any; one thread at a time may use the settings. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_oauth_new() -> *mut mcplink_oauth_t {
@@ -141,8 +145,9 @@ pub extern "C" fn mcplink_oauth_new() -> *mut mcplink_oauth_t {
     })
 }
 
-/// Frees settings. Clients and options that use them keep a reference. Releasing the last reference
-/// blocks until host callbacks of an abandoned login have returned: see mcplink_login_is_over.
+/// Frees OAuth settings. Clients and options that use the settings keep a reference. Releasing the
+/// last reference blocks until host callbacks of an abandoned login have returned: see
+/// mcplink_login_is_over.
 ///
 /// oauth: the settings; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -152,13 +157,14 @@ pub unsafe extern "C" fn mcplink_oauth_free(oauth: *mut mcplink_oauth_t) {
     unsafe { free(oauth) }
 }
 
-/// Adds an OAuth client that was registered with an authorization server beforehand. It is used
-/// with that server only. Once one is added, no other authorization server is used, and the client
-/// does not register itself. The first client is also used by mcplink_oauth_set_client_credentials.
+/// Adds an OAuth client that was registered with an authorization server beforehand. The client is
+/// used with that authorization server only. Once a client is added, no other authorization server
+/// is used, and there is no dynamic registration. The first client is also used by
+/// mcplink_oauth_set_client_credentials.
 ///
 /// oauth: the settings.
-/// client: the client, which is copied and remains the caller's. A client with a refused setter is
-/// refused.
+/// client: the client. The settings copy it, and it remains the caller's. A client with a refused
+/// setter is refused.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -180,7 +186,7 @@ pub unsafe extern "C" fn mcplink_oauth_add_client(
 ///
 /// oauth: the settings.
 /// client_name: the name; NULL for the default, "mcplink".
-/// page: the URL of a page about the client; NULL for none.
+/// page: the URL of a page about the client; NULL for no page.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -205,7 +211,8 @@ pub unsafe extern "C" fn mcplink_oauth_set_client_name(
 /// servers that support such documents use the URL as the client id.
 ///
 /// oauth: the settings.
-/// url: https with a path; NULL for none. An invalid URL is reported when a client is opened.
+/// url: an https URL with a path; NULL for no document. An invalid URL is reported when a client is
+/// opened.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -223,10 +230,10 @@ pub unsafe extern "C" fn mcplink_oauth_set_client_document(
 }
 
 /// Sets the scopes to request. Default: the scopes that the server supports. Scopes that the server
-/// requires at the time, and scopes requested before, are always included.
+/// requires for the current request, and scopes that were requested before, are always included.
 ///
 /// oauth: the settings.
-/// scopes: their names, separated by spaces; "" for none. NULL is refused: see
+/// scopes: the names of the scopes, separated by spaces; "" for no scopes. NULL is refused: see
 /// mcplink_oauth_use_default_scopes.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -245,7 +252,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_scopes(
     }
 }
 
-/// Requests the scopes that the server supports: clears mcplink_oauth_set_scopes.
+/// Requests the scopes that the server supports. This undoes mcplink_oauth_set_scopes.
 ///
 /// oauth: the settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -264,10 +271,10 @@ pub unsafe extern "C" fn mcplink_oauth_use_default_scopes(
 }
 
 /// Sets whether to request offline access (offline_access), if the authorization server supports
-/// it. With it, logins are rarer. Default: true.
+/// it. With offline access, fewer logins are needed. Default: true.
 ///
 /// oauth: the settings.
-/// asks: true to request it.
+/// asks: true to request offline access.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -308,7 +315,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_dpop(
 /// Sets how long one request to an authorization server may take. Default: 10 s.
 ///
 /// oauth: the settings.
-/// milliseconds: more than an hour counts as an hour.
+/// milliseconds: the timeout; more than an hour counts as an hour.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -327,11 +334,11 @@ pub unsafe extern "C" fn mcplink_oauth_set_step_timeout_ms(
 }
 
 /// Sets how long a complete login may take. Default: 5 minutes. While a person logs in, the timeout
-/// of waiting calls does not run. Their total timeout does: see
+/// of waiting calls does not run. Their total timeout does run: see
 /// mcplink_call_options_set_max_timeout_ms and mcplink_client_options_set_max_timeout_ms.
 ///
 /// oauth: the settings.
-/// milliseconds: more than a day counts as a day.
+/// milliseconds: the timeout; more than a day counts as a day.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -351,10 +358,10 @@ pub unsafe extern "C" fn mcplink_oauth_set_login_timeout_ms(
 
 /// Sets whether metadata and tokens may be requested from loopback and private addresses when the
 /// server itself has a public address. Default: false, to prevent server-side request forgery
-/// (SSRF): a server could make its clients send requests into their private networks.
+/// (SSRF). Otherwise a server could make its clients send requests into their private networks.
 ///
 /// oauth: the settings.
-/// allowed: true to allow it.
+/// allowed: true to allow these addresses.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -393,7 +400,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_proxy(
     }
 }
 
-/// Connects to authorization servers without a proxy: clears mcplink_oauth_set_proxy.
+/// Connects to authorization servers without a proxy. This undoes mcplink_oauth_set_proxy.
 ///
 /// oauth: the settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -412,19 +419,19 @@ pub unsafe extern "C" fn mcplink_oauth_clear_proxy(
 }
 
 /// Sets the certificate authorities that are trusted for OAuth over HTTPS, for example those of a
-/// company. No others are trusted. Default: Mozilla's list.
+/// company. No other authorities are trusted. Default: Mozilla's list.
 ///
-/// It applies to all OAuth requests: metadata, also from the MCP server, and tokens. If the
-/// authorization server has another authority than the company's, the text needs both, as the
-/// certificate bundle of a system has them. mcplink_client_options_set_root_certificates applies
-/// only to requests to the MCP server.
+/// The authorities apply to all OAuth requests: for metadata, also from the MCP server, and for
+/// tokens. If the authorization server uses another authority than the company's, the text must
+/// contain both. The certificate bundle of a system usually does.
+/// mcplink_client_options_set_root_certificates applies only to requests to the MCP server.
 ///
 /// oauth: the settings.
 /// pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.
-/// MCPLINK_NUL measures it. It replaces an earlier one. NULL and blank text are refused: see
-/// mcplink_oauth_use_default_roots. Text without a valid certificate is reported when a client is
-/// opened, with MCPLINK_E_INVALID. In a build without OAuth (feature auth) opening fails with
-/// MCPLINK_E_UNSUPPORTED.
+/// len may be MCPLINK_NUL for text that ends in NUL. It replaces earlier certificates. NULL and
+/// blank text are refused: see mcplink_oauth_use_default_roots. Text without a valid certificate is
+/// reported when a client is opened, with MCPLINK_E_INVALID. In a build without OAuth (feature
+/// auth) opening fails with MCPLINK_E_UNSUPPORTED.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -442,7 +449,8 @@ pub unsafe extern "C" fn mcplink_oauth_set_root_certificates(
     }
 }
 
-/// Trusts Mozilla's list of certificate authorities: clears mcplink_oauth_set_root_certificates.
+/// Trusts Mozilla's list of certificate authorities. This undoes
+/// mcplink_oauth_set_root_certificates.
 ///
 /// oauth: the settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -460,12 +468,12 @@ pub unsafe extern "C" fn mcplink_oauth_use_default_roots(
     }
 }
 
-/// Sets the log hook of authorizations. It replaces that of mcplink_set_log for them. Records
-/// contain no secrets.
+/// Sets the log hook of authorizations. For authorizations it replaces the hook of mcplink_set_log.
+/// Log records contain no secrets.
 ///
 /// oauth: the settings.
 /// level: the least severe level to report, one of enum mcplink_log_level.
-/// callback: NULL for none. It runs on any thread, and must be quick.
+/// callback: the function; NULL for no function. It runs on any thread, and must be quick.
 /// user, destroy: passed to callback; destroy runs when another function is set, or when all
 /// settings, options and clients that use it are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -488,15 +496,16 @@ pub unsafe extern "C" fn mcplink_oauth_set_log(
     }
 }
 
-/// Removes the tokens for a server from memory and from the token store. The next request to it
-/// must be authorized again. The tokens are not revoked.
+/// Removes the tokens for a server from memory and from the token store. The next request to the
+/// server must be authorized again. The tokens are not revoked at the authorization server.
 ///
 /// oauth: the settings, which clients may be using.
 /// url: the URL of the server, as passed to mcplink_client_options_set_url.
 /// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, also without tokens; MCPLINK_E_INVALID or MCPLINK_E_AUTH for an invalid
-/// URL; MCPLINK_E_UNSUPPORTED in a build without OAuth; or the error of the store. Threads: any,
-/// while no thread changes the settings. Blocks: as long as the store. Since 0.1.
+/// Returns: MCPLINK_OK, also if no tokens are stored; MCPLINK_E_INVALID or MCPLINK_E_AUTH for an
+/// invalid URL; MCPLINK_E_UNSUPPORTED in a build without OAuth; or the error of the token store.
+/// Threads: any, while no thread changes the settings. Blocks: as long as the token store. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_forget(

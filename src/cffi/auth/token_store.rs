@@ -11,11 +11,11 @@ use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::mcplink_str_t;
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 
-/// Loads what was saved last under a name, and returns it with mcplink_token_set. It does not call
-/// that if nothing is saved. name: contains no secret; valid until the callback returns. Returns:
-/// MCPLINK_OK; any other status if it can't be read, and the call that needs it fails with
-/// MCPLINK_E_AUTH. Runs on threads that make calls and on threads that log in, possibly on several
-/// at once.
+/// Loads the content that was saved last under a name, and returns the content with
+/// mcplink_token_set. If nothing is saved, mcplink_token_set is not called. name: contains no
+/// secret; valid until the callback returns. Returns: MCPLINK_OK. Any other status means that the
+/// content can't be read: the call that needs it fails with MCPLINK_E_AUTH. The function runs on
+/// threads that make calls and on threads that log in, possibly on several threads at once.
 pub type mcplink_store_load_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -24,10 +24,10 @@ pub type mcplink_store_load_fn = Option<
     ) -> mcplink_status_t,
 >;
 
-/// Saves content under a name, atomically: it replaces the earlier content completely or not at
-/// all. content: JSON text with secret tokens and keys. Both texts are valid until the callback
-/// returns. Returns: MCPLINK_OK; any other status if it can't be saved: then it is only kept in
-/// memory. For threads see mcplink_store_load_fn.
+/// Saves content under a name, atomically: the new content replaces the earlier content completely
+/// or not at all. content: JSON text with secret tokens and keys. Both texts are valid until the
+/// callback returns. Returns: MCPLINK_OK. Any other status means that the content can't be saved:
+/// then it is only kept in memory. For threads see mcplink_store_load_fn.
 pub type mcplink_store_save_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -36,8 +36,9 @@ pub type mcplink_store_save_fn = Option<
     ) -> mcplink_status_t,
 >;
 
-/// Removes what is saved under a name. A missing entry is not an error. Returns: MCPLINK_OK; any
-/// other status if it could not be removed. For threads see mcplink_store_load_fn.
+/// Removes the content that is saved under a name. A missing name is not an error. Returns:
+/// MCPLINK_OK; any other status if the content could not be removed. For threads see
+/// mcplink_store_load_fn.
 pub type mcplink_store_remove_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, name: mcplink_str_t) -> mcplink_status_t>;
 
@@ -50,7 +51,7 @@ type SaveFn =
     unsafe extern "C-unwind" fn(*mut c_void, mcplink_str_t, mcplink_str_t) -> mcplink_status_t;
 type RemoveFn = unsafe extern "C-unwind" fn(*mut c_void, mcplink_str_t) -> mcplink_status_t;
 
-/// The kind of the store.
+/// The kind of the token store.
 #[derive(Clone, Default)]
 pub(super) enum Kept {
     #[default]
@@ -67,11 +68,12 @@ pub(super) struct Functions {
 }
 
 /// Saves tokens and registrations in a folder, in files that only their owner may read. Processes
-/// that share a folder take turns in renewing tokens. Default: in memory only.
+/// that share a folder renew tokens one after the other. Default: tokens are kept in memory only.
 ///
 /// oauth: the settings.
-/// folder: a path. It is created with mode 0700 when a client is opened. Opening fails if it
-/// belongs to another user, or if others may write to it. NULL for memory.
+/// folder: the path of the folder. The folder is created with mode 0700 when a client is opened.
+/// Opening fails if the folder belongs to another user, or if other users may write to it. NULL to
+/// keep tokens in memory.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -94,12 +96,12 @@ pub unsafe extern "C" fn mcplink_oauth_set_store_folder(
 }
 
 /// Saves tokens and registrations through functions of the host, for example in the key chain of
-/// the system. Default: in memory only.
+/// the system. Default: tokens are kept in memory only.
 ///
 /// oauth: the settings.
-/// load, save, remove: all three functions, or NULL for all three: memory.
-/// user, destroy: passed to them; destroy runs when the store is replaced, or when all settings,
-/// options and clients that use it are freed.
+/// load, save, remove: all three functions; or NULL for all three, to keep tokens in memory.
+/// user, destroy: passed to the functions; destroy runs when the store is replaced, or when all
+/// settings, options and clients that use it are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when only some of the functions are set. Blocks: no.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

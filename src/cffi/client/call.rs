@@ -27,11 +27,11 @@ pub struct mcplink_call_t {
     started: Arc<Started>,
 }
 
-/// Receives the outcome of a started call, exactly once: a result, if status is MCPLINK_OK or
-/// MCPLINK_TOOL_ERROR, otherwise an error.
+/// Receives the outcome of a started call, exactly once. The outcome is a result if status is
+/// MCPLINK_OK or MCPLINK_TOOL_ERROR, and otherwise an error.
 ///
-/// call is the handle; NULL when it was freed or not requested. result and err are valid until the
-/// callback returns; one of them is NULL.
+/// call is the handle of the call; NULL when the handle was freed or not requested. result and err
+/// are valid until the callback returns; one of them is NULL.
 pub type mcplink_done_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -50,15 +50,15 @@ type DoneFn = unsafe extern "C-unwind" fn(
     err: *const mcplink_error_t,
 );
 
-/// The state that the handle and the thread of the call share.
+/// The state that the handle of a started call and the thread of the call share.
 struct Started {
     id: u64,
-    /// The client. Weak, so that a call does not keep a freed client alive.
+    /// The client. The reference is weak, so that a call does not keep a freed client alive.
     shared: Weak<Shared>,
     token: CancelToken,
     state: Mutex<State>,
-    /// Notified after the outcome was set or the handle was freed, which both happen under the lock
-    /// of `state`. So a waiter can't miss it.
+    /// Notified after the outcome was set or the handle was freed. Both happen under the lock of
+    /// `state`, so a waiter can't miss the notification.
     changed: Condvar,
 }
 
@@ -79,7 +79,7 @@ impl Handled for mcplink_call_t {
         self.started.look_again();
     }
 
-    /// Freeing the handle does not cancel the call.
+    /// Does not cancel the call: the call continues when its handle is freed.
     fn close(&self) {
         self.begin_close();
     }
@@ -93,7 +93,7 @@ impl Started {
         }
     }
 
-    /// Stores the outcome, wakes waiters, and posts the done function.
+    /// Stores the outcome of the call, wakes waiting threads, and posts the done function.
     fn end(
         self: &Arc<Self>,
         shared: &Shared,
@@ -113,7 +113,7 @@ impl Started {
         });
     }
 
-    /// Waits for the outcome; `None` at the deadline.
+    /// Waits for the outcome of the call; returns `None` at the deadline.
     fn wait(
         &self,
         deadline: Option<Instant>,
@@ -173,7 +173,7 @@ fn tell(
     }
 }
 
-/// Starts a call: the body of all functions whose names end in `_start`.
+/// Starts a call. All functions whose names end in `_start` call this function.
 ///
 /// # Safety
 ///
@@ -259,11 +259,11 @@ fn begin(
     Ok(handle)
 }
 
-/// Cancels a call: it fails with MCPLINK_E_CANCELLED, unless it has ended already. The server is
-/// notified.
+/// Cancels a call: the call fails with MCPLINK_E_CANCELLED, unless it has ended already. The server
+/// is notified.
 ///
 /// call: the call.
-/// reason: one sentence for the server; NULL for none.
+/// reason: one sentence for the server; NULL for no reason.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -282,19 +282,20 @@ pub unsafe extern "C" fn mcplink_call_cancel(
     })
 }
 
-/// Waits for the outcome of a call. Its done function may run before or after this returns. It may
-/// be called again, also by several threads.
+/// Waits for the outcome of a call. The call's done function may run before or after this function
+/// returns. The function may be called again, also by several threads.
 ///
 /// call: the call.
-/// timeout_ms: how long to wait at most, in milliseconds; MCPLINK_FOREVER to wait for the deadline
+/// timeout_ms: the maximum time to wait, in milliseconds; MCPLINK_FOREVER to wait for the deadline
 /// of the call itself.
-/// out: receives the result, NULL if there is none; the caller frees it with mcplink_result_free.
-/// May be NULL.
+/// out: receives the result, or NULL without a result; the caller frees it with
+/// mcplink_result_free. May be NULL.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result, MCPLINK_PENDING after the timeout, or
 /// the status of the call's failure. MCPLINK_E_CLOSED also when another thread frees the handle.
-/// Threads: any; on the thread that runs the client's callbacks, it handles requests from the
-/// server meanwhile. Blocks: yes. Since 0.1.
+/// Threads: any; on the thread that runs the client's callbacks, this function handles requests
+/// from the server while it waits. Blocks: until the outcome is known or the timeout is over. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_wait(
@@ -330,9 +331,9 @@ pub unsafe extern "C" fn mcplink_call_wait(
 
 /// Checks whether a call has ended.
 ///
-/// call: NULL for false.
-/// Returns: true if it has; its done function may still have to run. Threads: any. Blocks: no.
-/// Since 0.1.
+/// call: the call; for NULL the function returns false.
+/// Returns: true if the call has ended; its done function may still have to run. Threads: any.
+/// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_is_done(call: *const mcplink_call_t) -> bool {
@@ -345,7 +346,7 @@ pub unsafe extern "C" fn mcplink_call_is_done(call: *const mcplink_call_t) -> bo
 
 /// Returns a number that identifies the call in this process.
 ///
-/// call: NULL for 0.
+/// call: the call; for NULL the function returns 0.
 /// Returns: a number that the library assigned, from 1. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -357,8 +358,8 @@ pub unsafe extern "C" fn mcplink_call_id(call: *const mcplink_call_t) -> u64 {
     })
 }
 
-/// Frees the handle of a call. The call continues, and its done function will run. To stop the
-/// call, cancel it first.
+/// Frees the handle of a call. The call continues, and its done function will still run. To stop
+/// the call, cancel the call before freeing its handle.
 ///
 /// call: the call; may be NULL. Threads: any, also in callbacks. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

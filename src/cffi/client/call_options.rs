@@ -31,8 +31,8 @@ pub struct mcplink_call_options_t {
     refusal: Refusal,
 }
 
-/// Receives progress of a call. total is 0 when it is unknown. message may be empty, and is valid
-/// until the callback returns.
+/// Receives progress of a call. total is 0 when the total is unknown. message may be empty, and is
+/// valid until the callback returns.
 pub type mcplink_progress_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -59,7 +59,7 @@ impl Settings for mcplink_call_options_t {
 }
 
 impl mcplink_call_options_t {
-    /// Builds the options of the Rust API.
+    /// Builds the call options of the Rust API.
     pub(super) fn build<'a>(
         &self,
         defaults: Timeouts,
@@ -103,7 +103,7 @@ pub(super) fn tell(number: u64, hook: &Hook<ProgressFn>, progress: Progress) {
     });
 }
 
-/// Returns a copy of the options; the defaults for NULL.
+/// Returns a copy of the call options; the defaults for NULL.
 ///
 /// # Safety
 ///
@@ -118,10 +118,10 @@ pub(super) unsafe fn copied(
     unsafe { taken(options, "options") }.cloned()
 }
 
-/// Makes options with the defaults.
+/// Makes call options with the default values.
 ///
-/// Returns: options. The caller owns them and frees them with mcplink_call_options_free; they may
-/// be used for many calls. Threads: any; one at a time changes them. Since 0.1.
+/// Returns: the options. The caller owns them and frees them with mcplink_call_options_free. They
+/// may be used for many calls. Threads: any; one thread at a time may change them. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_call_options_new() -> *mut mcplink_call_options_t {
@@ -130,7 +130,7 @@ pub extern "C" fn mcplink_call_options_new() -> *mut mcplink_call_options_t {
     })
 }
 
-/// Frees options. Calls that were made with them continue.
+/// Frees call options. Calls that were made with them continue.
 ///
 /// options: the options; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -140,11 +140,11 @@ pub unsafe extern "C" fn mcplink_call_options_free(options: *mut mcplink_call_op
     unsafe { free(options) }
 }
 
-/// Sets how long to wait for the result. Progress restarts the timeout. It does not run while a
-/// person answers an input request of the server. Default: that of the client.
+/// Sets how long a call waits for its result. Progress restarts the timeout. The timeout does not
+/// run while a person answers an input request of the server. Default: the timeout of the client.
 ///
 /// options: the options.
-/// milliseconds: MCPLINK_FOREVER for no timeout.
+/// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -161,10 +161,11 @@ pub unsafe extern "C" fn mcplink_call_options_set_timeout_ms(
     }
 }
 
-/// Sets how long to wait in total, regardless of progress. Default: that of the client.
+/// Sets how long a call waits in total. Progress does not restart the timeout. Default: the total
+/// timeout of the client.
 ///
 /// options: the options.
-/// milliseconds: MCPLINK_FOREVER for no timeout.
+/// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -188,7 +189,7 @@ pub unsafe extern "C" fn mcplink_call_options_set_max_timeout_ms(
 /// Sets a token that can cancel the call.
 ///
 /// options: the options.
-/// cancel: may be freed before the options; NULL for none.
+/// cancel: the token. It may be freed before the options. NULL for no token.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -208,11 +209,11 @@ pub unsafe extern "C" fn mcplink_call_options_set_cancel(
 /// Sets the function that receives the progress of the call.
 ///
 /// options: the options.
-/// callback: NULL for none. For a blocking call it runs on the calling thread, in order, before the
-/// call returns. For a started call it runs where the client's callbacks run; newer progress
-/// replaces older progress that still waits.
-/// user, destroy: passed to callback; destroy runs when another function is set, or when the
-/// options and all calls that use it have ended.
+/// callback: the function; NULL for no function. For a blocking call it runs on the calling thread,
+/// in order, before the call returns. For a started call it runs where the client's callbacks run;
+/// newer progress replaces older progress that still waits.
+/// user, destroy: passed to callback; destroy runs when another function is set. Otherwise it runs
+/// when the options are freed and all calls that use them have ended.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -235,8 +236,8 @@ pub unsafe extern "C" fn mcplink_call_options_on_progress(
 /// Adds a member of "_meta" to the request, for example a trace context.
 ///
 /// options: the options.
-/// key: its name.
-/// json, len: its value; MCPLINK_NUL measures it.
+/// key: the name of the member.
+/// json, len: the value of the member; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -259,7 +260,7 @@ pub unsafe extern "C" fn mcplink_call_options_set_meta(
     }
 }
 
-/// Requests log messages from a modern server during the call. They arrive as
+/// Requests log messages from a modern server during the call. The messages arrive as
 /// MCPLINK_EVENT_LOG_MESSAGE. For servers of the legacy era use mcplink_client_set_log_level.
 ///
 /// options: the options.
@@ -280,11 +281,11 @@ pub unsafe extern "C" fn mcplink_call_options_set_log_level(
     }
 }
 
-/// Sets whether the call bypasses the cache, and asks the server even if a fresh result is cached.
-/// Default: false.
+/// Sets whether the call bypasses the cache: the call asks the server even if a fresh result is
+/// cached. Default: false.
 ///
 /// options: the options.
-/// bypasses: true to bypass it.
+/// bypasses: true to bypass the cache.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

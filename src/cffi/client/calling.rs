@@ -45,14 +45,14 @@ impl Request {
     }
 }
 
-/// The destination of a result.
+/// The destination of the result of a call.
 pub(super) enum Out {
     To(*mut *mut mcplink_result_t),
-    /// The function returns no result.
+    /// No destination: the function returns no result.
     Nowhere,
 }
 
-/// Makes a call and waits for its result: the body of all blocking functions.
+/// Makes a call and waits for its result. All blocking functions call this function.
 ///
 /// # Safety
 ///
@@ -84,7 +84,7 @@ pub(super) unsafe fn call(
     }
 }
 
-/// Makes a blocking call.
+/// Makes a blocking call, on this thread or on another thread.
 pub(super) fn run(
     entered: &Entered<mcplink_client_t>,
     options: mcplink_call_options_t,
@@ -108,7 +108,7 @@ pub(super) fn run(
     outcome.map_err(|failure| failure.of(&method))
 }
 
-/// Makes the call on another thread, and meanwhile handles requests of the server on this one.
+/// Makes the call on another thread, and meanwhile handles requests of the server on this thread.
 fn elsewhere(
     entered: &Entered<mcplink_client_t>,
     client: Client,
@@ -142,8 +142,9 @@ fn elsewhere(
     outcome.expect("it was waited for")
 }
 
-/// Returns the outcome of a call. If the client is being closed, a client with handlers for server
-/// requests reports `Closed`: the result may come from a request that was no longer answered.
+/// Returns the outcome of a call. If the client is being closed and has handlers for server
+/// requests, the outcome is the error `Closed`: the result may come from a request that was no
+/// longer answered.
 pub(super) fn judged<T>(
     outcome: Result<T>,
     shared: &Shared,
@@ -163,13 +164,12 @@ pub(super) fn judged<T>(
     }
 }
 
-/// Converts a panic of this library into a failure of the call.
+/// Runs `work`, and converts a panic of this library into a failure of the call.
 pub(super) fn contained<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(panicked()))
 }
 
-/// Progress that waits for the callback thread. Newer progress replaces older progress that still
-/// waits.
+/// Progress that waits for the callback thread. Newer progress replaces older waiting progress.
 pub(super) struct News {
     hook: Arc<Hook<ProgressFn>>,
     waiting: Arc<Mutex<Option<Progress>>>,
@@ -202,12 +202,12 @@ impl News {
 }
 
 thread_local! {
-    /// The clients on which this thread makes blocking calls, innermost last.
+    /// The clients on which this thread makes blocking calls. The innermost call is the last.
     static DIRECT: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Marks that this thread makes a blocking call of a client. Requests from the server for that call
-/// run on this thread.
+/// Marks that this thread makes a blocking call of a client. Requests of the server that belong to
+/// the call are handled on this thread.
 struct Direct;
 
 impl Direct {
@@ -225,14 +225,14 @@ impl Drop for Direct {
     }
 }
 
-/// Returns whether the innermost blocking call of this thread is one of the client.
+/// Returns whether the innermost blocking call of this thread is a call of the client.
 pub(super) fn is_direct(number: u64) -> bool {
     DIRECT
         .try_with(|direct| direct.borrow().last() == Some(&number))
         .unwrap_or(false)
 }
 
-/// Runs a function that returns no result, and adds the method to its errors.
+/// Runs a function that returns no result, and adds the method to the errors of the function.
 ///
 /// # Safety
 ///

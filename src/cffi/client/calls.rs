@@ -172,21 +172,22 @@ unsafe fn any(method: *const c_char, params: *const c_char, len: usize) -> Outco
 
 /// Calls a tool, and waits for its result.
 ///
-/// A tool that ran and failed is not a failure of the call: the status is MCPLINK_TOOL_ERROR then,
-/// and the result contains the reason.
+/// A tool that ran and failed is not a failure of the call: the status is MCPLINK_TOOL_ERROR, and
+/// the result contains the reason.
 ///
 /// client: the client.
 /// tool_name: the name of the tool.
-/// arguments, len: a JSON object, which is copied; MCPLINK_NUL measures it. NULL for none.
+/// arguments, len: a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in
+/// NUL. NULL for no arguments.
 /// options: timeouts and other options of the call; NULL for the defaults.
-/// out: receives the result, NULL if there is none. The caller owns it and frees it with
+/// out: receives the result, or NULL without a result. The caller owns it and frees it with
 /// mcplink_result_free.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_INVALID for invalid arguments
-/// of this function, MCPLINK_E_UNSUPPORTED when the server has no tools, MCPLINK_E_PEER when it
-/// refuses, MCPLINK_E_TIMEOUT and MCPLINK_E_CANCELLED (the server is notified), MCPLINK_E_CLOSED
-/// when it has gone, MCPLINK_E_PROTOCOL when its answer is invalid. Threads: any; also in
-/// callbacks. Blocks: until the call has ended. Since 0.1.
+/// of this function, MCPLINK_E_UNSUPPORTED when the server has no tools, MCPLINK_E_PEER when the
+/// server refuses, MCPLINK_E_TIMEOUT and MCPLINK_E_CANCELLED (the server is notified),
+/// MCPLINK_E_CLOSED when the server has disconnected, MCPLINK_E_PROTOCOL when its answer is
+/// invalid. Threads: any; also in callbacks. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_call_tool(
@@ -210,11 +211,11 @@ pub unsafe extern "C" fn mcplink_client_call_tool(
 ///
 /// All functions whose names end in _start have these parameters in common:
 ///
-/// callback: receives the outcome, exactly once, after the progress of the call, where the client's
-/// callbacks run. May be NULL.
-/// user, destroy: passed to callback; destroy runs after it, or at once when the call can't be
-/// started.
-/// out: receives a handle to wait for or cancel the call; the caller frees it with
+/// callback: receives the outcome, exactly once, after the progress of the call. It runs where the
+/// client's callbacks run. May be NULL.
+/// user, destroy: passed to callback; destroy runs after callback, or at once when the call can't
+/// be started.
+/// out: receives a handle to wait for the call or to cancel it; the caller frees it with
 /// mcplink_call_free. May be NULL.
 /// Returns: MCPLINK_OK when the call was started; MCPLINK_E_INVALID for invalid arguments,
 /// MCPLINK_E_STATE while the client is being connected, MCPLINK_E_BUSY when the limit of started
@@ -292,8 +293,8 @@ pub unsafe extern "C" fn mcplink_client_read_resource_start(
 ///
 /// client: the client.
 /// prompt_name: the name of the prompt.
-/// arguments, len: a JSON object of strings, which is copied; MCPLINK_NUL measures it. NULL for
-/// none.
+/// arguments, len: a JSON object of strings, which is copied; len may be MCPLINK_NUL for text that
+/// ends in NUL. NULL for no arguments.
 /// options, out, err: as mcplink_client_call_tool. The result is {"messages":[...]}.
 /// Returns: as mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -347,9 +348,9 @@ pub unsafe extern "C" fn mcplink_client_get_prompt_start(
 /// of: one of enum mcplink_completion_of.
 /// target: the name of the prompt, or the URI template.
 /// argument: the name of the argument.
-/// typed: the text typed so far; "" for none.
-/// known, len: the known values of other arguments, a JSON object of strings; NULL for none.
-/// MCPLINK_NUL measures it.
+/// typed: the text typed so far; "" for no text.
+/// known, len: the known values of other arguments, a JSON object of strings; NULL for no values.
+/// len may be MCPLINK_NUL for text that ends in NUL.
 /// options, out, err: as mcplink_client_call_tool. The result is {"completion":{"values":[...]}}.
 /// Returns: as mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -445,7 +446,8 @@ pub unsafe extern "C" fn mcplink_client_ping_start(
 ///
 /// client: the client.
 /// request: the method.
-/// params, len: a JSON object, which is copied; MCPLINK_NUL measures it. NULL for none.
+/// params, len: a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
+/// NULL for no params.
 /// options, out, err: as mcplink_client_call_tool. The status is never MCPLINK_TOOL_ERROR.
 /// Returns: as mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

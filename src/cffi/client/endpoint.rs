@@ -25,21 +25,21 @@ use crate::transport::{Child, Stderr, StderrTail, Transport};
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum mcplink_stderr {
-    /// It is captured, and the last 64 KiB are stored: see mcplink_client_stderr_tail and
-    /// mcplink_error_peer_stderr. The default.
+    /// The standard error is captured, and its last 64 KiB are stored: see
+    /// mcplink_client_stderr_tail and mcplink_error_peer_stderr. This is the default.
     #[default]
     MCPLINK_STDERR_CAPTURE = 0,
-    /// It is written to this process's standard error.
+    /// The standard error of the child is written to the standard error of this process.
     MCPLINK_STDERR_INHERIT = 1,
-    /// It is discarded.
+    /// The standard error is discarded.
     MCPLINK_STDERR_DISCARD = 2,
 }
 
-/// The endpoint options.
+/// The endpoint options of a client.
 #[derive(Clone, Default)]
 pub(super) struct Endpoint {
-    /// The endpoints that were set, by the setter's name. Exactly one must be set when the client
-    /// is opened.
+    /// The endpoints that were set, with the names of their setters. Exactly one endpoint must be
+    /// set when the client is opened.
     ways: Vec<(&'static str, Arc<Way>)>,
     pub(super) env: Vec<(OsString, Variable)>,
     pub(super) inherits: Inherits,
@@ -51,17 +51,17 @@ pub(super) struct Endpoint {
     pub(super) bearer: Option<String>,
     pub(super) proxy: Option<String>,
     pub(super) proxy_from_environment: bool,
-    /// PEM text.
+    /// The trusted certificate authorities for servers over HTTPS, as PEM text.
     pub(super) roots: Option<Vec<u8>>,
     pub(super) follows_redirects: Option<bool>,
-    /// Adds OAuth authorization to requests. It comes with the OAuth settings, so that a program
-    /// without OAuth is linked without it.
+    /// The function that adds OAuth authorization to requests. It is set with the OAuth settings,
+    /// so that a program without OAuth is linked without it.
     #[cfg(feature = "http-client")]
     pub(super) authorize: Option<Authorize>,
     pub(super) close: Option<Duration>,
 }
 
-/// Which environment variables of this process a child inherits.
+/// Which environment variables of this process a child process inherits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Inherits {
     #[default]
@@ -70,7 +70,7 @@ pub(super) enum Inherits {
     Nothing,
 }
 
-/// The setting of one environment variable.
+/// The setting of one environment variable of a child process.
 #[derive(Clone)]
 pub(super) enum Variable {
     Set(OsString),
@@ -81,8 +81,8 @@ pub(super) enum Variable {
 #[cfg(feature = "http-client")]
 type Authorize = fn(&Made, Http, u64) -> Result<Http>;
 
-/// Makes a transport. It is stored by its setter, so that a program is linked only with the
-/// transports it uses.
+/// A function that makes a transport. The setter of an endpoint stores it, so that a program is
+/// linked only with the transports it uses.
 type Way = dyn Fn(&Endpoint, &Arc<Shared>) -> Outcome<Ready>;
 
 /// A transport that is ready to be opened.
@@ -101,7 +101,7 @@ impl<T: Transport + 'static> From<T> for Ready {
 }
 
 impl Endpoint {
-    /// Sets an endpoint. It replaces an endpoint that was set under this name.
+    /// Sets an endpoint. The endpoint replaces an endpoint that was set under this name.
     pub(super) fn reach(
         &mut self,
         name: &'static str,
@@ -113,8 +113,8 @@ impl Endpoint {
         }
     }
 
-    /// Makes the transport. Fails unless exactly one endpoint is set. `shared` is that of the
-    /// future client.
+    /// Makes the transport of the client. Fails unless exactly one endpoint is set. `shared` is the
+    /// state of the future client.
     pub(super) fn transport(&self, shared: &Arc<Shared>) -> Outcome<Ready> {
         let found = match self.ways.as_slice() {
             [(_, way)] => return way(self, shared),
@@ -130,7 +130,7 @@ impl Endpoint {
         Err(Error::new(ErrorKind::Invalid, text).into())
     }
 
-    /// Makes the transport to a child process.
+    /// Makes the transport to a child process that runs this command.
     pub(super) fn command(&self, command: &[OsString], shared: &Arc<Shared>) -> Outcome<Ready> {
         let child = self.child(command, shared);
         let tail = Some(child.stderr_tail());
@@ -225,7 +225,7 @@ fn trusting(_: Http, _: &[u8]) -> Result<Http> {
     Err(Error::new(ErrorKind::Unsupported, text))
 }
 
-/// Gets a token from the host's hook.
+/// Gets a token from the host's function.
 #[cfg(feature = "http-client")]
 fn asked(shared: &Weak<Shared>) -> Result<String> {
     let refused = |text: String| Error::new(ErrorKind::Auth, text);
@@ -253,7 +253,7 @@ fn asked(shared: &Weak<Shared>) -> Result<String> {
     }
 }
 
-/// Duplicates a descriptor of the host, which keeps its own.
+/// Duplicates a descriptor of the host. The host keeps its own descriptor.
 pub(super) fn duplicate(fd: RawFd) -> Result<std::os::fd::OwnedFd> {
     if fd < 0 {
         let text = format!("{fd} is no descriptor");

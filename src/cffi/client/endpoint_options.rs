@@ -19,19 +19,19 @@ use crate::cffi::transport::mcplink_transport_t;
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 use crate::transport::Stream;
 
-/// Receives a line that a child process wrote to its standard error, without the newline; valid
-/// until the callback returns.
+/// Receives a line that a child process wrote to its standard error, without the newline. The line
+/// is valid until the callback returns.
 pub type mcplink_line_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, line: mcplink_str_t)>;
 
-/// Provides the token for one request: calls mcplink_token_set and returns MCPLINK_OK. Any other
-/// status fails the request with MCPLINK_E_AUTH, and it is not sent. Runs on the thread that sends,
-/// several at once, and should not wait for the server.
+/// Provides the token for one request: calls mcplink_token_set and returns MCPLINK_OK. With any
+/// other status the request is not sent, and fails with MCPLINK_E_AUTH. The function runs on the
+/// thread that sends the request, on several threads at once, and should not wait for the server.
 pub type mcplink_bearer_fn = Option<
     unsafe extern "C-unwind" fn(user: *mut c_void, token: *mut mcplink_token_t) -> mcplink_status_t,
 >;
 
-/// Reads text that ends in NUL as an uninterpreted string of the system.
+/// Reads text that ends in NUL as a string in the encoding of the system.
 ///
 /// # Safety
 ///
@@ -45,13 +45,13 @@ unsafe fn system_text(ptr: *const c_char, what: &str) -> Outcome<OsString> {
     Ok(OsStr::from_bytes(bytes).to_owned())
 }
 
-/// Connects to a server that is started as a child process. Messages use its standard input and
-/// output. The child is ended when the client is closed.
+/// Connects to a server that is started as a child process. Messages use the standard input and
+/// output of the child. The child is ended when the client is closed.
 ///
 /// options: the options.
-/// argv: the program and its arguments, terminated by NULL, copied. No shell is involved. A name
-/// without a slash is searched in PATH.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when there is no program. Blocks: no. Since 0.1.
+/// argv: the program and its arguments, terminated by NULL. They are copied. No shell is involved.
+/// A program name without a slash is searched in PATH.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when argv is empty. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_command(
@@ -83,12 +83,12 @@ pub unsafe extern "C" fn mcplink_client_options_set_command(
     }
 }
 
-/// Sets an environment variable of the child, in addition to those that it inherits: see
-/// mcplink_client_options_inherit_env.
+/// Sets an environment variable of the child, in addition to the variables that the child inherits:
+/// see mcplink_client_options_inherit_env.
 ///
 /// options: the options.
-/// variable: its name.
-/// variable_value: its value; NULL prevents it from being inherited.
+/// variable: the name of the variable.
+/// variable_value: the value of the variable. With NULL the child does not inherit the variable.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -112,11 +112,11 @@ pub unsafe extern "C" fn mcplink_client_options_set_env(
     }
 }
 
-/// Passes an environment variable of this process to the child, with its value when the child is
-/// started. A variable that is not set then is left out.
+/// Passes an environment variable of this process to the child. The child gets the value that the
+/// variable has when the child is started. If the variable is not set at that time, it is left out.
 ///
 /// options: the options.
-/// variable: its name.
+/// variable: the name of the variable.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -148,9 +148,9 @@ unsafe fn variable_name(variable: *const c_char) -> Outcome<OsString> {
     Ok(variable)
 }
 
-/// Makes the child inherit all environment variables of this process. By default it inherits only
-/// HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER. Others may contain secrets of
-/// this process, such as keys. Replaces mcplink_client_options_clear_env.
+/// Makes the child inherit all environment variables of this process. By default the child inherits
+/// only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER, because others may contain
+/// secrets of this process, such as keys. Replaces mcplink_client_options_clear_env.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -169,14 +169,15 @@ pub unsafe extern "C" fn mcplink_client_options_inherit_env(
 }
 
 /// Sets whether the system kills the child (SIGKILL) when this process ends, even if this process
-/// is killed. Default: false: the child gets the end of its standard input, and may continue.
+/// is killed. Default: false: the standard input of the child ends, and the child may continue.
 ///
-/// Only the child is killed; its own children get the end of their standard input. The system binds
-/// the child to the thread that starts it. So a thread of the client starts it, and stays until the
-/// child has ended. Linux only: elsewhere opening fails with MCPLINK_E_UNSUPPORTED.
+/// Only the child is killed; for its own children, standard input ends. The system binds the child
+/// to the thread that starts it. So a thread of the client starts the child, and stays until the
+/// child has ended. Linux only: on other systems opening the client fails with
+/// MCPLINK_E_UNSUPPORTED.
 ///
 /// options: the options.
-/// dies: true to kill it.
+/// dies: true to kill the child.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -216,7 +217,7 @@ pub unsafe extern "C" fn mcplink_client_options_clear_env(
     }
 }
 
-/// Sets the working directory of the child. Default: that of this process.
+/// Sets the working directory of the child. Default: the working directory of this process.
 ///
 /// options: the options.
 /// directory: a path; NULL for the default.
@@ -265,9 +266,9 @@ pub unsafe extern "C" fn mcplink_client_options_set_pipes(
 ///
 /// options: the options.
 /// mode: one of enum mcplink_stderr.
-/// callback: with MCPLINK_STDERR_CAPTURE, receives each line; NULL for none. It runs where the
-/// client's callbacks run. At most 1024 lines wait for it; further ones are only in
-/// mcplink_client_stderr_tail.
+/// callback: with MCPLINK_STDERR_CAPTURE, receives each line; NULL for no function. It runs where
+/// the client's callbacks run. At most 1024 lines wait for it; further lines are only available
+/// from mcplink_client_stderr_tail.
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
 /// options and all clients that use it are freed.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an unknown mode, or a callback with another mode.
@@ -306,12 +307,12 @@ pub unsafe extern "C" fn mcplink_client_options_set_stderr(
     }
 }
 
-/// Sets how long closing may take. For a child process: how long it may take to exit after its
-/// standard input was closed, and again after SIGTERM, before it is killed. Default: 2 s. Over
-/// HTTP: how long ending the session may take. Default: 1 s.
+/// Sets how long closing may take. For a child process, the time limits how long the child may take
+/// to exit after its standard input was closed, and again after SIGTERM, before it is killed.
+/// Default: 2 s. Over HTTP, the time limits how long ending the session may take. Default: 1 s.
 ///
 /// options: the options.
-/// milliseconds: more than an hour counts as an hour.
+/// milliseconds: the time; more than an hour counts as an hour.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -331,7 +332,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_close_ms(
 /// Connects to a server over HTTP.
 ///
 /// options: the options.
-/// url: http://host:port/path, or https. An invalid URL is reported when the client is opened.
+/// url: http://host:port/path or https://host:port/path. An invalid URL is reported when the client
+/// is opened.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -352,11 +354,13 @@ pub unsafe extern "C" fn mcplink_client_options_set_url(
     }
 }
 
-/// Adds a header field to every request over HTTP. Its value does not appear in errors or logs.
+/// Adds a header field to every request over HTTP. The value of the field does not appear in errors
+/// or logs.
 ///
 /// options: the options.
-/// field: its name. A field that the library writes itself is refused when the client is opened.
-/// field_value: its value.
+/// field: the name of the field. A field that the library writes itself is refused when the client
+/// is opened.
+/// field_value: the value of the field.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -377,11 +381,13 @@ pub unsafe extern "C" fn mcplink_client_options_set_header(
     }
 }
 
-/// Sets the token for every request over HTTP (Authorization: Bearer). It does not appear in errors
-/// or logs. Replaces mcplink_client_options_set_bearer_hook and mcplink_client_options_set_oauth.
+/// Sets the token for every request over HTTP (Authorization: Bearer). The token does not appear in
+/// errors or logs. Replaces mcplink_client_options_set_bearer_hook and
+/// mcplink_client_options_set_oauth.
 ///
 /// options: the options.
-/// token: NULL and blank text are refused: see mcplink_client_options_clear_authorization.
+/// token: the token. NULL and blank text are refused: see
+/// mcplink_client_options_clear_authorization.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -435,11 +441,11 @@ pub unsafe extern "C" fn mcplink_client_options_set_bearer_hook(
 /// Obtains and renews access tokens for a server over HTTP with OAuth. Replaces
 /// mcplink_client_options_set_bearer and mcplink_client_options_set_bearer_hook.
 ///
-/// A call that needs a login waits for it, also mcplink_client_open; see
-/// mcplink_oauth_set_login_timeout_ms. Concurrent calls share one login, and each can be cancelled.
-/// When no call waits any more, the login is abandoned. A failure is MCPLINK_E_AUTH: its message
-/// has the step, the server and the reason. mcplink_error_oauth_code has the error code of the
-/// authorization server.
+/// A call that needs a login waits for the login, also mcplink_client_open; see
+/// mcplink_oauth_set_login_timeout_ms. Concurrent calls share one login, and each call can be
+/// cancelled. When no call waits any more, the login is abandoned. If authorization fails, the call
+/// fails with MCPLINK_E_AUTH: the error message contains the step, the server and the reason.
+/// mcplink_error_oauth_code returns the error code of the authorization server.
 ///
 /// options: the options.
 /// oauth: the settings, which remain the caller's. They may be passed to several options: clients
@@ -468,8 +474,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_oauth(
     }
 }
 
-/// Sends no tokens. Clears what mcplink_client_options_set_bearer,
-/// mcplink_client_options_set_bearer_hook and mcplink_client_options_set_oauth set.
+/// Sends no tokens. This undoes mcplink_client_options_set_bearer,
+/// mcplink_client_options_set_bearer_hook and mcplink_client_options_set_oauth.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -498,10 +504,10 @@ pub unsafe extern "C" fn mcplink_client_options_clear_authorization(
 /// url: http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host and port;
 /// "environment" for the proxy that the environment names. NULL is refused: see
 /// mcplink_client_options_clear_proxy. With socks4 and socks5 the client resolves the server's
-/// name, with the others the proxy does. In the environment, HTTP_PROXY is for http, HTTPS_PROXY
-/// for https, ALL_PROXY for both. NO_PROXY lists hosts, domains and networks that are connected to
-/// directly. Lower-case names take precedence. An invalid proxy is reported when the client is
-/// opened, with MCPLINK_E_INVALID.
+/// name; with the other schemes the proxy resolves it. In the environment, HTTP_PROXY is for http,
+/// HTTPS_PROXY for https, ALL_PROXY for both. NO_PROXY lists hosts, domains and networks to which
+/// the client connects directly. Lower-case names take precedence. An invalid proxy is reported
+/// when the client is opened, with MCPLINK_E_INVALID.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -522,7 +528,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_proxy(
     }
 }
 
-/// Uses no proxy: clears mcplink_client_options_set_proxy.
+/// Uses no proxy. This undoes mcplink_client_options_set_proxy.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -542,15 +548,15 @@ pub unsafe extern "C" fn mcplink_client_options_clear_proxy(
 }
 
 /// Sets the certificate authorities that are trusted for servers over HTTPS, for example those of a
-/// company. No others are trusted. Default: Mozilla's list. For authorization servers, which are
-/// often run by others, see mcplink_oauth_set_root_certificates.
+/// company. No other authorities are trusted. Default: Mozilla's list. For authorization servers,
+/// which others often run, see mcplink_oauth_set_root_certificates.
 ///
 /// options: the options.
 /// pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.
-/// MCPLINK_NUL measures it. It replaces an earlier one. NULL and blank text are refused: see
-/// mcplink_client_options_use_default_roots. Text without a valid certificate is reported when the
-/// client is opened, with MCPLINK_E_INVALID. In a build without HTTPS (feature tls) opening fails
-/// with MCPLINK_E_UNSUPPORTED.
+/// len may be MCPLINK_NUL for text that ends in NUL. It replaces earlier certificates. NULL and
+/// blank text are refused: see mcplink_client_options_use_default_roots. Text without a valid
+/// certificate is reported when the client is opened, with MCPLINK_E_INVALID. In a build without
+/// HTTPS (feature tls) opening fails with MCPLINK_E_UNSUPPORTED.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -572,7 +578,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_root_certificates(
     }
 }
 
-/// Trusts Mozilla's list of certificate authorities: clears
+/// Trusts Mozilla's list of certificate authorities. This undoes
 /// mcplink_client_options_set_root_certificates.
 ///
 /// options: the options.
@@ -595,12 +601,12 @@ pub unsafe extern "C" fn mcplink_client_options_use_default_roots(
     }
 }
 
-/// Sets whether HTTP redirects that keep the method (307, 308) are followed, at most five in a row,
-/// and only to the same origin. Default: true. A redirect to another origin is always an error,
-/// which names the origin.
+/// Sets whether the client follows HTTP redirects that keep the method (307, 308). It follows at
+/// most five in a row, and only to the same origin. Default: true. A redirect to another origin is
+/// always an error, which names the origin.
 ///
 /// options: the options.
-/// follows: true to follow them.
+/// follows: true to follow redirects.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -621,12 +627,12 @@ pub unsafe extern "C" fn mcplink_client_options_set_follow_redirects(
     }
 }
 
-/// Connects over two file descriptors: pipes, sockets, terminals. Messages are lines.
+/// Connects over two file descriptors: pipes, sockets or terminals. Each message is a line.
 ///
 /// options: the options.
-/// input, output: read from and written to; may be equal, for a socket. They must stay open until
-/// the client is opened, which duplicates them. They remain the caller's. The peer sees the end of
-/// the connection only when the caller has closed them too.
+/// input, output: the descriptors to read from and to write to; for a socket they may be equal.
+/// They must stay open until the client is opened, which duplicates them. They remain the caller's.
+/// The peer sees the end of the connection only when the caller has closed them too.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a number that is no descriptor. Blocks: no. Since
 /// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -657,8 +663,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_fds(
 /// Connects over a transport of the host: see mcplink_transport_new.
 ///
 /// options: the options.
-/// transport: serves one client. It remains the caller's; free it when the client is freed. NULL
-/// for none.
+/// transport: the transport, which serves one client. It remains the caller's; free it when the
+/// client is freed. NULL for no transport.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

@@ -24,18 +24,19 @@ use crate::sync::Mutex;
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_event {
-    /// A client that was started is connected. No params.
+    /// A client of mcplink_client_start is connected. No params.
     MCPLINK_EVENT_CONNECTED = 1,
-    /// A client that was started could not be connected: {"status":-9,"message":"..."}. Free the
-    /// client.
+    /// A client of mcplink_client_start could not be connected: {"status":-9,"message":"..."}. Free
+    /// the client.
     MCPLINK_EVENT_FAILED = 2,
     /// The connection to the server was lost, and the server will be restarted:
     /// {"status":-3,"message":"...","attempt":1,"delayMs":250}.
     MCPLINK_EVENT_LOST = 3,
-    /// The server is connected again, without any state from before: {"attempt":1}.
+    /// The server is connected again. The new connection has no state of the lost one:
+    /// {"attempt":1}.
     MCPLINK_EVENT_RESTORED = 4,
-    /// The connection has ended for good. {"status":-3,"message":"..."} when it was lost, no params
-    /// when it was closed here.
+    /// The connection has ended for good. The params are {"status":-3,"message":"..."} when the
+    /// connection was lost. There are no params when the client was closed.
     MCPLINK_EVENT_CLOSED = 5,
     /// The list of tools has changed; see mcplink_client_listen. No params.
     MCPLINK_EVENT_TOOLS_CHANGED = 6,
@@ -45,17 +46,18 @@ pub enum mcplink_event {
     MCPLINK_EVENT_RESOURCES_CHANGED = 8,
     /// The contents of a resource have changed: {"uri":"..."}; see mcplink_client_subscribe.
     MCPLINK_EVENT_RESOURCE_UPDATED = 9,
-    /// The server was unreachable, and changes may have been missed: assume that everything has
-    /// changed. No params.
+    /// The server was unreachable, so change notifications may have been missed: assume that
+    /// everything has changed. No params.
     MCPLINK_EVENT_EVERYTHING_CHANGED = 10,
     /// Change notifications have ended, though the connection is open: {"clean":true} when the
-    /// server ended them regularly.
+    /// server ended the subscription regularly.
     MCPLINK_EVENT_CHANGES_ENDED = 11,
     /// A log message of the server: {"level":"info","logger":"...","data":...}.
     MCPLINK_EVENT_LOG_MESSAGE = 12,
     /// The user has completed a URL elicitation: {"elicitationId":"..."} (2025-11-25 only).
     MCPLINK_EVENT_ELICITATION_COMPLETE = 13,
-    /// A notification for which a function was registered, with its params.
+    /// A notification for which a function was registered. The params are those of the
+    /// notification.
     MCPLINK_EVENT_NOTIFICATION = 14,
     /// The state of a task has changed; see mcplink_client_listen. The params are the complete
     /// task, as returned by tasks/get: {"taskId":"...","status":"completed","result":{...}, and
@@ -66,7 +68,7 @@ pub enum mcplink_event {
 use mcplink_event as Number;
 
 impl Shared {
-    /// Posts an event to the host, if it has an event function.
+    /// Posts an event to the host, if the host has set an event function.
     fn tell(&self, kind: Kind, event: Number, params: Option<String>) {
         if let Some(hook) = self.hooks.event.clone() {
             self.post_event(hook, kind, event, params);
@@ -92,7 +94,7 @@ impl Shared {
         });
     }
 
-    /// Stores the new connection. `is_told`: the host gets the event `CONNECTED`.
+    /// Stores the new connection. If `is_told` is true, the host receives the event `CONNECTED`.
     pub(super) fn connected(&self, client: Client, is_told: bool) -> Result<()> {
         let mut phase = self.phase.lock();
         let Phase::Connecting(early) = &mut *phase else {
@@ -114,7 +116,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Records that the connection could not be made. `is_told`: the host gets the event `FAILED`.
+    /// Records that connecting has failed. If `is_told` is true, the host receives the event
+    /// `FAILED`.
     pub(super) fn failed(&self, error: &Error, is_told: bool) {
         let mut phase = self.phase.lock();
         if let Phase::Connecting(_) = &*phase {
@@ -127,8 +130,8 @@ impl Shared {
         }
     }
 
-    /// Records that the connection has ended for good: with the reason, or `None` if it was closed
-    /// here.
+    /// Records that the connection has ended for good. `error` is the reason, or `None` if the
+    /// client was closed.
     pub(super) fn gone(&self, error: Option<Error>) {
         let mut phase = self.phase.lock();
         match &mut *phase {
@@ -175,7 +178,7 @@ impl Shared {
         self.tell(Kind::Call, number, Some(params.to_string()));
     }
 
-    /// Posts a change notification of the server.
+    /// Posts a change notification of the server as an event.
     pub(super) fn changed(&self, event: Event) {
         let (number, params) = match event {
             Event::ToolsChanged => (Number::MCPLINK_EVENT_TOOLS_CHANGED, None),
@@ -204,7 +207,7 @@ fn told(error: &Error) -> serde_json::Value {
     json!({ "status": status, "message": error.to_string() })
 }
 
-/// Registers the event hooks of the connection.
+/// Registers the event hooks of the client with its connection.
 pub(super) fn attach(mut builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
     let weak = || Arc::downgrade(shared);
     let me = weak();
@@ -261,8 +264,8 @@ fn with(shared: &Weak<Shared>, run: impl FnOnce(&Shared)) {
     }
 }
 
-/// The number of standard error lines that may wait for the host. Further lines are only in the
-/// tail.
+/// The maximum number of standard error lines that wait for the host's callback. Further lines are
+/// only available from mcplink_client_stderr_tail.
 const MAX_LINES: usize = 1024;
 
 /// Lines of a child's standard error that wait for the host's callback.
@@ -270,7 +273,7 @@ const MAX_LINES: usize = 1024;
 pub(super) struct Lines(Mutex<VecDeque<String>>);
 
 impl Lines {
-    /// Returns the function that receives the lines from the child.
+    /// Returns a function that receives the standard error lines of the child process.
     pub(super) fn taker(shared: Weak<Shared>) -> impl FnMut(&str) + Send + 'static {
         let lines = Arc::new(Self::default());
         move |line| {

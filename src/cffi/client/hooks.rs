@@ -27,7 +27,8 @@ pub(super) type HandlerFn = unsafe extern "C-unwind" fn(
     responder: *mut mcplink_responder_t,
 );
 
-/// The callbacks of one client. Copies share them; the user data is released with the last copy.
+/// The callbacks of one client. Copies share the callbacks; the user data is released with the last
+/// copy.
 #[derive(Clone, Default)]
 pub(super) struct Hooks {
     pub(super) event: Option<Arc<Hook<EventFn>>>,
@@ -35,20 +36,20 @@ pub(super) struct Hooks {
     pub(super) stderr: Option<Arc<Hook<LineFn>>>,
     pub(super) bearer: Option<Arc<Hook<BearerFn>>>,
     pub(super) oauth: Option<Arc<Made>>,
-    /// By method.
+    /// The functions for notifications, with their methods.
     pub(super) notifications: Vec<(String, Arc<Hook<EventFn>>)>,
     pub(super) elicit: Option<Arc<Hook<HandlerFn>>>,
     pub(super) elicit_url: Option<Arc<Hook<HandlerFn>>>,
     pub(super) sample: Option<Arc<Hook<HandlerFn>>>,
     pub(super) roots: Option<Arc<Hook<HandlerFn>>>,
-    /// By method.
+    /// The handlers for requests of custom methods, with their methods.
     pub(super) requests: Vec<(String, Arc<Hook<HandlerFn>>)>,
-    /// The functions that register the handlers with the connection, by the setter's name. They are
-    /// stored by the setters, so that a program without handlers is linked without them.
+    /// The functions that register the handlers with the connection, with the names of their
+    /// setters. The setters store them, so that a program without handlers is linked without them.
     pub(super) askers: Vec<(&'static str, Asker)>,
 }
 
-/// Registers a handler of the host with a connection, if it is set.
+/// A function that registers a handler of the host with a connection, if the handler is set.
 pub(super) type Asker = fn(ClientBuilder, &Arc<Shared>) -> ClientBuilder;
 
 impl Hooks {
@@ -64,7 +65,7 @@ impl Hooks {
     }
 }
 
-/// Sets or removes the hook of a method.
+/// Sets the hook of a method, or removes it if `hook` is `None`.
 pub(super) fn set_by_method<F>(
     hooks: &mut Vec<(String, Arc<Hook<F>>)>,
     method: &str,

@@ -18,7 +18,7 @@ use crate::schema::ProtocolVersion;
 
 /// Returns the state of a client.
 ///
-/// client: NULL for MCPLINK_CLIENT_NONE.
+/// client: the client; for NULL the function returns MCPLINK_CLIENT_NONE.
 /// Returns: one of enum mcplink_connection_state. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn mcplink_client_state(client: *const mcplink_client_t) -
 
 /// Returns the negotiated protocol revision, for example "2025-11-25".
 ///
-/// client: NULL for empty text.
+/// client: the client; for NULL the function returns empty text.
 /// Returns: static text; empty before the client is connected. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -55,10 +55,10 @@ pub unsafe extern "C" fn mcplink_client_revision(client: *const mcplink_client_t
     })
 }
 
-/// Returns the era of the server. Pass it to mcplink_client_options_set_era next time, to skip the
-/// detection.
+/// Returns the era of the server. Pass the era to mcplink_client_options_set_era for the next
+/// client, to skip the detection.
 ///
-/// client: NULL for MCPLINK_ERA_UNKNOWN.
+/// client: the client; for NULL the function returns MCPLINK_ERA_UNKNOWN.
 /// Returns: one of enum mcplink_era. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -79,10 +79,10 @@ pub unsafe extern "C" fn mcplink_client_era(client: *const mcplink_client_t) -> 
 
 /// Checks whether the server declared a capability.
 ///
-/// client: NULL for false.
+/// client: the client; for NULL the function returns false.
 /// capability: a path into the declared capabilities: "tools", "tools.listChanged",
 /// "extensions.com.example/thing".
-/// Returns: true if it declared it. Threads: any. Blocks: no. Since 0.1.
+/// Returns: true if the server declared the capability. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_has(
@@ -113,7 +113,7 @@ fn has(client: &Client, path: &str) -> bool {
     found.is_some_and(|found| !matches!(found, Value::Null | Value::Bool(false)))
 }
 
-/// Returns a document about the client.
+/// Returns a JSON document about the client, which `show` makes.
 ///
 /// # Safety
 ///
@@ -134,12 +134,12 @@ unsafe fn document(
     }
 }
 
-/// Returns what the server reported about itself.
+/// Returns what the server reported about itself in the handshake: its identity and capabilities.
 ///
 /// client: the client.
 /// out: receives {"protocolVersion":"...", "serverInfo":{"name":"...","version":"..."},
-/// "capabilities":{...}, "instructions":"..."}, of which serverInfo and instructions may be
-/// missing; NULL on failure. The caller owns it and frees it with mcplink_json_free.
+/// "capabilities":{...}, "instructions":"..."}; NULL on failure. The members serverInfo and
+/// instructions may be missing. The caller owns it and frees it with mcplink_json_free.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
 /// Since 0.1.
@@ -172,8 +172,8 @@ pub unsafe extern "C" fn mcplink_client_server_info(
 /// Returns the last 64 KiB that a child process wrote to its standard error.
 ///
 /// client: the client.
-/// out: receives a JSON string, empty without output or without a child process; NULL on failure.
-/// See mcplink_json_str. The caller owns it and frees it with mcplink_json_free.
+/// out: receives a JSON string: see mcplink_json_str. It is empty without output or without a child
+/// process; NULL on failure. The caller owns it and frees it with mcplink_json_free.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn mcplink_client_stderr_tail(
     }
 }
 
-/// Returns statistics of the connection. After a restart they start again from 0.
+/// Returns statistics of the connection. After a restart the numbers start again from 0.
 ///
 /// client: the client.
 /// out: receives an object of numbers: callsInFlight, requestsInHand, queuedBytes, threads,
@@ -239,7 +239,7 @@ pub unsafe extern "C" fn mcplink_client_stats(
 /// of the server in flight, and threads that write.
 ///
 /// client: the client.
-/// out: receives a JSON string; NULL on failure. See mcplink_json_str. The caller owns it and frees
+/// out: receives a JSON string: see mcplink_json_str; NULL on failure. The caller owns it and frees
 /// it with mcplink_json_free.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.

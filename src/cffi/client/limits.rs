@@ -12,10 +12,11 @@ use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::client::Restart;
 use crate::protocol::KeepAlive;
 
-/// Sets how long connecting may take in total. Default: 60 s.
+/// Sets how long connecting may take in total. Default: 60 s. After that, connecting fails with
+/// MCPLINK_E_TIMEOUT.
 ///
 /// options: the options.
-/// milliseconds: MCPLINK_FOREVER for no timeout.
+/// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -36,11 +37,12 @@ pub unsafe extern "C" fn mcplink_client_options_set_connect_timeout_ms(
     }
 }
 
-/// Sets how long a server may take to answer the first request before it is treated as a legacy
-/// server. Default: 5 s.
+/// Sets how long a server may take to answer the first request. A server that takes longer is
+/// treated as a legacy server. Default: 5 s.
 ///
 /// options: the options.
-/// milliseconds: not used over HTTP, where a missing answer does not indicate the era.
+/// milliseconds: the timeout. It is not used over HTTP, where a missing answer does not indicate
+/// the era.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -61,11 +63,11 @@ pub unsafe extern "C" fn mcplink_client_options_set_probe_timeout_ms(
     }
 }
 
-/// Sets the default timeout of calls: how long a call waits for its result. Progress restarts it.
-/// Default: 60 s.
+/// Sets the default timeout of calls: how long a call waits for its result. Progress restarts the
+/// timeout. Default: 60 s.
 ///
 /// options: the options.
-/// milliseconds: MCPLINK_FOREVER for no timeout.
+/// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -86,10 +88,10 @@ pub unsafe extern "C" fn mcplink_client_options_set_timeout_ms(
     }
 }
 
-/// Sets the default total timeout of calls, regardless of progress. Default: 10 minutes.
+/// Sets the default total timeout of calls. Progress does not restart it. Default: 10 minutes.
 ///
 /// options: the options.
-/// milliseconds: MCPLINK_FOREVER for no timeout.
+/// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -110,7 +112,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_timeout_ms(
     }
 }
 
-/// Limits the length of a received message. Default: 16 MiB. Equivalent to
+/// Limits the length of a received message. Default: 16 MiB. This is the limit
 /// MCPLINK_LIMIT_MESSAGE_BYTES.
 ///
 /// options: the options.
@@ -157,8 +159,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_limit(
     }
 }
 
-/// Limits how many started calls may run at once; each uses a thread. Default: 256. The next one
-/// fails with MCPLINK_E_BUSY.
+/// Limits how many started calls may run at once; each call uses a thread. Default: 256. The next
+/// call fails with MCPLINK_E_BUSY.
 ///
 /// options: the options.
 /// count: at least 1.
@@ -185,16 +187,16 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_started(
     }
 }
 
-/// Restarts the server automatically when the connection is lost. Default: no restart. It needs a
-/// command, or another endpoint that can be connected again.
+/// Restarts the server automatically when the connection is lost. Default: no restart. The endpoint
+/// must be a command, or another endpoint that can be connected again.
 ///
-/// Calls in flight then fail with MCPLINK_E_CLOSED. Calls that were not sent yet wait for the new
-/// connection until their deadline.
+/// When the connection is lost, calls in flight fail with MCPLINK_E_CLOSED. Calls that were not
+/// sent yet wait for the new connection until their deadline.
 ///
 /// options: the options.
 /// max_attempts: the number of attempts in a row, for example 10; 0 for no restart.
 /// first_delay_ms, max_delay_ms: the delay before the first attempt, and the longest delay. The
-/// delay doubles from attempt to attempt (back-off). For example 250 and 30000.
+/// delay doubles from attempt to attempt (back-off). Common values are 250 and 30000.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -218,11 +220,12 @@ pub unsafe extern "C" fn mcplink_client_options_set_restart(
 }
 
 /// Sets whether idempotent calls are retried after a restart, though the lost server may have
-/// executed them. These are reads, lists, and listed tools that declare themselves idempotent or
-/// read-only. Default: false. Only with mcplink_client_options_set_restart.
+/// executed them. Idempotent calls are reads, lists, and calls of listed tools that declare
+/// themselves idempotent or read-only. Default: false. The setting has no effect without
+/// mcplink_client_options_set_restart.
 ///
 /// options: the options.
-/// resends: true to retry them.
+/// resends: true to retry idempotent calls.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -243,12 +246,12 @@ pub unsafe extern "C" fn mcplink_client_options_set_resend_harmless(
     }
 }
 
-/// Pings the server after a silence, and ends the connection when it does not answer. Default: no
-/// pings.
+/// Pings the server after a silence, and ends the connection when the server does not answer.
+/// Default: no pings.
 ///
 /// options: the options.
-/// interval_ms: the length of the silence.
-/// timeout_ms: how long an answer may take, for example 30000.
+/// interval_ms: the length of the silence, in milliseconds.
+/// timeout_ms: how long an answer may take, in milliseconds, for example 30000.
 /// max_failures: the number of unanswered pings in a row after which the connection ends, for
 /// example 3.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when a time is 0. Blocks: no. Since 0.1.
@@ -279,11 +282,11 @@ pub unsafe extern "C" fn mcplink_client_options_set_keep_alive(
     }
 }
 
-/// Limits the length of lists. Default: 10 000 pages and 100 000 items. A longer list fails with
-/// MCPLINK_E_LIMIT.
+/// Limits the number of pages and items of lists. Default: 10 000 pages and 100 000 items. Reading
+/// a longer list fails with MCPLINK_E_LIMIT.
 ///
 /// options: the options.
-/// pages, items: the limits.
+/// pages, items: the maximum number of pages and the maximum number of items.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -301,16 +304,16 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_list(
     }
 }
 
-/// Sets whether answers of the server that deviate from the specification are refused. By default
-/// unambiguous deviations are accepted, and invalid entries are left out of lists
-/// (mcplink_result_misfits).
+/// Sets whether answers of the server that violate the specification are refused. Default: false.
+/// Then unambiguous violations are accepted, and invalid entries are left out of lists (see
+/// mcplink_result_misfits).
 ///
-/// A request of the server (elicitation, sampling, roots) that deviates reaches no callback
-/// then: it is refused, or the call that it belongs to fails. docs/compatibility.md lists the
-/// accepted deviations.
+/// With true, an invalid request of the server (elicitation, sampling, roots) reaches no callback:
+/// the request is refused, or the call to which it belongs fails. docs/compatibility.md lists the
+/// violations that are accepted.
 ///
 /// options: the options.
-/// strict: true to make such calls fail with MCPLINK_E_PROTOCOL.
+/// strict: true to refuse them: a call with an invalid answer fails with MCPLINK_E_PROTOCOL.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -327,12 +330,12 @@ pub unsafe extern "C" fn mcplink_client_options_set_strict(
     }
 }
 
-/// Sets whether calls are sent although the server did not declare the capability they need.
-/// Default: false: they fail at once, with MCPLINK_E_UNSUPPORTED. Some servers have tools without
-/// declaring them.
+/// Sets whether a call is sent although the server did not declare the required capability.
+/// Default: false: the call fails at once, with MCPLINK_E_UNSUPPORTED. Some servers have tools
+/// without declaring the capability.
 ///
 /// options: the options.
-/// assume: true to send them.
+/// assume: true to send the call.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -356,7 +359,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_assume_capabilities(
 /// Sets the time after which a running handler of the host is logged as slow. Default: 30 s.
 ///
 /// options: the options.
-/// milliseconds: MCPLINK_FOREVER for never.
+/// milliseconds: the time; MCPLINK_FOREVER to log no handler as slow.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -401,7 +404,7 @@ pub unsafe extern "C" fn mcplink_client_options_clear_validation(
 }
 
 /// Sets the stack size of the client's threads that may run code of the host. Default: 8 MiB. The
-/// stack is reserved, but uses no memory before it is written to.
+/// address space of the stack is reserved, but uses no memory before it is written to.
 ///
 /// options: the options.
 /// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds it up to whole pages. If the
@@ -426,8 +429,9 @@ pub unsafe extern "C" fn mcplink_client_options_set_thread_stack_size(
     }
 }
 
-/// Sets the prefix of the names of the client's threads. Default: "mcplink". A dash and the role of
-/// the thread follow, such as "mcplink-crew"; Linux shows 15 bytes in total.
+/// Sets the prefix of the names of the client's threads. Default: "mcplink". A name consists of the
+/// prefix, a dash and the role of the thread, such as "mcplink-crew". Linux shows 15 bytes of a
+/// name.
 ///
 /// options: the options.
 /// prefix: 1 to 15 bytes, without control characters.
@@ -451,23 +455,23 @@ pub unsafe extern "C" fn mcplink_client_options_set_thread_prefix(
     }
 }
 
-/// Sets hooks that run first and last on each thread that the library starts for the client. For
-/// example for a profiler, or a virtual machine that must attach the threads that enter it.
+/// Sets hooks that run at the start and at the end of each thread that the library starts for the
+/// client. A profiler needs these hooks, or a virtual machine that must attach each thread.
 ///
 /// If start was called, stop is called before the thread ends. When mcplink_client_free has
-/// returned, all threads have ended, except those whose callback does not return. Called in a
-/// callback of the client, it ends them after that callback. A thread that connects or logs in may
-/// end slightly later, where it can't be interrupted.
+/// returned, all threads have ended, except those whose callback does not return. If
+/// mcplink_client_free is called in a callback of the client, the threads end after that callback.
+/// A thread that connects or logs in may end slightly later, if it can't be interrupted.
 ///
 /// Threads with these hooks have the stack size of threads that run code of the host. The hooks do
 /// not run on threads of the host itself, such as those that dispatch a pump.
 ///
 /// options: the options.
-/// start: called before any other callback on the thread; NULL for none.
-/// stop: called after all other callbacks on the thread; NULL for none.
-/// user, destroy: passed to both. destroy runs when other hooks are set. Otherwise it runs when the
-/// options, all clients made with them and their kept responders are freed, and their threads have
-/// ended.
+/// start: called before any other callback on the thread; NULL for no hook.
+/// stop: called after all other callbacks on the thread; NULL for no hook.
+/// user, destroy: passed to both hooks. destroy runs when other hooks are set. Otherwise it runs
+/// when the options, all clients made with them and their kept responders are freed, and their
+/// threads have ended.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

@@ -19,10 +19,10 @@ use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
 use crate::schema::{Misfit, method};
 
-/// The entries of a list, and the invalid ones that were left out.
+/// The entries of a list, and the invalid entries that were left out.
 type Listed<T> = (Vec<T>, Vec<Misfit>);
 
-/// Makes a request that reads all pages with `read`, and returns them as one result.
+/// Makes a request that reads all pages of a list with `read`, and returns the pages as one result.
 fn list<T: Serialize + 'static>(
     method: &'static str,
     member: &'static str,
@@ -69,15 +69,16 @@ fn prompts() -> Outcome<Request> {
     list(method::PROMPTS_LIST, "prompts", read)
 }
 
-/// Lists the tools, all pages of them.
+/// Lists all tools of the server. The function reads all pages of the list.
 ///
-/// A fresh result in the cache is returned without a request: see
+/// If the cache contains a fresh result, it is returned without a request: see
 /// mcplink_call_options_set_bypass_cache.
 ///
 /// client: the client.
-/// options: apply to each page; NULL for the defaults.
+/// options: the options for the request of each page; NULL for the defaults.
 /// out, err: as mcplink_client_call_tool. The result is {"tools":[...]}.
-/// Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items.
+/// Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items:
+/// see mcplink_client_options_set_max_list.
 /// Threads: any. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -110,10 +111,10 @@ pub unsafe extern "C" fn mcplink_client_list_tools_start(
     unsafe { start(client, options, (callback, user, destroy), out, err, tools) }
 }
 
-/// Lists the resources, all pages of them.
+/// Lists all resources of the server. The function reads all pages of the list.
 ///
 /// client: the client.
-/// options: apply to each page; NULL for the defaults.
+/// options: the options for the request of each page; NULL for the defaults.
 /// out, err: as mcplink_client_call_tool. The result is {"resources":[...]}.
 /// Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items.
 /// Threads: any. Blocks: until the call has ended. Since 0.1.
@@ -158,10 +159,10 @@ pub unsafe extern "C" fn mcplink_client_list_resources_start(
     }
 }
 
-/// Lists the resource templates, all pages of them.
+/// Lists all resource templates of the server. The function reads all pages of the list.
 ///
 /// client: the client.
-/// options: apply to each page; NULL for the defaults.
+/// options: the options for the request of each page; NULL for the defaults.
 /// out, err: as mcplink_client_call_tool. The result is {"resourceTemplates":[...]}.
 /// Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items.
 /// Threads: any. Blocks: until the call has ended. Since 0.1.
@@ -206,10 +207,10 @@ pub unsafe extern "C" fn mcplink_client_list_templates_start(
     }
 }
 
-/// Lists the prompts, all pages of them.
+/// Lists all prompts of the server. The function reads all pages of the list.
 ///
 /// client: the client.
-/// options: apply to each page; NULL for the defaults.
+/// options: the options for the request of each page; NULL for the defaults.
 /// out, err: as mcplink_client_call_tool. The result is {"prompts":[...]}.
 /// Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items.
 /// Threads: any. Blocks: until the call has ended. Since 0.1.

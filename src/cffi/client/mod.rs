@@ -50,9 +50,9 @@ use crate::transport::{Stack, StderrTail, Threads};
 
 /// A client: a connection to one server. Thread-safe.
 ///
-/// Its callbacks run one at a time and in order: on a dispatcher thread of the client or, with a
-/// pump, where the pump is dispatched. They may call any function of this library, also on this
-/// client.
+/// The callbacks of a client run one at a time and in order. They run on a dispatcher thread of the
+/// client or, with a pump, on the thread that dispatches the pump. They may call any function of
+/// this library, also with this client.
 pub struct mcplink_client_t {
     gate: Gate,
     shared: Arc<Shared>,
@@ -63,7 +63,7 @@ pub struct mcplink_client_t {
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_connection_state {
-    /// No client: NULL was passed.
+    /// No client: the pointer is NULL.
     MCPLINK_CLIENT_NONE = 0,
     /// The client is being connected: see mcplink_client_start.
     MCPLINK_CLIENT_CONNECTING = 1,
@@ -72,7 +72,7 @@ pub enum mcplink_connection_state {
     /// The connection to the server was lost, and the server will be restarted: see
     /// mcplink_client_options_set_restart.
     MCPLINK_CLIENT_LOST = 3,
-    /// The client was closed, or its server has gone for good.
+    /// The client was closed, or its connection has ended for good.
     MCPLINK_CLIENT_CLOSED = 4,
     /// The connection could not be made.
     MCPLINK_CLIENT_FAILED = 5,
@@ -85,8 +85,8 @@ pub(super) struct Timeouts {
     max_timeout: Option<Duration>,
 }
 
-/// The state that the handle and its callbacks share. The connection holds only a weak reference,
-/// so that freeing the handle ends it.
+/// The state that the handle of a client and its callbacks share. The connection holds only a weak
+/// reference to it, so that freeing the handle ends the connection.
 pub(super) struct Shared {
     number: u64,
     stage: Arc<CallbackExecutor>,
@@ -95,22 +95,22 @@ pub(super) struct Shared {
     threads: Threads,
     /// The last standard error output of a child process.
     tail: OnceLock<StderrTail>,
-    /// Cancels connecting.
+    /// The token that cancels connecting.
     connecting: CancelToken,
-    /// Triggered when the client is being closed: requests from the server are no longer waited
-    /// for.
+    /// Triggered when the client is being closed. Then no thread waits for the answers to requests
+    /// from the server any more.
     closing: CancelToken,
     client: OnceLock<Client>,
     phase: Mutex<Phase>,
     subscriptions: Mutex<Subscriptions>,
     closer: Mutex<Closer>,
-    /// Notified when closing is complete. `Closer::is_done` is set under the lock before, so a
-    /// waiter can't miss it.
+    /// Notified when closing is complete. `Closer::is_done` is set under the lock before the
+    /// notification, so a waiter can't miss it.
     closed: Condvar,
 }
 
 enum Phase {
-    /// If the connection ended before `connected` was called: the reason.
+    /// The client is being connected. If the connection has already ended, this is the reason.
     Connecting(Option<Error>),
     Ready,
     Lost,
@@ -118,14 +118,14 @@ enum Phase {
     Failed(Error),
 }
 
-/// The subscriptions to changes.
+/// The subscriptions of the client to changes.
 #[derive(Default)]
 struct Subscriptions {
     standing: Option<Subscription>,
     resources: HashMap<String, Subscription>,
 }
 
-/// The thread that closes.
+/// The thread that closes the connection of a client.
 #[derive(Default)]
 struct Closer {
     thread: Option<JoinHandle<()>>,
@@ -190,7 +190,7 @@ impl Shared {
         }
     }
 
-    /// Returns the client, if it is or was connected.
+    /// Returns the connection, if the client is or was connected.
     fn client(&self) -> Result<&Client> {
         if let Some(client) = self.client.get() {
             return Ok(client);
@@ -218,8 +218,8 @@ impl Shared {
         }
     }
 
-    /// Ends the connection, or the attempt to connect. Idempotent, and bounded in time by the
-    /// settings of the connection.
+    /// Ends the connection, or the attempt to connect. Idempotent. The settings of the connection
+    /// limit how long it takes.
     fn close(&self) {
         self.connecting.cancel();
         self.closing.cancel();
@@ -229,7 +229,7 @@ impl Shared {
         self.gone(None);
     }
 
-    /// Closes on a separate thread, and waits for it until the deadline.
+    /// Closes the client on a separate thread, and waits for that thread until the deadline.
     fn close_until(self: &Arc<Self>, deadline: Option<Instant>) -> Outcome<()> {
         let mut closer = self.closer.lock();
         if closer.thread.is_none() && !closer.is_done {

@@ -24,10 +24,12 @@ use crate::schema::{SubscriptionFilter, method};
 ///
 /// client: the client.
 /// notification: the method.
-/// params, len: a JSON object; MCPLINK_NUL measures it. NULL for none.
+/// params, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+/// params.
 /// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK when it is on its way; MCPLINK_E_CLOSED when the server has gone,
-/// MCPLINK_E_UNSUPPORTED for a modern server over HTTP, which accepts only requests. Threads: any.
+/// Returns: MCPLINK_OK when the notification was accepted for sending; MCPLINK_E_CLOSED when the
+/// server has disconnected, MCPLINK_E_UNSUPPORTED for a modern server over HTTP, which accepts only
+/// requests. Threads: any.
 /// Blocks: only while the server does not read. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -52,8 +54,8 @@ pub unsafe extern "C" fn mcplink_client_notify(
     }
 }
 
-/// Notifies the server that the roots have changed, so that it requests them again. Nothing is sent
-/// to a modern server, which requests them with each call that needs them.
+/// Notifies the server that the roots have changed, so that the server requests them again. A
+/// modern server requests the roots with each call that needs them, so it receives no notification.
 ///
 /// client: a client with a roots function: see mcplink_client_options_on_roots.
 /// err: receives the error on failure; the caller frees it. May be NULL.
@@ -76,16 +78,16 @@ pub unsafe extern "C" fn mcplink_client_roots_changed(
     }
 }
 
-/// Sets the least severe level of log messages that a server of the legacy era sends. They arrive
-/// as MCPLINK_EVENT_LOG_MESSAGE. For a modern server the level is set for each call: see
+/// Sets the least severe level of log messages that a server of the legacy era sends. The messages
+/// arrive as MCPLINK_EVENT_LOG_MESSAGE. For a modern server the level is set for each call: see
 /// mcplink_call_options_set_log_level.
 ///
 /// client: the client.
-/// level: as there.
+/// level: one of enum mcplink_log_level.
 /// options, err: as mcplink_client_call_tool.
-/// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED for a modern server, and for one without logging;
-/// otherwise as mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
-/// 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED for a modern server, and for a server without
+/// logging; otherwise as mcplink_client_call_tool. Threads: any. Blocks: until the call has ended.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_set_log_level(
@@ -110,22 +112,23 @@ pub unsafe extern "C" fn mcplink_client_set_log_level(
 }
 
 /// Subscribes to change notifications, which arrive as MCPLINK_EVENT_TOOLS_CHANGED and similar
-/// events. It replaces an earlier subscription of this function, and works in both eras. With
-/// mcplink_client_options_set_restart it is renewed on each new connection.
+/// events. A subscription replaces an earlier subscription of this function. Subscriptions work in
+/// both eras. With mcplink_client_options_set_restart the subscription is renewed on each new
+/// connection.
 ///
 /// client: the client.
 /// filter, len: a JSON object with the wanted changes:
 /// {"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,
-/// "resourceSubscriptions":["uri"],"taskIds":["id"]}; MCPLINK_NUL measures it. NULL, or an object
-/// without any of them, ends the subscription. For tasks, MCPLINK_EVENT_TASK_CHANGED reports the
-/// state at once and after each change: since revision 2026-07-28, for clients with
-/// mcplink_client_options_set_tasks.
+/// "resourceSubscriptions":["uri"],"taskIds":["id"]}; len may be MCPLINK_NUL for text that ends in
+/// NUL. NULL, or an object without any of these members, ends the subscription. For tasks,
+/// MCPLINK_EVENT_TASK_CHANGED reports the state at once and after each change. Tasks require
+/// revision 2026-07-28 or later, and a client with mcplink_client_options_set_tasks.
 /// options, err: as mcplink_client_call_tool.
-/// out: receives what the server agreed to, an object like the filter, NULL on failure. The caller
-/// frees it with mcplink_result_free.
+/// out: receives the filter that the server accepted, an object like the parameter filter; NULL on
+/// failure. The caller frees it with mcplink_result_free.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an invalid filter; otherwise as
 /// mcplink_client_call_tool. After a failure the earlier subscription remains. Threads: any.
-/// Blocks: until the server has agreed. Since 0.1.
+/// Blocks: until the server has answered. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_listen(
@@ -153,7 +156,7 @@ pub unsafe extern "C" fn mcplink_client_listen(
     }
 }
 
-/// Returns a weak reference to the state of the client, for closures that may outlive it.
+/// Returns a weak reference to the state of the client, for closures that may outlive the client.
 ///
 /// # Safety
 ///
@@ -187,7 +190,7 @@ fn listen(
     Ok(mcplink_result_t::new(RawResult::alone(granted)))
 }
 
-/// Returns a function that posts changes as events of the client.
+/// Returns a function that posts change notifications as events of the client.
 fn teller(shared: &Weak<Shared>) -> impl Fn(Event) + Send + Sync + 'static {
     let shared = Weak::clone(shared);
     move |event| {
@@ -197,15 +200,15 @@ fn teller(shared: &Weak<Shared>) -> impl Fn(Event) + Send + Sync + 'static {
     }
 }
 
-/// Subscribes to changes of one resource, until mcplink_client_unsubscribe. They arrive as
+/// Subscribes to changes of one resource, until mcplink_client_unsubscribe. The changes arrive as
 /// MCPLINK_EVENT_RESOURCE_UPDATED, in both eras.
 ///
 /// client: the client.
 /// uri: the URI of the resource.
 /// options, err: as mcplink_client_call_tool.
-/// Returns: MCPLINK_OK, also when it was subscribed already; MCPLINK_E_UNSUPPORTED when the server
-/// does not agree; otherwise as mcplink_client_call_tool. Threads: any. Blocks: until the server
-/// has agreed. Since 0.1.
+/// Returns: MCPLINK_OK, also when the resource was subscribed already; MCPLINK_E_UNSUPPORTED when
+/// the server refuses the subscription; otherwise as mcplink_client_call_tool. Threads: any.
+/// Blocks: until the server has answered. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_subscribe(
@@ -259,13 +262,13 @@ fn subscribe(
     done
 }
 
-/// Ends a subscription that mcplink_client_subscribe made.
+/// Ends a subscription of mcplink_client_subscribe.
 ///
 /// client: the client.
 /// uri: the URI of the resource.
 /// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, also without a subscription. Threads: any. Blocks: only while the server
-/// does not read. Since 0.1.
+/// Returns: MCPLINK_OK, also when the resource was not subscribed. Threads: any. Blocks: only while
+/// the server does not read. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_unsubscribe(
@@ -284,7 +287,8 @@ pub unsafe extern "C" fn mcplink_client_unsubscribe(
     }
 }
 
-/// Clears the client's cache of results, so that later calls ask the server again.
+/// Clears the client's cache of results, so that later calls request the results from the server
+/// again.
 ///
 /// client: the client.
 /// err: receives the error on failure; the caller frees it. May be NULL.

@@ -56,7 +56,7 @@ fn prepare(options: &mcplink_client_options_t) -> Outcome<Prepared> {
     })
 }
 
-/// Connects. `is_told`: the host gets the outcome as an event.
+/// Connects the client. If `is_told` is true, the host receives the outcome as an event.
 fn connect(
     shared: &Shared,
     builder: ClientBuilder,
@@ -76,13 +76,13 @@ fn connect(
 /// mcplink_client_free.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when options are missing or contradict each other,
-/// MCPLINK_E_SPAWN when the child can't be started, MCPLINK_E_CLOSED when the server left (see
-/// mcplink_error_peer_stderr), MCPLINK_E_TIMEOUT when it did not answer, MCPLINK_E_UNSUPPORTED when
-/// there is no common revision, MCPLINK_E_PEER or MCPLINK_E_PROTOCOL when it refuses or its answer
-/// is invalid, MCPLINK_E_CANCELLED when the token of the options was triggered; over HTTP also
-/// MCPLINK_E_IO, MCPLINK_E_AUTH and MCPLINK_E_HTTP. Threads: any. Blocks: until the client is
-/// connected or has failed, at most for the time of mcplink_client_options_set_connect_timeout_ms.
-/// Since 0.1.
+/// MCPLINK_E_SPAWN when the child can't be started, MCPLINK_E_CLOSED when the server disconnected
+/// (see mcplink_error_peer_stderr), MCPLINK_E_TIMEOUT when the server did not answer,
+/// MCPLINK_E_UNSUPPORTED when there is no common revision, MCPLINK_E_PEER when the server refuses,
+/// MCPLINK_E_PROTOCOL when its answer is invalid, MCPLINK_E_CANCELLED when the token of the options
+/// was triggered; over HTTP also MCPLINK_E_IO, MCPLINK_E_AUTH and MCPLINK_E_HTTP. Threads: any.
+/// Blocks: until the client is connected or has failed, at most for the time of
+/// mcplink_client_options_set_connect_timeout_ms. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_open(
@@ -111,14 +111,14 @@ pub unsafe extern "C" fn mcplink_client_open(
     }
 }
 
-/// Starts to open a client without waiting: the non-blocking form of mcplink_client_open. The
-/// outcome is an event: MCPLINK_EVENT_CONNECTED or MCPLINK_EVENT_FAILED. Before that, calls fail
-/// with MCPLINK_E_STATE.
+/// Starts to open a client without waiting: the non-blocking form of mcplink_client_open. An event
+/// reports the outcome: MCPLINK_EVENT_CONNECTED or MCPLINK_EVENT_FAILED. Until the client is
+/// connected, calls fail with MCPLINK_E_STATE.
 ///
-/// options: the options, which are copied and remain the caller's. See
+/// options: the options, which are copied and remain the caller's. For the event function see
 /// mcplink_client_options_on_event.
 /// out: receives the client, NULL on failure. The caller owns it and may free it with
-/// mcplink_client_free at any time: that cancels connecting.
+/// mcplink_client_free at any time, which cancels connecting.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK when connecting was started; MCPLINK_E_INVALID when options are missing or
 /// contradict each other. Threads: any. Blocks: no. Since 0.1.
@@ -155,17 +155,18 @@ pub unsafe extern "C" fn mcplink_client_start(
     }
 }
 
-/// Closes the connection, and ends the server if it is a child process. Pending calls fail with
-/// MCPLINK_E_CLOSED. Information about the server remains readable. mcplink_client_free closes too.
+/// Closes the connection, and ends the server if the server is a child process. Pending calls fail
+/// with MCPLINK_E_CLOSED. Information about the server remains readable. mcplink_client_free also
+/// closes the connection.
 ///
 /// client: the client.
-/// timeout_ms: how long to wait at most, in milliseconds; MCPLINK_FOREVER to wait until it is
-/// closed, which is bounded by mcplink_client_options_set_close_ms.
+/// timeout_ms: the maximum time to wait, in milliseconds. With MCPLINK_FOREVER the function waits
+/// until the client is closed, for at most the time of mcplink_client_options_set_close_ms.
 /// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, also when it was closed before; MCPLINK_E_TIMEOUT when closing takes
-/// longer, and continues in the background. In the close function of the client's transport it
-/// returns MCPLINK_E_TIMEOUT at once. Threads: any, also in callbacks. Blocks: for that long. Since
-/// 0.1.
+/// Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_TIMEOUT when closing
+/// takes longer and continues in the background. In the close function of the client's transport,
+/// the function returns MCPLINK_E_TIMEOUT at once. Threads: any, also in callbacks. Blocks: until
+/// the client is closed, for at most timeout_ms. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_close(
@@ -184,16 +185,17 @@ pub unsafe extern "C" fn mcplink_client_close(
     }
 }
 
-/// Closes a client and frees it. Started calls get their outcome before this returns, and no
-/// callback of the client runs after it. Called inside a callback of the client, it returns at
-/// once, and the rest happens when the callback returns.
+/// Closes a client and frees it. Started calls get their outcome before this function returns, and
+/// no callback of the client runs afterwards. If the function is called inside a callback of the
+/// client, it returns at once, and the client is freed when the callback returns.
 ///
-/// In a forked process this does nothing: memory and descriptors, which are close-on-exec, remain
-/// until the process exits or executes another program. See MCPLINK_E_FORKED.
+/// In a forked process the function does nothing: memory and descriptors, which are close-on-exec,
+/// remain until the process exits or executes another program. See MCPLINK_E_FORKED.
 ///
-/// client: the client; may be NULL. Other threads may be inside functions of it: they return
-/// MCPLINK_E_CLOSED. No thread may use it afterwards. Threads: any. Blocks: until the connection is
-/// closed, see mcplink_client_options_set_close_ms, and running callbacks have returned. Since 0.1.
+/// client: the client; may be NULL. Other threads may be inside functions of the client: these
+/// functions return MCPLINK_E_CLOSED. No thread may use the client afterwards. Threads: any.
+/// Blocks: until the connection is closed, see mcplink_client_options_set_close_ms, and running
+/// callbacks have returned. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_free(client: *mut mcplink_client_t) {

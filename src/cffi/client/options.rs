@@ -25,8 +25,8 @@ use crate::protocol::CancelToken;
 use crate::schema::{Implementation, ProtocolVersion};
 use crate::transport::Limits;
 
-/// Options of a client. The call that opens a client copies them. They remain the caller's, and may
-/// open several clients.
+/// Options of a client. The function that opens a client copies them. The options remain the
+/// caller's, and may be used to open several clients.
 pub struct mcplink_client_options_t {
     pub(super) endpoint: Endpoint,
     pub(super) hooks: Hooks,
@@ -39,12 +39,12 @@ pub struct mcplink_client_options_t {
     pub(super) restart: Option<Restart>,
     pub(super) resends: bool,
     takes_tasks: bool,
-    /// `None` only while a setter changes it.
+    /// The builder of the Rust API. `None` only while a setter changes it.
     builder: Option<ClientBuilder>,
     refusal: Refusal,
 }
 
-/// Receives a token or another secret from a function of the host: see
+/// The destination of a token or another secret that a function of the host provides: see
 /// mcplink_client_options_set_bearer_hook.
 pub struct mcplink_token_t {
     pub(in crate::cffi) text: Option<String>,
@@ -56,11 +56,11 @@ use mcplink_client_options_t as Options;
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_era {
-    /// Unknown, or to be detected.
+    /// The era is unknown, or has to be detected.
     MCPLINK_ERA_UNKNOWN = 0,
-    /// Revisions up to 2025-11-25.
+    /// A server of revisions up to 2025-11-25.
     MCPLINK_ERA_LEGACY = 1,
-    /// 2026-07-28 and later.
+    /// A server of revision 2026-07-28 or later.
     MCPLINK_ERA_MODERN = 2,
 }
 
@@ -99,12 +99,12 @@ impl Options {
         }
     }
 
-    /// Changes the builder of the Rust API.
+    /// Changes the builder of the Rust API with `change`.
     pub(super) fn build(&mut self, change: impl FnOnce(ClientBuilder) -> ClientBuilder) {
         self.builder = self.builder.take().map(change);
     }
 
-    /// Returns the builder of the Rust API, without callbacks.
+    /// Returns a copy of the builder of the Rust API, without callbacks.
     pub(super) fn builder(&self) -> ClientBuilder {
         let builder = self.builder.clone().expect("setters give it back");
         let mut builder = builder.limits(self.limits.clone());
@@ -118,7 +118,7 @@ impl Options {
     }
 }
 
-/// Converts milliseconds; MCPLINK_FOREVER means no limit.
+/// Converts milliseconds into a duration; MCPLINK_FOREVER means no limit.
 pub(super) fn span(milliseconds: u32) -> Duration {
     match milliseconds {
         u32::MAX => Duration::MAX,
@@ -126,11 +126,11 @@ pub(super) fn span(milliseconds: u32) -> Duration {
     }
 }
 
-/// Makes options with the defaults. An endpoint must be set: a command, a URL, two descriptors or a
-/// transport.
+/// Makes client options with the default values. An endpoint must be set: a command, a URL, two
+/// descriptors or a transport.
 ///
-/// Returns: options. The caller owns them and frees them with mcplink_client_options_free. Threads:
-/// any; one at a time uses them. Since 0.1.
+/// Returns: the options. The caller owns them and frees them with mcplink_client_options_free.
+/// Threads: any; one thread at a time may use them. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_client_options_new() -> *mut mcplink_client_options_t {
@@ -139,7 +139,7 @@ pub extern "C" fn mcplink_client_options_new() -> *mut mcplink_client_options_t 
     })
 }
 
-/// Frees options. Clients that were opened with them continue.
+/// Frees client options. Clients that were opened with them continue.
 ///
 /// options: the options; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -149,11 +149,11 @@ pub unsafe extern "C" fn mcplink_client_options_free(options: *mut mcplink_clien
     unsafe { free(options) }
 }
 
-/// Sets the name and version of the client. Default: those of this library.
+/// Sets the name and version of the client. Default: the name and version of this library.
 ///
 /// options: the options.
 /// client_name: the name, for programs.
-/// version: any text.
+/// version: the version, any text.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_info(
 /// "description":"...", "websiteUrl":"...", "icons":[...]}.
 ///
 /// options: the options.
-/// json, len: the description; MCPLINK_NUL measures it.
+/// json, len: the description; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when name or version is missing. Blocks: no. Since
 /// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -198,13 +198,13 @@ pub unsafe extern "C" fn mcplink_client_options_set_info_json(
     }
 }
 
-/// Sets the protocol revisions that may be used. Default: all. The newest one that the server
-/// supports is chosen.
+/// Sets the protocol revisions that may be used. Default: all revisions that the library supports.
+/// The client uses the newest revision that the server supports too.
 ///
 /// options: the options.
 /// revisions: their dates, separated by spaces: "2025-11-25 2026-07-28".
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for none, MCPLINK_E_UNSUPPORTED for one that this library
-/// does not know. Blocks: no. Since 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an empty list, MCPLINK_E_UNSUPPORTED for a revision
+/// that this library does not know. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_revisions(
@@ -226,9 +226,9 @@ pub unsafe extern "C" fn mcplink_client_options_set_revisions(
     }
 }
 
-/// Sets the expected era of the server, from mcplink_client_era of an earlier connection, to skip
-/// the detection. It does not pin the era: if the server proves to be of the other era, that one is
-/// used.
+/// Sets the expected era of the server, so that the detection is skipped. Use the value of
+/// mcplink_client_era from an earlier connection. If the server proves to be of the other era, the
+/// client uses that era.
 ///
 /// options: the options.
 /// era: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN changes nothing.
@@ -255,11 +255,11 @@ pub unsafe extern "C" fn mcplink_client_options_set_era(
     }
 }
 
-/// Runs the callbacks of the client where a pump is dispatched, instead of on a thread of the
-/// client.
+/// Runs the callbacks of the client on the thread that dispatches a pump. Without a pump they run
+/// on a thread of the client.
 ///
 /// options: the options.
-/// pump: must not be freed before the client; NULL for none.
+/// pump: the pump. It must not be freed before the client. NULL for no pump.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -280,11 +280,11 @@ pub unsafe extern "C" fn mcplink_client_options_set_pump(
     }
 }
 
-/// Sets a token that can cancel connecting from another thread. Opening then fails with
-/// MCPLINK_E_CANCELLED.
+/// Sets a token that can cancel connecting from another thread. When connecting is cancelled,
+/// opening fails with MCPLINK_E_CANCELLED.
 ///
 /// options: the options.
-/// cancel: may be freed before the options; NULL for none.
+/// cancel: the token. It may be freed before the options. NULL for no token.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -301,8 +301,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_cancel(
     }
 }
 
-/// Sets whether servers may answer tool calls with tasks, and declares the extension. The client
-/// follows each task to its result. Default: false.
+/// Sets whether servers may answer tool calls with tasks, and declares the extension to servers.
+/// The client follows each task until its result arrives. Default: false.
 ///
 /// options: the options.
 /// takes: true to accept tasks.
@@ -325,8 +325,9 @@ pub unsafe extern "C" fn mcplink_client_options_set_tasks(
 /// Declares an extension of the protocol.
 ///
 /// options: the options.
-/// id: for example "com.example/thing".
-/// settings, len: a JSON object; empty for none. MCPLINK_NUL measures it.
+/// id: the id of the extension, for example "com.example/thing".
+/// settings, len: a JSON object; empty for no settings. len may be MCPLINK_NUL for text that ends
+/// in NUL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. An invalid id is reported when the client is opened.
 /// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -360,8 +361,9 @@ pub unsafe extern "C" fn mcplink_client_options_add_extension(
 /// server, and log messages of the server.
 ///
 /// options: the options.
-/// callback: NULL for none. It runs where the client's callbacks run, one event at a time and in
-/// order. At most 1024 changes and log messages wait; further ones are dropped.
+/// callback: the function; NULL for no function. It runs where the client's callbacks run, one
+/// event at a time and in order. At most 1024 changes and log messages wait; further ones are
+/// dropped.
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
 /// options and all clients that use it are freed.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -387,9 +389,10 @@ pub unsafe extern "C" fn mcplink_client_options_on_event(
 ///
 /// options: the options.
 /// notification: the method, for example "notifications/com.example/thing".
-/// callback: receives MCPLINK_EVENT_NOTIFICATION and the params. NULL for none. Where and how
-/// it runs: see mcplink_client_options_on_event.
-/// user, destroy: as there.
+/// callback: receives MCPLINK_EVENT_NOTIFICATION and the params. NULL for no function. It runs like
+/// the function of mcplink_client_options_on_event.
+/// user, destroy: passed to callback; destroy runs when another function is set for the method, or
+/// when the options and all clients that use it are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -419,11 +422,12 @@ pub unsafe extern "C" fn mcplink_client_options_on_notification(
     }
 }
 
-/// Sets the log hook of the client. It replaces that of mcplink_set_log for this client.
+/// Sets the log hook of the client. For this client it replaces the hook of mcplink_set_log.
 ///
 /// options: the options.
 /// level: the least severe level to report, one of enum mcplink_log_level.
-/// callback: NULL for none. It runs on any thread, also with a pump, and must be quick.
+/// callback: the log hook; NULL for no hook. It runs on any thread, also with a pump, and must be
+/// quick.
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
 /// options and all clients that use it are freed.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -446,12 +450,13 @@ pub unsafe extern "C" fn mcplink_client_options_set_log(
     }
 }
 
-/// Returns a token or another secret from a function of the host that has to provide one: see
+/// Returns a token or another secret from a function of the host that provides secrets: see
 /// mcplink_client_options_set_bearer_hook.
 ///
-/// token: the parameter of that function; valid until the function returns.
-/// text, len: the token, which is copied; MCPLINK_NUL measures it.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the function. Blocks: no. Since 0.1.
+/// token: the parameter token of the function of the host; valid until that function returns.
+/// text, len: the secret, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread that runs the function. Blocks:
+/// no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_token_set(

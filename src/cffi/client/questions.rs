@@ -32,12 +32,12 @@ use crate::schema::{
 };
 use crate::sync::{Condvar, Mutex};
 
-/// The answer that a thread waits for.
+/// The answer to a request from the server. A thread waits for it.
 #[derive(Default)]
 struct Waiting {
-    /// `give` stores the answer under this lock unless `is_over` is set. `wait` sets `is_over` in
-    /// the critical section in which it takes the answer. So an answer is either returned by `wait`
-    /// or reported to the handler as too late.
+    /// Invariant: `give` stores the answer under this lock unless `is_over` is set. `wait` sets
+    /// `is_over` in the critical section in which it takes the answer. So an answer is either
+    /// returned by `wait` or reported to the handler as too late.
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -45,8 +45,8 @@ struct Waiting {
 #[derive(Default)]
 struct State {
     answer: Option<Result<Box<RawValue>, RpcError>>,
-    /// The wait is over. Set under the lock, so that a later answer gets an error instead of being
-    /// lost silently.
+    /// True once the wait is over. It is set under the lock, so that a later answer gets an error
+    /// instead of being lost silently.
     is_over: bool,
 }
 
@@ -66,7 +66,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// Waits for the answer; `None` when the request was cancelled.
+    /// Waits for the answer to the request; returns `None` when the request was cancelled.
     fn wait(&self, cancel: &CancelToken) -> Option<Result<Box<RawValue>, RpcError>> {
         let mut state = self.state.lock();
         while state.answer.is_none() && !cancel.is_triggered() {
@@ -78,7 +78,8 @@ impl Waiting {
 }
 
 impl Shared {
-    /// Runs the host's handler, and waits for its answer. A JSON-RPC error refuses the request.
+    /// Runs the host's handler, and waits for the answer of the handler. A JSON-RPC error refuses
+    /// the request.
     fn ask<T: DeserializeOwned>(
         &self,
         hook: &Arc<Hook<HandlerFn>>,
@@ -116,8 +117,8 @@ impl Shared {
         })
     }
 
-    /// Runs the host's handler: on this thread during its blocking call, otherwise where callbacks
-    /// run.
+    /// Runs the host's handler. During a blocking call it runs on this thread; otherwise it runs
+    /// where the client's callbacks run.
     fn put(&self, hook: &Arc<Hook<HandlerFn>>, method: &str, params: &str, question: Question) {
         let pump = self.stage.is_pumped().then(|| Arc::clone(&self.stage));
         let responder =
@@ -238,7 +239,7 @@ fn ask_methods(builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
     })
 }
 
-/// Sets a handler for requests of the server.
+/// Sets or removes a handler for requests of the server.
 ///
 /// # Safety
 ///
@@ -265,19 +266,19 @@ unsafe fn answer_with(
 /// Sets the handler for form elicitation (elicitation/create): the server asks the user with a
 /// form. Declares the capability.
 ///
-/// The request's params are {"message":"...","requestedSchema":{...}}. Answer
-/// with mcplink_responder_json: {"action":"accept","content":{...}}, {"action":"decline"} or
-/// {"action":"cancel"}. A failure counts as cancel. The responder may be kept until the user
-/// has answered: meanwhile no deadline of the call runs.
+/// The params of the request are {"message":"...","requestedSchema":{...}}. Answer with
+/// mcplink_responder_json: {"action":"accept","content":{...}}, {"action":"decline"} or
+/// {"action":"cancel"}. A failure counts as cancel. The responder may be kept until the user has
+/// answered: meanwhile no deadline of the call runs.
 ///
-/// All handlers for requests of the server run in this way. During a blocking call to a modern
-/// server the callback runs on the calling thread. Otherwise it runs where the client's callbacks
-/// run, one at a time, and a blocking call on that thread runs it while it waits. A request is no
-/// longer waited for when the server cancels it or the client is closed: see
+/// All handlers for requests of the server run as follows. During a blocking call to a modern
+/// server, the handler runs on the calling thread. Otherwise it runs where the client's callbacks
+/// run, one at a time. A blocking call on that thread runs handlers while it waits. When the server
+/// cancels a request or the client is closed, the answer is not needed any more: see
 /// mcplink_responder_on_cancel.
 ///
 /// options: the options.
-/// callback: NULL for none.
+/// callback: the handler; NULL for no handler.
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
 /// options and all clients that use it are freed.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -305,10 +306,10 @@ pub unsafe extern "C" fn mcplink_client_options_on_elicit(
 /// Sets the handler for URL elicitation (elicitation/create with a URL): the server asks the user
 /// to open a web page. Declares the capability.
 ///
-/// The request's params are {"mode":"url","message":"...","url":"...","elicitationId":"..."}. The
-/// library does not open the page: show the whole URL, ask the user, and open it in a browser.
-/// Answer as in mcplink_client_options_on_elicit, without content: accepting means that the user
-/// agreed to open the page.
+/// The params of the request are {"mode":"url","message":"...","url":"...","elicitationId":"..."}.
+/// The library does not open the page: show the whole URL, ask the user, and open the URL in a
+/// browser. Answer as in mcplink_client_options_on_elicit, without content. The answer "accept"
+/// means that the user agreed to open the page.
 ///
 /// options, callback, user, destroy: as mcplink_client_options_on_elicit.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -336,7 +337,7 @@ pub unsafe extern "C" fn mcplink_client_options_on_elicit_url(
 /// Sets the handler for sampling (sampling/createMessage): the server uses the client's model.
 /// Declares the capability.
 ///
-/// The request's params are {"messages":[...],"maxTokens":100,...}. Answer with
+/// The params of the request are {"messages":[...],"maxTokens":100,...}. Answer with
 /// mcplink_responder_json:
 /// {"role":"assistant","content":{"type":"text","text":"..."},"model":"..."}, or refuse with
 /// mcplink_responder_fail, for example with MCPLINK_RPC_USER_REJECTED.
@@ -365,11 +366,11 @@ pub unsafe extern "C" fn mcplink_client_options_on_sample(
 }
 
 /// Sets which optional features of sampling the handler of mcplink_client_options_on_sample
-/// supports, and declares them. Default: none.
+/// supports, and declares these features. Default: no optional features.
 ///
 /// options: the options.
 /// tools: true if the model may use tools that the server names.
-/// context: true if the context that a server requests (includeContext) is added.
+/// context: true if the handler adds the context that a server requests (includeContext).
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -387,7 +388,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_sampling(
     }
 }
 
-/// Sets the handler for roots (roots/list): the server requests the locations it may work in.
+/// Sets the handler for roots (roots/list): the server requests the locations in which it may work.
 /// Declares the capability.
 ///
 /// The request has no params. Answer with mcplink_responder_json:
@@ -422,8 +423,8 @@ pub unsafe extern "C" fn mcplink_client_options_on_roots(
 ///
 /// options: the options.
 /// request: the method.
-/// callback, user, destroy: as mcplink_client_options_on_elicit. The handler answers with any JSON,
-/// or fails.
+/// callback, user, destroy: as mcplink_client_options_on_elicit. The handler answers with any JSON
+/// value, or with an error.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

@@ -83,7 +83,7 @@ impl Dumped for Serving {
 }
 
 /// Returns statistics of a server: an array with one object for each session, listener and
-/// endpoint. Its "kind" is "session", "listener" or "http"; the other members are counters.
+/// endpoint. The member "kind" is "session", "listener" or "http"; the other members are counters.
 ///
 /// server: the server.
 /// stats: receives a document, NULL on failure. The caller owns it and frees it with
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn mcplink_server_stats(
 /// Returns a text about the current activity of a server, to find the cause of a hang.
 ///
 /// server: the server.
-/// activity: receives a document that is one string, to be read with mcplink_json_str; NULL on
+/// activity: receives a JSON document that is one string; read it with mcplink_json_str. NULL on
 /// failure. The caller owns it and frees it with mcplink_json_free.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
@@ -131,17 +131,17 @@ pub unsafe extern "C" fn mcplink_server_activity(
     }
 }
 
-/// Sends a log message that belongs to no call to the clients that want it, if logging is enabled
-/// on the server. Only clients of revisions before 2026-07-28 can receive it. Others receive the
-/// messages of mcplink_responder_log.
+/// Sends a log message that belongs to no call. It is sent to the clients that requested messages
+/// of this level, if logging is enabled on the server. Only clients of revisions before 2026-07-28
+/// can receive it. Other clients receive the messages of mcplink_responder_log.
 ///
 /// server: the server.
 /// level: one of enum mcplink_log_level.
-/// logger: names the part of the server that logs; NULL for none.
-/// json, len: the message, as JSON; MCPLINK_NUL measures it. It must not contain secrets that
-/// clients must not know.
-/// Returns: MCPLINK_OK, also when no client wants it; MCPLINK_E_INVALID. Threads: any. Blocks: no.
-/// Since 0.1.
+/// logger: the name of the part of the server that logs; NULL for no name.
+/// json, len: the message, as JSON; len may be MCPLINK_NUL for text that ends in NUL. It must not
+/// contain secrets that clients must not know.
+/// Returns: MCPLINK_OK, also when no client requested the message; MCPLINK_E_INVALID. Threads: any.
+/// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_log(

@@ -19,7 +19,7 @@ pub enum mcplink_param_flag {
     MCPLINK_PARAM_REQUIRED = 1,
 }
 
-/// Reads optional JSON text as a type of the protocol; `None` for NULL.
+/// Reads optional JSON text as a type of the protocol; returns `None` for NULL.
 ///
 /// # Safety
 ///

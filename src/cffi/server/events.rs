@@ -22,25 +22,27 @@ pub enum mcplink_server_event {
     /// A session began: a client has identified itself.
     /// {"session":1,"transport":"stream","peer":"...","revision":"2025-11-25",
     /// "client":{"name":"...","version":"..."},"principal":"..."}. The transport is "stream" or
-    /// "http"; client and principal are omitted if they are unknown. See mcplink_session_number.
+    /// "http". The members client and principal are omitted if they are unknown. See
+    /// mcplink_session_number.
     MCPLINK_SERVER_SESSION_BEGAN = 1,
-    /// A session has ended. The params are those of MCPLINK_SERVER_SESSION_BEGAN, with
-    /// "status":-3,"message":"..." unless it was closed here.
+    /// A session has ended. The params are those of MCPLINK_SERVER_SESSION_BEGAN. They also contain
+    /// "status":-3,"message":"...", unless the host closed the session.
     MCPLINK_SERVER_SESSION_ENDED = 2,
-    /// A malformed message was refused: {"session":1,"peer":"...","message":"..."}. The session is
-    /// omitted for a malformed HTTP request.
+    /// A malformed message was refused: {"session":1,"peer":"...","message":"..."}. The member
+    /// session is omitted for a malformed HTTP request.
     MCPLINK_SERVER_MALFORMED = 3,
-    /// A message was longer than MCPLINK_LIMIT_MESSAGE_BYTES, or the system had no memory for it. It
-    /// was refused. Params as above. Not used over HTTP.
+    /// A message was refused because it was longer than MCPLINK_LIMIT_MESSAGE_BYTES, or the system
+    /// had no memory for it. The params are those of MCPLINK_SERVER_MALFORMED. Not used over HTTP.
     MCPLINK_SERVER_TOO_LONG = 4,
     /// A request was refused because too many are in flight, or a session because too many are
-    /// open. Params as above, with "method":"tools/call" for a request.
+    /// open. The params are those of MCPLINK_SERVER_MALFORMED, and "method":"tools/call" for a
+    /// request.
     MCPLINK_SERVER_BUSY = 5,
-    /// A handler gave no answer or an invalid one, and the client got an internal error. Params as
-    /// above, with "method" if it is known.
+    /// A handler gave no answer or an invalid answer, and the client received an internal error.
+    /// The params are those of MCPLINK_SERVER_MALFORMED, and "method" if the method is known.
     MCPLINK_SERVER_HANDLER_FAILED = 6,
-    /// A request over HTTP was denied because of its host, its origin or its credentials. Params as
-    /// above.
+    /// A request over HTTP was denied because of its host, its origin or its credentials. The
+    /// params are those of MCPLINK_SERVER_MALFORMED.
     MCPLINK_SERVER_DENIED = 7,
 }
 
@@ -48,7 +50,7 @@ use mcplink_server_event as Number;
 
 type EventFn = unsafe extern "C-unwind" fn(*mut c_void, i32, *const mcplink_json_t);
 
-/// The event callbacks of a server. Copies share them.
+/// The event callbacks of a server. Copies share the callbacks.
 #[derive(Clone, Default)]
 pub(super) struct EventHooks {
     pub(super) session: Option<Arc<Hook<EventFn>>>,
@@ -56,7 +58,7 @@ pub(super) struct EventHooks {
 }
 
 impl EventHooks {
-    /// Registers the callbacks with the server of the handle with this number.
+    /// Registers the event callbacks with the server of the handle with this number.
     pub(super) fn attach(
         &self,
         mut builder: ServerBuilder,
@@ -101,7 +103,7 @@ fn post(
     });
 }
 
-/// Returns the number of a connection as C sees it, where 0 means none.
+/// Returns the number of a connection as C sees it: 0 means that the connection has no number.
 pub(super) fn session_number(connection: u64) -> u64 {
     connection + 1
 }

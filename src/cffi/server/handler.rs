@@ -20,7 +20,7 @@ use crate::protocol::Responder;
 use crate::server::origin_of;
 use crate::sync::Mutex;
 
-/// A handler that C passes, not NULL.
+/// The type of a handler that C passes and that is not NULL.
 pub(super) type HandlerFn = unsafe extern "C-unwind" fn(
     user: *mut c_void,
     request: *const mcplink_request_t,
@@ -30,9 +30,9 @@ pub(super) type HandlerFn = unsafe extern "C-unwind" fn(
 /// A handler of the host.
 pub(super) struct Handler {
     callback: HandlerFn,
-    /// `None` after the server has ended.
+    /// The user data of the handler; `None` after the server has ended.
     user: Mutex<Option<Arc<UserData>>>,
-    /// The number of the server.
+    /// The number of the server to which the handler belongs.
     owner: u64,
     stage: Arc<CallbackExecutor>,
 }
@@ -52,7 +52,7 @@ struct Known {
 }
 
 impl Handlers {
-    /// Adds a handler.
+    /// Adds a handler to the server, and returns it.
     pub(super) fn adopt(
         &self,
         owner: u64,
@@ -74,7 +74,7 @@ impl Handlers {
         handler
     }
 
-    /// Releases the user data of all handlers, after which none runs.
+    /// Releases the user data of all handlers. Afterwards no handler runs.
     pub(super) fn end(&self) {
         let mut known = self.0.lock();
         known.ended = true;
@@ -88,7 +88,8 @@ impl Handlers {
 }
 
 impl Handler {
-    /// Runs the handler for a call: on this thread, or where the host dispatches.
+    /// Runs the handler for a call. It runs on this thread, or on the thread that dispatches the
+    /// pump.
     pub(super) fn take(self: &Arc<Self>, call: Call) {
         if let Some(request) = mcplink_request_t::of(&call) {
             self.answer(request, call);
@@ -128,7 +129,7 @@ impl Handler {
     }
 }
 
-/// Returns a handler that C passes; an error for NULL.
+/// Returns a handler that C passes; returns an error for NULL.
 pub(super) fn given(callback: mcplink_handler_fn) -> Outcome<HandlerFn> {
     callback.ok_or_else(|| missing("callback").into())
 }

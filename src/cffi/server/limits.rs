@@ -63,7 +63,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_workers(
 /// Sets the number of items on each page of a list.
 ///
 /// options: the options.
-/// items: 0, the default, for all items on one page.
+/// items: the number of items; 0, the default, for all items on one page.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -80,11 +80,11 @@ pub unsafe extern "C" fn mcplink_server_options_set_page_size(
     }
 }
 
-/// Sets the drain time: how long calls in flight may continue after a client has gone. Default: 5
-/// s.
+/// Sets the drain time: how long calls in flight may continue after a client has disconnected.
+/// Default: 5 s.
 ///
 /// options: the options.
-/// drain_ms: in milliseconds.
+/// drain_ms: the drain time, in milliseconds.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_drain_ms(
 /// Sets the time after which a running handler is logged as slow. Default: 30 s.
 ///
 /// options: the options.
-/// slow_handler_ms: in milliseconds.
+/// slow_handler_ms: the time, in milliseconds.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -155,9 +155,10 @@ pub unsafe extern "C" fn mcplink_server_options_set_keep_alive_ms(
     }
 }
 
-/// Adds a key for the request state: the state of a call between its rounds, which travels through
-/// the client encrypted and authenticated. The first key encrypts, all keys decrypt. Replicas that
-/// serve common clients need common keys. Default: each server generates a key.
+/// Adds a key for the request state. The request state is the state of a call between its rounds;
+/// it is sent through the client, encrypted and authenticated. The first key encrypts, all keys
+/// decrypt. Replicas that serve common clients need common keys. Default: each server generates a
+/// key.
 ///
 /// options: the options.
 /// key, len: 32 secret random bytes.
@@ -183,11 +184,11 @@ pub unsafe extern "C" fn mcplink_server_options_add_state_key(
     }
 }
 
-/// Sets how long a client may take to answer an input request, since revision 2026-07-28. Default:
-/// 10 minutes.
+/// Sets how long a client may take to answer an input request. Input requests have a request state
+/// since revision 2026-07-28. Default: 10 minutes.
 ///
 /// options: the options.
-/// lifetime_ms: in milliseconds, not 0.
+/// lifetime_ms: the time, in milliseconds, not 0.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -212,12 +213,12 @@ pub unsafe extern "C" fn mcplink_server_options_set_state_lifetime_ms(
     }
 }
 
-/// Sets whether each request state is accepted only once, so that a client that repeats a round
-/// does not repeat its side effects (replay protection). Default: false.
+/// Sets whether each request state is accepted only once (replay protection). A client that repeats
+/// a round then does not repeat the side effects of the round. Default: false.
 ///
 /// options: the options.
-/// single_use: true to accept each only once. Used states are stored in the memory of this process,
-/// so it does not work across replicas.
+/// single_use: true to accept each request state only once. Used states are stored in the memory of
+/// this process, so the protection does not work across replicas.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -243,11 +244,11 @@ pub unsafe extern "C" fn mcplink_server_options_set_single_use_state(
     }
 }
 
-/// Sets whether handlers may send log messages to clients, and declares the capability. Default:
-/// false.
+/// Sets whether handlers may send log messages to clients, and declares the capability "logging".
+/// Default: false.
 ///
 /// options: the options.
-/// logging: true to enable it.
+/// logging: true to enable log messages.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -267,7 +268,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_logging(
 /// Sets whether clients may subscribe to changes of single resources. Default: true.
 ///
 /// options: the options.
-/// updates: true to allow it.
+/// updates: true to allow these subscriptions.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -292,8 +293,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_resource_updates(
 /// (listChanged). Default: true.
 ///
 /// options: the options.
-/// changes: true to notify them. With false, entries that are added or removed later are still
-/// effective.
+/// changes: true to notify clients. With false, entries can still be added and removed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -318,7 +318,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_list_changes(
 /// Default: true.
 ///
 /// options: the options.
-/// names_itself: true to include them.
+/// names_itself: true to include the name and version.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -340,10 +340,10 @@ pub unsafe extern "C" fn mcplink_server_options_set_names_itself(
 }
 
 /// Sets whether arguments and structured results of tools are validated against their JSON Schemas.
-/// Default: true. It needs a build with mcplink_has_feature("validation").
+/// Default: true. Validation requires a build with mcplink_has_feature("validation").
 ///
 /// options: the options.
-/// validation: true to validate them.
+/// validation: true to validate arguments and results.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -368,7 +368,8 @@ pub unsafe extern "C" fn mcplink_server_options_set_validation(
 /// Default: true.
 ///
 /// options: the options.
-/// claim: with false, other output of this process to standard output corrupts the protocol.
+/// claim: true to reserve it. With false, other output of this process to standard output corrupts
+/// the protocol.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -393,13 +394,13 @@ pub unsafe extern "C" fn mcplink_server_options_set_claim_stdio(
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_list {
-    /// tools/list.
+    /// The list of tools: tools/list.
     MCPLINK_LIST_TOOLS = 1,
-    /// prompts/list.
+    /// The list of prompts: prompts/list.
     MCPLINK_LIST_PROMPTS = 2,
-    /// resources/list.
+    /// The list of resources: resources/list.
     MCPLINK_LIST_RESOURCES = 3,
-    /// resources/templates/list.
+    /// The list of resource templates: resources/templates/list.
     MCPLINK_LIST_TEMPLATES = 4,
 }
 
@@ -418,8 +419,8 @@ fn list_of(list: i32) -> crate::error::Result<List> {
     })
 }
 
-/// Declares a capability although the server has no such entries yet, so that clients that connect
-/// before the first one is added know about it.
+/// Declares the capability for a list although the server has no entries of this list yet. Clients
+/// that connect before the first entry is added then know the capability.
 ///
 /// options: the options.
 /// list: one of enum mcplink_list.
@@ -440,11 +441,12 @@ pub unsafe extern "C" fn mcplink_server_options_add_offer(
     }
 }
 
-/// Sets how long the pages of a list may be cached, since revision 2026-07-28. Default: not at all.
+/// Sets how long the pages of a list may be cached, since revision 2026-07-28. Default: pages are
+/// not cached.
 ///
 /// options: the options.
 /// list: one of enum mcplink_list.
-/// ttl_ms: in milliseconds.
+/// ttl_ms: the time, in milliseconds.
 /// is_public: true if shared caches may store the pages and return them to other clients.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -475,13 +477,13 @@ pub unsafe extern "C" fn mcplink_server_options_set_cache(
     }
 }
 
-/// Lets tool calls become tasks, for tools with mcplink_tool_set_task_support. The client gets the
-/// task at once, and fetches the result when it is ready.
+/// Lets tool calls become tasks, for tools with mcplink_tool_set_task_support. The client receives
+/// the task at once, and fetches the result when the result is ready.
 ///
 /// options: the options.
-/// max_tasks: the number of stored tasks; 0, the default, for no tasks. Finished tasks are removed
-/// to make room for new ones, so only running tasks count against new ones. No client can exclude
-/// all others.
+/// max_tasks: the maximum number of stored tasks; 0, the default, to disable tasks. Finished tasks
+/// are removed to make room for new ones, so only running tasks count. No client can exclude all
+/// others.
 /// lifetime_ms: how long a task is stored if the client does not request a time, in milliseconds.
 /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -505,12 +507,13 @@ pub unsafe extern "C" fn mcplink_server_options_set_tasks(
     }
 }
 
-/// Declares an extension of the protocol. Its methods are handled with
+/// Declares an extension of the protocol. The methods of the extension are handled with
 /// mcplink_server_options_on_method.
 ///
 /// options: the options.
-/// id: its id, for example "com.example/maps".
-/// settings, len: a JSON object; MCPLINK_NUL measures it. NULL for none.
+/// id: the id of the extension, for example "com.example/maps".
+/// settings, len: a JSON object; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+/// settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -537,7 +540,7 @@ pub unsafe extern "C" fn mcplink_server_options_add_extension(
 }
 
 /// Sets the stack size of the server's threads that may run code of the host. Default: 8 MiB. The
-/// stack is reserved, but uses no memory before it is written to.
+/// address space of the stack is reserved, but uses no memory before it is written to.
 ///
 /// options: the options.
 /// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds it up to whole pages. If the
@@ -562,8 +565,9 @@ pub unsafe extern "C" fn mcplink_server_options_set_thread_stack_size(
     }
 }
 
-/// Sets the prefix of the names of the server's threads. Default: "mcplink". A dash and the role of
-/// the thread follow, such as "mcplink-crew"; Linux shows 15 bytes in total.
+/// Sets the prefix of the names of the server's threads. Default: "mcplink". A name consists of the
+/// prefix, a dash and the role of the thread, such as "mcplink-crew". Linux shows 15 bytes of a
+/// name.
 ///
 /// options: the options.
 /// prefix: 1 to 15 bytes, without control characters.
@@ -588,22 +592,22 @@ pub unsafe extern "C" fn mcplink_server_options_set_thread_prefix(
     }
 }
 
-/// Sets hooks that run first and last on each thread that the library starts for the server. For
-/// example for a profiler, or a virtual machine that must attach the threads that enter it.
+/// Sets hooks that run at the start and at the end of each thread that the library starts for the
+/// server. A profiler needs these hooks, or a virtual machine that must attach each thread.
 ///
 /// If start was called, stop is called before the thread ends. When mcplink_server_free has
-/// returned, all threads have ended, except those whose callback does not return. Called in a
-/// callback of the server, it ends them after that callback.
+/// returned, all threads have ended, except those whose callback does not return. If
+/// mcplink_server_free is called in a callback of the server, the threads end after that callback.
 ///
 /// Threads with these hooks have the stack size of threads that run code of the host. The hooks do
 /// not run on threads of the host itself, such as those that dispatch a pump.
 ///
 /// options: the options.
-/// start: called before any other callback on the thread; NULL for none.
-/// stop: called after all other callbacks on the thread; NULL for none.
-/// user, destroy: passed to both. destroy runs when other hooks are set. Otherwise it runs when the
-/// options, all servers made with them and their kept responders are freed, and their threads have
-/// ended.
+/// start: called before any other callback on the thread; NULL for no hook.
+/// stop: called after all other callbacks on the thread; NULL for no hook.
+/// user, destroy: passed to both hooks. destroy runs when other hooks are set. Otherwise it runs
+/// when the options, all servers made with them and their kept responders are freed, and their
+/// threads have ended.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

@@ -18,10 +18,10 @@ use crate::schema::{Icon, ProtocolVersion};
 /// Makes the options of a server with a name and a version. All options have defaults that suit
 /// most servers.
 ///
-/// name: the name, for programs.
-/// version: its version.
+/// name: the name of the server, for programs.
+/// version: the version of the server.
 /// Returns: the options. The caller owns them and frees them with mcplink_server_options_free. NULL
-/// for a bad argument; functions that take options refuse NULL. Threads: any. Since 0.1.
+/// for an invalid argument; functions that take options refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_new(
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn mcplink_server_options_new(
     })
 }
 
-/// Frees options. Servers that were made with them keep a copy.
+/// Frees server options. Servers that were made with them keep a copy.
 ///
 /// options: the options; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -48,10 +48,10 @@ pub unsafe extern "C" fn mcplink_server_options_free(options: *mut mcplink_serve
     unsafe { free(options) }
 }
 
-/// Sets instructions for models: how to use the server.
+/// Sets instructions that tell models how to use the server.
 ///
 /// options: the options.
-/// instructions: NULL for none.
+/// instructions: the instructions; NULL for no instructions.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_instructions(
 /// Sets the display name of the server.
 ///
 /// options: the options.
-/// title: NULL for none.
+/// title: the title; NULL for no title.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_title(
 /// Sets the description of the server.
 ///
 /// options: the options.
-/// description: NULL for none.
+/// description: the description; NULL for no description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_description(
 /// Sets the URL of the server's website.
 ///
 /// options: the options.
-/// website: NULL for none.
+/// website: the URL; NULL for no URL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -143,7 +143,8 @@ pub unsafe extern "C" fn mcplink_server_options_set_website(
 /// Sets the icons of the server.
 ///
 /// options: the options.
-/// icons, len: a JSON array of objects with "src"; MCPLINK_NUL measures it. NULL for none.
+/// icons, len: a JSON array of objects with "src"; len may be MCPLINK_NUL for text that ends in
+/// NUL. NULL for no icons.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -162,12 +163,13 @@ pub unsafe extern "C" fn mcplink_server_options_set_icons(
     }
 }
 
-/// Sets the protocol revisions that the server supports. Default: all.
+/// Sets the protocol revisions that the server supports. Default: all revisions that the library
+/// supports.
 ///
 /// options: the options.
-/// revisions: for example "2025-11-25 2026-07-28"; NULL for all.
-/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_UNSUPPORTED for one that this library does
-/// not know. Threads: one at a time. Since 0.1.
+/// revisions: the dates, separated by spaces, for example "2025-11-25 2026-07-28"; NULL for all.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_UNSUPPORTED for a revision that this
+/// library does not know. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_revisions(
@@ -191,7 +193,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_revisions(
     }
 }
 
-/// Runs all callbacks of the server where the host dispatches a pump.
+/// Runs all callbacks of the server on the thread that dispatches a pump.
 ///
 /// options: the options.
 /// pump: the pump, which must outlive the server; NULL for threads of the library.
@@ -215,11 +217,12 @@ pub unsafe extern "C" fn mcplink_server_options_set_pump(
     }
 }
 
-/// Sets the log hook of the server. It replaces that of mcplink_set_log for this server.
+/// Sets the log hook of the server. For this server it replaces the hook of mcplink_set_log.
 ///
 /// options: the options.
 /// level: the least severe level to report, one of enum mcplink_log_level.
-/// callback: called on any thread, also with a pump; it must be quick. NULL for none.
+/// callback: the log hook. It is called on any thread, also with a pump, and must be quick. NULL
+/// for no hook.
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
 /// options and all servers made with them are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.

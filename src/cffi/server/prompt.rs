@@ -9,8 +9,8 @@ use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, optional};
 use crate::schema::{Icon, MetaObject, Prompt, PromptArgument};
 
-/// The definition of a prompt: messages that a user selects by name. One thread at a time uses it;
-/// a server copies it.
+/// The definition of a prompt: messages that a user selects by name. One thread at a time may use a
+/// definition. A server copies the definitions that are added to it.
 pub struct mcplink_prompt_t(pub(super) Prompt, Refusal);
 
 impl Settings for mcplink_prompt_t {
@@ -29,10 +29,10 @@ impl Settings for mcplink_prompt_t {
 
 /// Makes the definition of a prompt.
 ///
-/// name: its name, for programs.
-/// description: its purpose; NULL for none.
-/// Returns: the definition. The caller owns it and frees it with mcplink_prompt_free. NULL for a
-/// bad argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
+/// name: the name of the prompt, for programs.
+/// description: the purpose of the prompt; NULL for no description.
+/// Returns: the definition. The caller owns it and frees it with mcplink_prompt_free. NULL for an
+/// invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_prompt_new(
@@ -56,12 +56,13 @@ pub unsafe extern "C" fn mcplink_prompt_new(
     })
 }
 
-/// Adds an argument, which is always text. A prompt without declared arguments accepts any.
+/// Adds an argument, which is always text. A prompt without declared arguments accepts any
+/// arguments.
 ///
 /// prompt: the prompt.
-/// argument: its name.
+/// argument: the name of the argument.
 /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
-/// description: its meaning; NULL for none.
+/// description: the meaning of the argument; NULL for no description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -90,7 +91,7 @@ pub unsafe extern "C" fn mcplink_prompt_add_argument(
 /// Sets the display name of the prompt.
 ///
 /// prompt: the prompt.
-/// title: NULL for none.
+/// title: the title; NULL for no title.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -111,9 +112,10 @@ pub unsafe extern "C" fn mcplink_prompt_set_title(
 /// Sets the icons of the prompt: an array of objects with "src".
 ///
 /// prompt: the prompt.
-/// icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
-/// time. Since 0.1.
+/// icons, len: the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+/// icons.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
+/// one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_prompt_set_icons(
@@ -134,9 +136,10 @@ pub unsafe extern "C" fn mcplink_prompt_set_icons(
 /// Sets the metadata ("_meta") of the prompt: an object.
 ///
 /// prompt: the prompt.
-/// meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
-/// time. Since 0.1.
+/// meta, len: the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+/// metadata.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
+/// one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_prompt_set_meta(

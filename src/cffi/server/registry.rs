@@ -33,14 +33,14 @@ impl mcplink_server_t {
 /// Adds a tool.
 ///
 /// server: the server.
-/// tool: the definition, which is copied. A definition with a refused setter is refused, with the
-/// reason in err.
-/// callback: the handler; see mcplink_handler_fn. It runs on a thread of the library, several at
-/// once, or where the pump of the server is dispatched.
+/// tool: the definition, which is copied. A definition with a refused setter is refused, and err
+/// contains the reason.
+/// callback: the handler; see mcplink_handler_fn. It runs on threads of the library, on several at
+/// once, or on the thread that dispatches the pump of the server.
 /// user, destroy: passed to callback; destroy runs when the tool is removed and its last request
-/// has ended, or with the server.
+/// has ended, or when the server ends.
 /// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is invalid or exists already, or a
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is invalid or in use, or a
 /// schema is invalid. Threads: any, also while the server serves: clients are notified. Blocks: no.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -69,12 +69,12 @@ pub unsafe extern "C" fn mcplink_server_add_tool(
     }
 }
 
-/// Removes a tool. Requests for it that are in flight continue.
+/// Removes a tool. Requests for the tool that are in flight continue.
 ///
 /// server: the server.
-/// tool: its name.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when it does not exist. Threads: any, also while the
-/// server serves: clients are notified. Blocks: no. Since 0.1.
+/// tool: the name of the tool.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the tool does not exist. Threads: any, also while
+/// the server serves: clients are notified. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_remove_tool(
@@ -92,14 +92,14 @@ pub unsafe extern "C" fn mcplink_server_remove_tool(
 /// Adds a resource.
 ///
 /// server: the server.
-/// resource: the definition, which is copied. A definition with a refused setter is refused, with
-/// the reason in err.
-/// callback: the handler; see mcplink_handler_fn. It runs on a thread of the library, several at
-/// once, or where the pump of the server is dispatched.
+/// resource: the definition, which is copied. A definition with a refused setter is refused, and
+/// err contains the reason.
+/// callback: the handler; see mcplink_handler_fn. It runs on threads of the library, on several at
+/// once, or on the thread that dispatches the pump of the server.
 /// user, destroy: passed to callback; destroy runs when the resource is removed and its last
-/// request has ended, or with the server.
+/// request has ended, or when the server ends.
 /// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the URI is invalid or exists already. Threads:
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the URI is invalid or in use. Threads:
 /// any, also while the server serves: clients are notified. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -129,12 +129,12 @@ pub unsafe extern "C" fn mcplink_server_add_resource(
     }
 }
 
-/// Removes a resource. Requests for it that are in flight continue.
+/// Removes a resource. Requests for the resource that are in flight continue.
 ///
 /// server: the server.
-/// uri: its URI.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when it does not exist. Threads: any, also while the
-/// server serves: clients are notified. Blocks: no. Since 0.1.
+/// uri: the URI of the resource.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the resource does not exist. Threads: any, also
+/// while the server serves: clients are notified. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_remove_resource(
@@ -149,18 +149,18 @@ pub unsafe extern "C" fn mcplink_server_remove_resource(
     }
 }
 
-/// Adds a resource template: resources whose URIs follow a pattern. The handler gets the values of
-/// the variables from mcplink_request_args.
+/// Adds a resource template: resources whose URIs follow a pattern. The handler reads the values of
+/// the variables with mcplink_request_args.
 ///
 /// server: the server.
-/// template: the definition, which is copied. A definition with a refused setter is refused, with
-/// the reason in err.
-/// callback: the handler; see mcplink_handler_fn. It runs on a thread of the library, several at
-/// once, or where the pump of the server is dispatched.
+/// template: the definition, which is copied. A definition with a refused setter is refused, and
+/// err contains the reason.
+/// callback: the handler; see mcplink_handler_fn. It runs on threads of the library, on several at
+/// once, or on the thread that dispatches the pump of the server.
 /// user, destroy: passed to callback; destroy runs when the template is removed and its last
-/// request has ended, or with the server.
+/// request has ended, or when the server ends.
 /// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the template is invalid or exists already.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the template is invalid or was added before.
 /// Threads: any, also while the server serves: clients are notified. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -190,12 +190,12 @@ pub unsafe extern "C" fn mcplink_server_add_template(
     }
 }
 
-/// Removes a resource template. Requests for it that are in flight continue.
+/// Removes a resource template. Requests for the template that are in flight continue.
 ///
 /// server: the server.
-/// uri_template: the template, as it was written.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when it does not exist. Threads: any, also while the
-/// server serves: clients are notified. Blocks: no. Since 0.1.
+/// uri_template: the URI template, as it was written in the definition.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the template does not exist. Threads: any, also
+/// while the server serves: clients are notified. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_remove_template(
@@ -216,14 +216,14 @@ pub unsafe extern "C" fn mcplink_server_remove_template(
 /// Adds a prompt.
 ///
 /// server: the server.
-/// prompt: the definition, which is copied. A definition with a refused setter is refused, with the
-/// reason in err.
-/// callback: the handler; see mcplink_handler_fn. It runs on a thread of the library, several at
-/// once, or where the pump of the server is dispatched.
+/// prompt: the definition, which is copied. A definition with a refused setter is refused, and err
+/// contains the reason.
+/// callback: the handler; see mcplink_handler_fn. It runs on threads of the library, on several at
+/// once, or on the thread that dispatches the pump of the server.
 /// user, destroy: passed to callback; destroy runs when the prompt is removed and its last request
-/// has ended, or with the server.
+/// has ended, or when the server ends.
 /// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is empty or exists already, or two
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is empty or in use, or two
 /// arguments have equal names. Threads: any, also while the server serves: clients are notified.
 /// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -252,12 +252,12 @@ pub unsafe extern "C" fn mcplink_server_add_prompt(
     }
 }
 
-/// Removes a prompt. Requests for it that are in flight continue.
+/// Removes a prompt. Requests for the prompt that are in flight continue.
 ///
 /// server: the server.
-/// prompt: its name.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when it does not exist. Threads: any, also while the
-/// server serves: clients are notified. Blocks: no. Since 0.1.
+/// prompt: the name of the prompt.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the prompt does not exist. Threads: any, also while
+/// the server serves: clients are notified. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_remove_prompt(
@@ -272,7 +272,7 @@ pub unsafe extern "C" fn mcplink_server_remove_prompt(
     }
 }
 
-/// Removes an entry of the server: the body of all functions that remove.
+/// Removes an entry of the server. All functions that remove an entry call this function.
 ///
 /// # Safety
 ///
@@ -294,39 +294,40 @@ unsafe fn removing(
     })
 }
 
-/// The kind of an entry of a server.
+/// The kind of an entry of a server, and how the entry is identified.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_primitive {
-    /// A tool, by its name.
+    /// A tool, identified by its name.
     MCPLINK_PRIMITIVE_TOOL = 1,
-    /// A prompt, by its name.
+    /// A prompt, identified by its name.
     MCPLINK_PRIMITIVE_PROMPT = 2,
-    /// A resource, by its URI.
+    /// A resource, identified by its URI.
     MCPLINK_PRIMITIVE_RESOURCE = 3,
-    /// A resource template, as it was written. Its scopes apply to each resource that is read
-    /// through it.
+    /// A resource template, identified by its URI template as written. The scopes of the template
+    /// apply to each resource that is read through the template.
     MCPLINK_PRIMITIVE_TEMPLATE = 4,
 }
 
 /// Restricts a tool, prompt, resource or template to principals with the given scopes. The scopes
 /// are checked before the handler runs; lists still contain the entry. Repeated calls for one entry
-/// add scopes: all of them are required.
+/// add scopes: all scopes are required.
 ///
-/// Over HTTP a client that lacks a scope gets status 403, and can let its user grant it. Unknown
-/// scopes count as none there. On other transports scopes are unknown, and requests are not
-/// refused.
+/// Over HTTP a client that lacks a scope gets status 403, and can ask its user to grant the scope.
+/// If the scopes of a principal are unknown, the request is refused over HTTP. On other transports
+/// scopes are always unknown, and requests are not refused.
 ///
 /// server: the server.
 /// of: one of enum mcplink_primitive.
-/// target: the name of the entry. It must exist, so that a typing error leaves nothing unprotected.
-/// The restriction remains when the entry is removed, and applies to a new one with this name.
-/// scopes: their names, separated by spaces.
+/// target: the name, URI or URI template of the entry. The entry must exist, so that a typing error
+/// leaves nothing unprotected. The restriction remains when the entry is removed, and applies to a
+/// new entry with this name.
+/// scopes: the names of the scopes, separated by spaces.
 /// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the entry does not exist or scopes names none.
-/// After a failure the server serves no further clients: functions that serve fail with this
-/// reason. Threads: any; call it before the first client is served, so that no request comes in
-/// between. Blocks: no. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the entry does not exist or scopes contains no
+/// name. After a failure the server serves no further clients: functions that serve fail with this
+/// reason. Threads: any. Call it before the first client is served, so that no request is served
+/// without the restriction. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_require_scopes(
@@ -363,13 +364,14 @@ pub unsafe extern "C" fn mcplink_server_require_scopes(
     }
 }
 
-/// The owner of a completed argument.
+/// The kind of an entry that owns a completed argument.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_completion_of {
-    /// A prompt, by its name.
+    /// A prompt, identified by its name.
     MCPLINK_COMPLETION_OF_PROMPT = 1,
-    /// A resource template, as it was written: its arguments are its variables.
+    /// A resource template, identified by its URI template as written. Its arguments are the
+    /// variables of the template.
     MCPLINK_COMPLETION_OF_TEMPLATE = 2,
 }
 
@@ -377,15 +379,15 @@ pub enum mcplink_completion_of {
 /// while the user types. The prompt or template may be added later.
 ///
 /// The handler reads the name of the argument with mcplink_request_name, and the typed text with
-/// mcplink_request_typed. mcplink_request_args has the known values of the other arguments. It
-/// answers with mcplink_responder_values.
+/// mcplink_request_typed. mcplink_request_args returns the known values of the other arguments. The
+/// handler answers with mcplink_responder_values.
 ///
 /// server: the server.
 /// of: one of enum mcplink_completion_of.
-/// target: the name of the prompt, or the template.
+/// target: the name of the prompt, or the URI template.
 /// argument: the name of the argument or variable.
-/// callback: the handler; see mcplink_handler_fn. It runs where other handlers do.
-/// user, destroy: passed to callback; destroy runs with the end of the server.
+/// callback: the handler; see mcplink_handler_fn. It runs on the threads of other handlers.
+/// user, destroy: passed to callback; destroy runs when the server ends.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already. Threads:
 /// any. Blocks: no. Since 0.1.
@@ -437,7 +439,8 @@ pub unsafe extern "C" fn mcplink_server_add_completer(
 ///
 /// server: the server.
 /// uri: the URI of the resource.
-/// Returns: MCPLINK_OK, also without subscribers. Threads: any. Blocks: no. Since 0.1.
+/// Returns: MCPLINK_OK, also when the resource has no subscribers. Threads: any. Blocks: no. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_resource_updated(

@@ -9,8 +9,8 @@ use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, optional};
 use crate::schema::{Annotations, Icon, MetaObject, Resource};
 
-/// The definition of a resource: contents that can be read at a URI. One thread at a time uses it;
-/// a server copies it.
+/// The definition of a resource: contents that can be read at a URI. One thread at a time may use a
+/// definition. A server copies the definitions that are added to it.
 pub struct mcplink_resource_t(pub(super) Resource, Refusal);
 
 impl Settings for mcplink_resource_t {
@@ -29,11 +29,11 @@ impl Settings for mcplink_resource_t {
 
 /// Makes the definition of a resource.
 ///
-/// uri: its URI (RFC 3986). The scheme names the kind of resource; use a custom scheme if no
-/// standard one fits.
-/// name: its name, for programs.
-/// Returns: the definition. The caller owns it and frees it with mcplink_resource_free. NULL for a
-/// bad argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
+/// uri: the URI of the resource (RFC 3986). The scheme names the kind of resource; use a custom
+/// scheme if no standard scheme fits.
+/// name: the name of the resource, for programs.
+/// Returns: the definition. The caller owns it and frees it with mcplink_resource_free. NULL for an
+/// invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_new(
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn mcplink_resource_new(
 /// Sets the display name of the resource.
 ///
 /// resource: the resource.
-/// title: NULL for none.
+/// title: the title; NULL for no title.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn mcplink_resource_set_title(
 /// Sets the description of the resource, for models.
 ///
 /// resource: the resource.
-/// description: NULL for none.
+/// description: the description; NULL for no description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -93,10 +93,10 @@ pub unsafe extern "C" fn mcplink_resource_set_description(
     }
 }
 
-/// Sets the MIME type of the resource. It is also the default type of answers of the handler.
+/// Sets the MIME type of the resource. It is also the default MIME type of the handler's answers.
 ///
 /// resource: the resource.
-/// mime_type: NULL for none.
+/// mime_type: the MIME type; NULL for no MIME type.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn mcplink_resource_set_mime_type(
 /// Sets the size of the resource.
 ///
 /// resource: the resource.
-/// size: in bytes, before any encoding.
+/// size: the size in bytes, before any encoding.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -137,9 +137,10 @@ pub unsafe extern "C" fn mcplink_resource_set_size(
 /// Sets the annotations of the resource: an object with "audience", "priority" and "lastModified".
 ///
 /// resource: the resource.
-/// annotations, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
-/// time. Since 0.1.
+/// annotations, len: the annotations, as JSON; len may be MCPLINK_NUL for text that ends in NUL.
+/// NULL for no annotations.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
+/// one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_set_annotations(
@@ -160,9 +161,10 @@ pub unsafe extern "C" fn mcplink_resource_set_annotations(
 /// Sets the icons of the resource: an array of objects with "src".
 ///
 /// resource: the resource.
-/// icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
-/// time. Since 0.1.
+/// icons, len: the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+/// icons.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
+/// one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_set_icons(
@@ -183,9 +185,10 @@ pub unsafe extern "C" fn mcplink_resource_set_icons(
 /// Sets the metadata ("_meta") of the resource: an object.
 ///
 /// resource: the resource.
-/// meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
-/// time. Since 0.1.
+/// meta, len: the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+/// metadata.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
+/// one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_set_meta(

@@ -19,10 +19,10 @@ use crate::server::Server;
 use crate::transport::Threads;
 
 /// A server: tools, resources and prompts, served to any number of clients at once. Thread-safe.
-/// They can be changed while it serves; clients are notified.
+/// Tools, resources and prompts can be changed while the server serves; clients are notified.
 ///
 /// Without a pump the handlers run on threads of the library, several at once. With a pump they run
-/// where the host dispatches it, one at a time.
+/// one at a time, on the thread that dispatches the pump.
 pub struct mcplink_server_t {
     pub(super) gate: Gate,
     pub(super) server: Server,
@@ -30,9 +30,9 @@ pub struct mcplink_server_t {
     pub(super) handlers: Arc<Handlers>,
     pub(super) serving: Arc<Serving>,
     pub(super) claims_stdio: bool,
-    /// The log hook of the server; `None` for the process-wide one.
+    /// The log hook of the server; `None` for the process-wide log hook.
     pub(super) log: Option<Arc<Hook>>,
-    /// A refused restriction of the server itself: it serves no client then.
+    /// A refused restriction of the server itself. If it is set, the server serves no client.
     pub(super) refusal: Refusal,
 }
 
@@ -45,7 +45,7 @@ impl Handled for mcplink_server_t {
         self.serving.threads().clone()
     }
 
-    /// No callback runs after this. Callbacks that wait in a pump are run here.
+    /// Closes the server. Callbacks that wait in a pump are run here; no callback runs afterwards.
     fn close(&self) {
         self.serving.end();
         self.stage.finish();
@@ -92,10 +92,10 @@ impl mcplink_server_t {
 
 /// Makes a server with default options.
 ///
-/// name: its name, for programs.
-/// version: its version.
-/// Returns: the server. The caller owns it and frees it with mcplink_server_free. NULL for a bad
-/// argument; functions that take a server refuse NULL. Threads: any. Blocks: no. Since 0.1.
+/// name: the name of the server, for programs.
+/// version: the version of the server.
+/// Returns: the server. The caller owns it and frees it with mcplink_server_free. NULL for an
+/// invalid argument; functions that take a server refuse NULL. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_new(
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn mcplink_server_new(
 ///
 /// # Safety
 ///
-/// Both are NULL or end in NUL.
+/// Both texts are NULL or end in NUL.
 unsafe fn described(
     server: *const c_char,
     version: *const c_char,
@@ -146,16 +146,17 @@ pub unsafe extern "C" fn mcplink_server_new_with(
     }
 }
 
-/// Stops a server, as mcplink_server_stop does, waits until it has ended, and frees it. After this
-/// no callback of the server runs. In one of its own callbacks, or in the close function of a
-/// session's transport, it returns at once. The rest happens when the callback returns.
+/// Stops a server, as mcplink_server_stop does, waits until the server has ended, and frees it. No
+/// callback of the server runs afterwards. If the function is called inside a callback of the
+/// server, or in the close function of a session's transport, it returns at once. The server is
+/// freed when the callback returns.
 ///
-/// In a forked process this does nothing: memory and descriptors, which are close-on-exec, remain
-/// until the process exits or executes another program. See MCPLINK_E_FORKED.
+/// In a forked process the function does nothing: memory and descriptors, which are close-on-exec,
+/// remain until the process exits or executes another program. See MCPLINK_E_FORKED.
 ///
-/// server: the server; may be NULL. Other threads may be inside functions of it: they return
-/// MCPLINK_E_CLOSED. No thread may use it afterwards. Threads: any. Blocks: until handlers have
-/// returned, a few seconds at most. Since 0.1.
+/// server: the server; may be NULL. Other threads may be inside functions of the server: these
+/// functions return MCPLINK_E_CLOSED. No thread may use the server afterwards. Threads: any.
+/// Blocks: until handlers have returned, a few seconds at most. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_free(server: *mut mcplink_server_t) {
@@ -164,13 +165,13 @@ pub unsafe extern "C" fn mcplink_server_free(server: *mut mcplink_server_t) {
 }
 
 /// Stops a server: blocking calls such as mcplink_server_serve_stdio return MCPLINK_OK, sessions
-/// and listeners close, and the server serves nothing any more. Its tools and other contents remain
-/// until it is freed.
+/// and listeners close, and the server accepts no more clients. The tools and other entries of the
+/// server remain until the server is freed.
 ///
 /// server: the server; may be NULL.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for NULL; MCPLINK_E_FORKED in a forked process, where it
-/// does nothing. Threads: any, also in signal handlers. Blocks: no: a thread of the library does
-/// the work. Since 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for NULL; MCPLINK_E_FORKED in a forked process, where the
+/// function does nothing. Threads: any, also in signal handlers. Blocks: no: a thread of the
+/// library does the work. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_stop(server: *mut mcplink_server_t) -> mcplink_status_t {

@@ -21,12 +21,14 @@ use crate::sync::{Condvar, Mutex};
 use crate::transport::sys::fd::Wake;
 use crate::transport::{Stack, Threads};
 
-/// How long freeing the server waits for other threads that close something.
+/// How long freeing the server waits for other threads that close a connection, listener or
+/// endpoint.
 const LAST: Duration = Duration::from_secs(5);
-/// The number of threads that close things in parallel.
+/// The number of threads that close connections, listeners and endpoints in parallel.
 const ENDING_AT_ONCE: usize = 64;
 
-/// A connection until it is closed. Closing drops it, which releases its descriptors.
+/// A connection, until the connection is closed. Closing drops the connection, which releases its
+/// descriptors.
 pub(super) struct Line(Mutex<Option<Connection>>);
 
 impl Line {
@@ -34,13 +36,13 @@ impl Line {
         Arc::new(Self(Mutex::new(Some(connection))))
     }
 
-    /// Returns the connection, unless it is closed.
+    /// Returns the connection; `None` if the connection is closed.
     pub(super) fn connection(&self) -> Option<Connection> {
         self.0.lock().clone()
     }
 
-    /// Waits until the peer has gone or the connection is closed. Returns the error that ended it,
-    /// unless it was closed before.
+    /// Waits until the peer has disconnected or the connection is closed. Returns the error that
+    /// ended the connection, unless it was closed before.
     pub(super) fn wait(&self) -> Option<Error> {
         let error = self.connection()?.wait();
         self.close();
@@ -56,7 +58,7 @@ impl Line {
     }
 }
 
-/// Something that a server serves.
+/// A connection, listener or endpoint that a server serves.
 #[derive(Clone)]
 pub(super) enum Served {
     Session(Arc<Line>),
@@ -78,16 +80,16 @@ impl Served {
     }
 }
 
-/// Everything that a server serves.
+/// The set of all connections, listeners and endpoints that a server serves.
 pub(super) struct Serving {
-    /// The number of the server.
+    /// The number of the handle of the server.
     number: u64,
     threads: Threads,
-    /// The server was stopped. Never reset.
+    /// True once the server was stopped. Never reset.
     stopped: AtomicBool,
-    /// The server is being freed.
+    /// True once the server is being freed.
     ended: AtomicBool,
-    /// The wakeup descriptor of the watcher thread. Made with the first thing that is served.
+    /// The wakeup descriptor of the watcher thread. It is made with the first entry that is served.
     bell: OnceLock<Wake>,
     state: Mutex<State>,
     changed: Condvar,
@@ -97,12 +99,12 @@ pub(super) struct Serving {
 struct State {
     served: HashMap<u64, Served>,
     next: u64,
-    /// The number of threads that close something.
+    /// The number of threads that close an entry of the set.
     closers: usize,
     watcher: Watcher,
 }
 
-/// Marks a thread that closes something that is served.
+/// Marks a thread that closes an entry of the set.
 pub(super) struct Closer<'a> {
     serving: &'a Serving,
     _inside: Inside,
@@ -142,13 +144,13 @@ impl Serving {
         &self.threads
     }
 
-    /// Registers something that is served, and returns its number for [`leave`](Self::leave). On
-    /// failure it is closed.
+    /// Adds a connection, listener or endpoint to the set, and returns its number for
+    /// [`leave`](Self::leave). On failure the entry is closed.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Closed`] when the server was stopped, [`ErrorKind::Io`] without a thread or
-    /// descriptor.
+    /// [`ErrorKind::Closed`] when the server was stopped, [`ErrorKind::Io`] when the system can't
+    /// provide a thread or descriptor.
     pub(super) fn enter(self: &Arc<Self>, served: Served) -> Result<u64> {
         let entered = self.try_enter(&served);
         if entered.is_err() {
@@ -183,7 +185,7 @@ impl Serving {
         Ok(number)
     }
 
-    /// Removes something that is no longer served.
+    /// Removes an entry that is no longer served.
     pub(super) fn leave(&self, number: u64) {
         let mut state = self.state.lock();
         let gone = state.served.remove(&number);
@@ -202,7 +204,8 @@ impl Serving {
         self.stopped.load(Ordering::SeqCst)
     }
 
-    /// Requests a stop. Async-signal-safe: an atomic store, and a write to a descriptor.
+    /// Requests that the server stops. Async-signal-safe: it only stores an atomic and writes to a
+    /// descriptor.
     pub(super) fn ask_to_stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         if let Some(bell) = self.bell.get() {
@@ -210,7 +213,7 @@ impl Serving {
         }
     }
 
-    /// Stops the server on this thread, and waits for it.
+    /// Stops the server on this thread, and waits until the server has ended.
     pub(super) fn end(self: &Arc<Self>) {
         self.ended.store(true, Ordering::SeqCst);
         self.stopped.store(true, Ordering::SeqCst);
@@ -228,13 +231,13 @@ impl Serving {
         self.state.lock().served.values().cloned().collect()
     }
 
-    /// Closes something that is served.
+    /// Closes a connection, listener or endpoint that is served.
     fn close(&self, served: &Served) {
         let _inside = self.inside();
         served.close();
     }
 
-    /// Marks this thread as one that closes something. Freeing the server waits for such threads.
+    /// Marks this thread as one that closes an entry. Freeing the server waits for marked threads.
     /// So a callback that runs here, such as a transport's close function, must not wait for the
     /// server to be freed.
     pub(super) fn inside(&self) -> Closer<'_> {
@@ -245,8 +248,8 @@ impl Serving {
         }
     }
 
-    /// Waits for the other threads that close something, so that their events are delivered before
-    /// the server has ended. Bounded by [`LAST`].
+    /// Waits for the other threads that close an entry, so that their events are delivered before
+    /// the server has ended. Waits at most [`LAST`].
     fn wait_for_closers(&self) {
         let until = Instant::now() + LAST;
         let mut state = self.state.lock();
@@ -255,8 +258,8 @@ impl Serving {
         }
     }
 
-    /// Returns whether this thread is in a callback of the server, or closes something that it
-    /// serves.
+    /// Returns whether this thread runs a callback of the server, or closes an entry that the
+    /// server serves.
     #[cfg(feature = "http-server")]
     pub(super) fn is_inside(&self) -> bool {
         crate::cffi::user::is_inside(self.number)
@@ -283,7 +286,7 @@ impl Serving {
         }
     }
 
-    /// Ends the watcher thread, if `unneeded` still holds under the lock.
+    /// Ends the watcher thread, if `unneeded` still returns true under the lock.
     fn dismiss(&self, unneeded: impl Fn(&State) -> bool) {
         let mut state = self.state.lock();
         if !unneeded(&state) {

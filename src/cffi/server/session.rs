@@ -24,7 +24,7 @@ pub struct mcplink_session_t {
     line: Arc<Line>,
     principal: Option<Text>,
     serving: Arc<Serving>,
-    /// The number among all that the server serves.
+    /// The number of the session in the set of everything that the server serves.
     number: u64,
     /// The session number that C sees in requests and events.
     shown: u64,
@@ -42,7 +42,7 @@ impl Handled for mcplink_session_t {
     }
 }
 
-/// Reads an optional principal; `None` for NULL.
+/// Reads an optional principal; returns `None` for NULL.
 ///
 /// # Safety
 ///
@@ -67,7 +67,7 @@ impl mcplink_server_t {
         }
     }
 
-    /// Serves a client, and blocks until it has gone.
+    /// Serves a client, and blocks until the client has disconnected.
     fn serve(&self, transport: impl Transport + 'static) -> Outcome {
         if self.stage.is_pumped() && self.stage.is_home() {
             let text = "this thread dispatches the pump of the server: serve on another one, or without waiting, with mcplink_server_serve_stdio_start";
@@ -88,7 +88,7 @@ impl mcplink_server_t {
         self.served(error)
     }
 
-    /// Returns the outcome of serving.
+    /// Returns the outcome of serving a client. `error` is the error that ended the connection.
     fn served(&self, error: Option<Error>) -> Outcome {
         match error {
             _ if self.serving.has_ended() => {
@@ -101,7 +101,7 @@ impl mcplink_server_t {
         }
     }
 
-    /// Fails if the server may not serve any more.
+    /// Fails if the server was stopped, or if an earlier setting was refused.
     pub(super) fn check_open(&self) -> Outcome<()> {
         self.refusal.check()?;
         if self.serving.is_stopped() {
@@ -111,7 +111,7 @@ impl mcplink_server_t {
         Ok(())
     }
 
-    /// Starts to serve a client without blocking.
+    /// Starts to serve a client, without blocking.
     pub(super) fn start(
         &self,
         principal: Option<&str>,
@@ -138,7 +138,7 @@ impl mcplink_server_t {
     }
 }
 
-/// Duplicates descriptors of the host.
+/// Duplicates two descriptors of the host, and makes a stream of the duplicates.
 fn descriptors(input: c_int, output: c_int) -> Result<Stream> {
     let own = |fd: c_int, what: &str| {
         if fd < 0 {
@@ -152,20 +152,20 @@ fn descriptors(input: c_int, output: c_int) -> Result<Stream> {
     Ok(Stream::fds(own(input, "input")?, own(output, "output")?))
 }
 
-/// Serves the process that started this one, over the standard streams, until it closes them or
-/// mcplink_server_stop is called.
+/// Serves the process that started this process, over the standard streams. Serving ends when that
+/// process closes the streams or mcplink_server_stop is called.
 ///
-/// Standard output is reserved for the protocol meanwhile: output of this process and its children
-/// goes to standard error, and their standard input is empty. Both are restored at the end. Call it
-/// before anything reads standard input.
+/// While the function runs, standard output is reserved for the protocol: output of this process
+/// and its children goes to standard error, and their standard input is empty. Both streams are
+/// restored at the end. Call the function before anything reads standard input.
 ///
 /// server: the server.
 /// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK when the client has gone or the server was stopped; MCPLINK_E_STATE when the
-/// standard streams are served already, or this thread dispatches the pump of the server;
-/// MCPLINK_E_IO; MCPLINK_E_CLOSED when the server is freed. Threads: any. Blocks: until then; calls
-/// in flight may finish first, for a few seconds. With a pump another thread must dispatch it.
-/// Since 0.1.
+/// Returns: MCPLINK_OK when the client has disconnected or the server was stopped; MCPLINK_E_STATE
+/// when the standard streams are served already, or this thread dispatches the pump of the server;
+/// MCPLINK_E_IO; MCPLINK_E_CLOSED when the server is freed. Threads: any. With a pump another
+/// thread must dispatch the pump. Blocks: until serving ends; calls in flight may finish first, for
+/// a few seconds. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_serve_stdio(
@@ -206,17 +206,17 @@ pub unsafe extern "C" fn mcplink_server_serve_stdio_start(
     }
 }
 
-/// Serves a client over file descriptors, such as pipes, sockets or files, until it has gone or
-/// mcplink_server_stop is called. Each message is a line.
+/// Serves a client over file descriptors, such as pipes, sockets or files. Serving ends when the
+/// client disconnects or mcplink_server_stop is called. Each message is a line.
 ///
 /// server: the server.
-/// input: read from. output: written to; may be equal, for a socket. Both are duplicated and remain
-/// the caller's, who may close them at any time.
+/// input: the descriptor to read from. output: the descriptor to write to; for a socket it may be
+/// equal to input. Both are duplicated and remain the caller's, who may close them at any time.
 /// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK when the client has gone or the server was stopped; MCPLINK_E_INVALID,
-/// MCPLINK_E_IO for invalid descriptors; MCPLINK_E_STATE when this thread dispatches the pump of
-/// the server; MCPLINK_E_CLOSED when the server is freed. Threads: any. Blocks: until then. Since
-/// 0.1.
+/// Returns: MCPLINK_OK when the client has disconnected or the server was stopped;
+/// MCPLINK_E_INVALID, MCPLINK_E_IO for invalid descriptors; MCPLINK_E_STATE when this thread
+/// dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed. Threads: any.
+/// Blocks: until serving ends. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_serve_fds(
@@ -239,8 +239,8 @@ pub unsafe extern "C" fn mcplink_server_serve_fds(
 ///
 /// server: the server.
 /// input, output: as for mcplink_server_serve_fds.
-/// principal: on whose behalf the client acts, which the host has authenticated: see
-/// mcplink_request_principal. NULL when it is unknown.
+/// principal: the principal for which the client acts, as authenticated by the host: see
+/// mcplink_request_principal. NULL when the principal is unknown.
 /// session: receives the session, NULL on failure. The caller owns it and frees it with
 /// mcplink_session_free, before or after the server.
 /// err: receives the error on failure; the caller frees it. May be NULL.
@@ -269,16 +269,16 @@ pub unsafe extern "C" fn mcplink_server_serve_fds_start(
 
 /// Starts to serve a client over a transport of the host, without waiting.
 ///
-/// After the client has gone (mcplink_transport_feed_end), answers to calls in flight may still be
-/// sent. This ends with the drain time of the server, or when the host closes or frees the session.
-/// MCPLINK_SERVER_SESSION_ENDED and mcplink_session_is_closed report that the client has gone.
-/// mcplink_session_wait waits for it and closes the session.
+/// After the client has disconnected (mcplink_transport_feed_end), answers to calls in flight may
+/// still be sent. Sending ends with the drain time of the server, or when the host closes or frees
+/// the session. MCPLINK_SERVER_SESSION_ENDED and mcplink_session_is_closed report that the client
+/// has disconnected. mcplink_session_wait waits until then and closes the session.
 ///
 /// server: the server.
-/// transport: the transport, with a send function. It serves one session. It remains the caller's;
-/// free it after the session.
-/// principal: on whose behalf the client acts, which the host has authenticated; NULL when it is
-/// unknown.
+/// transport: the transport, with a send function. A transport serves one session. It remains the
+/// caller's; free it after the session.
+/// principal: the principal for which the client acts, as authenticated by the host; NULL when the
+/// principal is unknown.
 /// session: receives the session, NULL on failure. The caller owns it and frees it with
 /// mcplink_session_free, before or after the server.
 /// err: receives the error on failure; the caller frees it. May be NULL.
@@ -306,13 +306,13 @@ pub unsafe extern "C" fn mcplink_server_attach(
     }
 }
 
-/// Waits until the client has gone, or the session is closed, and closes the session.
+/// Waits until the client has disconnected or the session is closed. Then closes the session.
 ///
 /// session: the session.
 /// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK when the client has gone or the session was closed; another status when the
-/// transport failed. Threads: any. Blocks: until then; calls in flight may finish first, for a few
-/// seconds. Since 0.1.
+/// Returns: MCPLINK_OK when the client has disconnected or the session was closed; another status
+/// when the transport failed. Threads: any. Blocks: until the session has ended; calls in flight
+/// may finish first, for a few seconds. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_wait(
@@ -335,12 +335,12 @@ pub unsafe extern "C" fn mcplink_session_wait(
 }
 
 /// Closes a session: its calls are cancelled, and its transport is closed. In the close function of
-/// its transport, this function and mcplink_session_wait return at once, and the outer close
-/// continues.
+/// the session's transport, this function and mcplink_session_wait return at once, and the outer
+/// close continues.
 ///
 /// session: the session.
-/// Returns: MCPLINK_OK, also when it is closed already. Threads: any. Blocks: a few seconds at
-/// most, for handlers that don't return. Since 0.1.
+/// Returns: MCPLINK_OK, also when the session is closed already. Threads: any. Blocks: a few
+/// seconds at most, for handlers that don't return. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_close(
@@ -354,10 +354,10 @@ pub unsafe extern "C" fn mcplink_session_close(
     })
 }
 
-/// Checks whether the client has gone, or the session was closed.
+/// Checks whether the client has disconnected, or the session was closed.
 ///
-/// session: NULL for true.
-/// Returns: true if so. Threads: any. Blocks: no. Since 0.1.
+/// session: the session; for NULL the function returns true.
+/// Returns: true if the session has ended. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_is_closed(session: *const mcplink_session_t) -> bool {
@@ -369,11 +369,11 @@ pub unsafe extern "C" fn mcplink_session_is_closed(session: *const mcplink_sessi
     })
 }
 
-/// Returns a number that identifies the session in the server. Requests have it too, see
-/// mcplink_request_session, and events, as "session".
+/// Returns a number that identifies the session in the server. mcplink_request_session returns the
+/// same number for requests of the session, and events contain it as "session".
 ///
-/// session: NULL for 0.
-/// Returns: at least 1. Threads: any. Since 0.1.
+/// session: the session; for NULL the function returns 0.
+/// Returns: the number, from 1. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_number(session: *const mcplink_session_t) -> u64 {
@@ -382,11 +382,11 @@ pub unsafe extern "C" fn mcplink_session_number(session: *const mcplink_session_
     unsafe { session.as_ref() }.map_or(0, |session| session.shown)
 }
 
-/// Returns the principal on whose behalf the client acts.
+/// Returns the principal for which the client acts.
 ///
-/// session: NULL for empty text.
+/// session: the session; for NULL the function returns empty text.
 /// Returns: the principal that was set when the session was made, valid as long as the session;
-/// empty when it is unknown. Threads: any. Since 0.1.
+/// empty when the principal is unknown. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_principal(

@@ -22,7 +22,8 @@ use crate::schema::{Implementation, ProtocolVersion};
 use crate::server::{Server, ServerBuilder, StateKey};
 use crate::transport::{Limits, Threads};
 
-/// The options of a server. One thread at a time uses them; a server copies them.
+/// The options of a server. One thread at a time may use options. A server that is made with them
+/// copies them.
 pub struct mcplink_server_options_t {
     pub(super) info: Implementation,
     pub(super) instructions: Option<String>,
@@ -45,16 +46,16 @@ pub struct mcplink_server_options_t {
     pub(super) claims_stdio: bool,
     pub(super) log: Option<Arc<Hook>>,
     methods: Vec<Method>,
-    /// Rare settings, by the setter's name. They are stored as functions by their setters, so that
-    /// a program that does not call the setter is linked without the feature.
+    /// Rare settings, with the names of their setters. The setters store them as functions, so that
+    /// a program that does not call a setter is linked without the feature.
     more: Vec<(&'static str, Setting)>,
     refusal: Refusal,
 }
 
-/// A setting that is applied when the server is built.
+/// A function that applies a setting when the server is built.
 type Setting = Box<dyn Fn(ServerBuilder) -> ServerBuilder>;
 
-/// A custom method of the host.
+/// A custom method of the host, with its handler.
 struct Method {
     name: String,
     callback: HandlerFn,
@@ -104,7 +105,7 @@ impl mcplink_server_options_t {
         }
     }
 
-    /// Adds a setting. Earlier settings with this name are kept.
+    /// Adds a setting under a name. Earlier settings with this name are kept.
     pub(super) fn add(
         &mut self,
         name: &'static str,
@@ -113,7 +114,7 @@ impl mcplink_server_options_t {
         self.more.push((name, Box::new(setting)));
     }
 
-    /// Removes the settings with this name.
+    /// Removes the settings that were added under this name.
     pub(super) fn unset(&mut self, name: &'static str) {
         self.more.retain(|(known, _)| *known != name);
     }
@@ -126,7 +127,7 @@ impl mcplink_server_options_t {
         self.pump.clone()
     }
 
-    /// Builds the server of the handle with this number.
+    /// Builds the server for the handle with this number.
     pub(super) fn build(
         &self,
         owner: u64,
@@ -180,16 +181,17 @@ impl mcplink_server_options_t {
     }
 }
 
-/// Sets the handler for a custom method. Methods that the protocol defines remain with the library.
+/// Sets the handler for a custom method. The library itself handles the methods that the protocol
+/// defines.
 ///
-/// The JSON of mcplink_responder_json is sent unchanged: since revision 2026-07-28 the result must
-/// contain its "resultType".
+/// The JSON text of mcplink_responder_json is sent unchanged. So since revision 2026-07-28 the
+/// result must contain the member "resultType".
 ///
 /// options: the options.
 /// method: the method, for example "com.example/reindex". An earlier handler is replaced.
-/// callback: the handler; see mcplink_handler_fn. It runs where other handlers do.
-/// user, destroy: passed to callback; destroy runs when it is replaced, or when the options and all
-/// servers made with them are freed.
+/// callback: the handler; see mcplink_handler_fn. It runs on the threads of other handlers.
+/// user, destroy: passed to callback; destroy runs when the handler is replaced, or when the
+/// options and all servers made with them are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -218,15 +220,16 @@ pub unsafe extern "C" fn mcplink_server_options_on_method(
 }
 
 /// Sets the function that is called when sessions begin and end. A session begins when a client
-/// identifies itself: by "initialize", or by its first request since revision 2026-07-28. It ends
-/// with its connection, or with its session over HTTP. Clients over HTTP without a session, as all
-/// since 2026-07-28, cause no events.
+/// identifies itself: with "initialize", or with its first request since revision 2026-07-28. The
+/// session ends with its connection or, over HTTP, with the HTTP session. Clients over HTTP that
+/// have no session cause no events. Clients of revisions since 2026-07-28 have no session over
+/// HTTP.
 ///
 /// options: the options.
-/// callback: receives MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for none.
-/// It runs one at a time and in order, on a thread of the server or where its pump is dispatched.
-/// The first requests may run in parallel. These events are never dropped; mcplink_server_free
-/// delivers the last ones.
+/// callback: receives MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for no
+/// function. Events are delivered one at a time and in order, on a thread of the server or on the
+/// thread that dispatches its pump. The first requests of a session may run in parallel. These
+/// events are never dropped; mcplink_server_free delivers the last events.
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
 /// options and all servers made with them are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
@@ -250,13 +253,13 @@ pub unsafe extern "C" fn mcplink_server_options_on_session(
 
 /// Sets the function that is called for incidents with clients, for hosts that count them, raise an
 /// alarm or block a client. Incidents are messages that are malformed, too long, too many or
-/// denied, and handlers that fail. Their kinds can be told apart without reading text. The log has
-/// a record for most of them, and for much else.
+/// denied, and handlers that fail. Each kind of incident has its own event. The log has a record
+/// for most incidents.
 ///
 /// options: the options.
-/// callback: receives the other events of enum mcplink_server_event. NULL for none. It runs one at
-/// a time and in order, on a thread of the server or where its pump is dispatched. At most 1024
-/// wait; further ones are dropped.
+/// callback: receives the other events of enum mcplink_server_event. NULL for no function. Events
+/// are delivered one at a time and in order, on a thread of the server or on the thread that
+/// dispatches its pump. At most 1024 events wait; further ones are dropped.
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
 /// options and all servers made with them are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.

@@ -10,8 +10,8 @@ use crate::cffi::text::{self, optional};
 use crate::schema::{Annotations, Icon, MetaObject, ResourceTemplate};
 
 /// The definition of a resource template: resources whose URIs follow a pattern (RFC 6570).
-/// Supported are {var}, {+path}, {/var}, {.ext} and, at the end, {?a,b}. One thread at a time uses
-/// it; a server copies it.
+/// Supported expressions are {var}, {+path}, {/var}, {.ext} and, at the end, {?a,b}. One thread at
+/// a time may use a definition. A server copies the definitions that are added to it.
 pub struct mcplink_template_t(pub(super) ResourceTemplate, Refusal);
 
 impl Settings for mcplink_template_t {
@@ -30,10 +30,10 @@ impl Settings for mcplink_template_t {
 
 /// Makes the definition of a resource template.
 ///
-/// uri_template: the template, for example "users://{id}".
-/// name: the name of such a resource, for programs.
-/// Returns: the definition. The caller owns it and frees it with mcplink_template_free. NULL for a
-/// bad argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
+/// uri_template: the URI template, for example "users://{id}".
+/// name: the name of the template, for programs.
+/// Returns: the definition. The caller owns it and frees it with mcplink_template_free. NULL for an
+/// invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_template_new(
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn mcplink_template_new(
 /// Sets the display name of the template.
 ///
 /// template: the resource template.
-/// title: NULL for none.
+/// title: the title; NULL for no title.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn mcplink_template_set_title(
 /// Sets the description of the template, for models.
 ///
 /// template: the resource template.
-/// description: NULL for none.
+/// description: the description; NULL for no description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -98,10 +98,11 @@ pub unsafe extern "C" fn mcplink_template_set_description(
     }
 }
 
-/// Sets the MIME type of the resources. It is also the default type of answers of the handler.
+/// Sets the MIME type of the template's resources. It is also the default MIME type of the
+/// handler's answers.
 ///
 /// template: the resource template.
-/// mime_type: NULL for none.
+/// mime_type: the MIME type; NULL for no MIME type.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -122,9 +123,10 @@ pub unsafe extern "C" fn mcplink_template_set_mime_type(
 /// Sets the annotations of the template: an object with "audience", "priority" and "lastModified".
 ///
 /// template: the resource template.
-/// annotations, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
-/// time. Since 0.1.
+/// annotations, len: the annotations, as JSON; len may be MCPLINK_NUL for text that ends in NUL.
+/// NULL for no annotations.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
+/// one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_template_set_annotations(
@@ -145,9 +147,10 @@ pub unsafe extern "C" fn mcplink_template_set_annotations(
 /// Sets the icons of the template: an array of objects with "src".
 ///
 /// template: the resource template.
-/// icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
-/// time. Since 0.1.
+/// icons, len: the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+/// icons.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
+/// one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_template_set_icons(
@@ -168,9 +171,10 @@ pub unsafe extern "C" fn mcplink_template_set_icons(
 /// Sets the metadata ("_meta") of the template: an object.
 ///
 /// template: the resource template.
-/// meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
-/// time. Since 0.1.
+/// meta, len: the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+/// metadata.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
+/// one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_template_set_meta(

@@ -14,8 +14,8 @@ use crate::cffi::text::{self, optional};
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::{Icon, JsonSchema, MetaObject, TaskSupport, Tool, ToolExecution};
 
-/// The definition of a tool that a model can call. One thread at a time uses it; a server copies
-/// it.
+/// The definition of a tool that a model can call. One thread at a time may use a definition. A
+/// server copies the definitions that are added to it.
 pub struct mcplink_tool_t(pub(super) Tool, Params, Refusal);
 
 impl Settings for mcplink_tool_t {
@@ -32,7 +32,8 @@ impl Settings for mcplink_tool_t {
     }
 }
 
-/// Arguments that were added one by one.
+/// The arguments of a tool that were added with mcplink_tool_add_param or
+/// mcplink_tool_add_param_schema.
 #[derive(Default)]
 struct Params {
     properties: Map<String, Value>,
@@ -49,15 +50,15 @@ pub enum mcplink_param_type {
     MCPLINK_PARAM_INTEGER = 2,
     /// Any number.
     MCPLINK_PARAM_NUMBER = 3,
-    /// true or false.
+    /// The value true or false.
     MCPLINK_PARAM_BOOLEAN = 4,
-    /// An array of anything.
+    /// An array of any values.
     MCPLINK_PARAM_ARRAY = 5,
-    /// An object of anything.
+    /// An object with any members.
     MCPLINK_PARAM_OBJECT = 6,
 }
 
-/// Hints for the user about the effects of a tool. They are not guaranteed.
+/// A hint for the user about the effects of a tool. A hint is not a guarantee.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_tool_hint {
@@ -75,11 +76,11 @@ pub enum mcplink_tool_hint {
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_task_support {
-    /// Calls may not become tasks.
+    /// Calls of the tool must not become tasks.
     MCPLINK_TASK_FORBIDDEN = 0,
-    /// Calls may become tasks.
+    /// Calls of the tool can become tasks.
     MCPLINK_TASK_OPTIONAL = 1,
-    /// Calls must become tasks.
+    /// Calls of the tool must become tasks.
     MCPLINK_TASK_REQUIRED = 2,
 }
 
@@ -124,10 +125,10 @@ fn type_of(kind: i32) -> Result<&'static str> {
 
 /// Makes the definition of a tool.
 ///
-/// name: its name, for programs: letters, digits, "_", "-" and ".".
-/// description: what it does, for models; NULL for none.
-/// Returns: the definition. The caller owns it and frees it with mcplink_tool_free. NULL for a bad
-/// argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
+/// name: the name of the tool, for programs: letters, digits, "_", "-" and ".".
+/// description: the purpose of the tool, for models; NULL for no description.
+/// Returns: the definition. The caller owns it and frees it with mcplink_tool_free. NULL for an
+/// invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_new(
@@ -149,19 +150,19 @@ pub unsafe extern "C" fn mcplink_tool_new(
     })
 }
 
-/// Adds an argument. The input schema of the tool is made of all added arguments.
+/// Adds an argument to the tool. The input schema of the tool is made of all added arguments.
 ///
 /// A build with "validation" (mcplink_has_feature) refuses calls with invalid arguments before the
-/// callback runs. In other builds the callback may run without a required argument, or with one of
-/// another type.
+/// callback runs. In other builds the callback may run although a required argument is missing or
+/// an argument has another type.
 ///
 /// tool: the tool.
 /// param: the name of the argument.
 /// kind: one of enum mcplink_param_type.
 /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
-/// description: its meaning, for models; NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name exists already. Threads: one at a
-/// time. Since 0.1.
+/// description: the meaning of the argument, for models; NULL for no description.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when the name is in use already. Threads: one at
+/// a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_add_param(
@@ -187,12 +188,13 @@ pub unsafe extern "C" fn mcplink_tool_add_param(
     }
 }
 
-/// Adds an argument with a JSON Schema of its own, for example with choices, bounds or items.
+/// Adds an argument with a JSON Schema, for example with choices, bounds or items.
 ///
 /// tool: the tool.
 /// param: the name of the argument.
 /// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
-/// schema, len: its JSON Schema, for example {"enum":["red","green"]}; MCPLINK_NUL measures it.
+/// schema, len: the JSON Schema of the argument, for example {"enum":["red","green"]}; len may be
+/// MCPLINK_NUL for text that ends in NUL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -217,12 +219,13 @@ pub unsafe extern "C" fn mcplink_tool_add_param_schema(
     }
 }
 
-/// Sets the complete input schema: a JSON Schema of an object, which is passed on unchanged. It
-/// replaces the arguments of mcplink_tool_add_param, and adding another argument replaces it. A
-/// schema without "properties" is listed with an empty object for it, which some models need.
+/// Sets the complete input schema: a JSON Schema of an object, which is sent to clients unchanged.
+/// It replaces the arguments of mcplink_tool_add_param. An argument that is added later replaces
+/// the schema. If a schema lacks "properties", lists contain an empty object for it, which some
+/// models need.
 ///
 /// tool: the tool.
-/// schema, len: the schema; MCPLINK_NUL measures it.
+/// schema, len: the schema; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -243,11 +246,11 @@ pub unsafe extern "C" fn mcplink_tool_set_input_schema(
     }
 }
 
-/// Sets the output schema, which values of mcplink_responder_structured must match.
+/// Sets the output schema. Values of mcplink_responder_structured must match the schema.
 ///
 /// tool: the tool.
-/// schema, len: a JSON Schema, which is passed on unchanged; MCPLINK_NUL measures it. NULL for
-/// none.
+/// schema, len: a JSON Schema, which is sent to clients unchanged; len may be MCPLINK_NUL for text
+/// that ends in NUL. NULL for no schema.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -271,7 +274,7 @@ pub unsafe extern "C" fn mcplink_tool_set_output_schema(
 ///
 /// tool: the tool.
 /// hint: one of enum mcplink_tool_hint.
-/// is_so: true if the hint applies.
+/// is_so: true if the hint applies to the tool.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -308,7 +311,8 @@ pub unsafe extern "C" fn mcplink_tool_set_annotation(
     }
 }
 
-/// Sets whether calls may become tasks, on a server with mcplink_server_options_set_tasks.
+/// Sets whether calls of the tool may become tasks, on a server with
+/// mcplink_server_options_set_tasks.
 ///
 /// tool: the tool.
 /// support: one of enum mcplink_task_support. Default: MCPLINK_TASK_FORBIDDEN.
@@ -343,7 +347,7 @@ pub unsafe extern "C" fn mcplink_tool_set_task_support(
 /// Sets the display name of the tool.
 ///
 /// tool: the tool.
-/// title: NULL for none.
+/// title: the title; NULL for no title.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -364,9 +368,10 @@ pub unsafe extern "C" fn mcplink_tool_set_title(
 /// Sets the icons of the tool: an array of objects with "src".
 ///
 /// tool: the tool.
-/// icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
-/// time. Since 0.1.
+/// icons, len: the icons, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+/// icons.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
+/// one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_set_icons(
@@ -387,9 +392,10 @@ pub unsafe extern "C" fn mcplink_tool_set_icons(
 /// Sets the metadata ("_meta") of the tool: an object.
 ///
 /// tool: the tool.
-/// meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is invalid for the protocol. Threads: one at a
-/// time. Since 0.1.
+/// meta, len: the metadata, as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for no
+/// metadata.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol. Threads:
+/// one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_tool_set_meta(

@@ -3,8 +3,8 @@
 //! **Invariants:** the functions of one exchange run one at a time, in order, and without a lock.
 //! `running` is incremented in the critical section that checks `freed` and `ended`. Freeing sets
 //! `freed` under the lock and then waits until `running` is zero. So none runs after `end`, nor
-//! after the exchange was freed. A response is aborted when its client has gone, or when the host
-//! fails to send.
+//! after the exchange was freed. A response is aborted when its client has disconnected, or when
+//! the host fails to send.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
-/// The number of bytes of a streamed response that may wait until the host dispatches.
+/// The maximum number of bytes of a streamed response that wait until the host dispatches.
 const MAX_WAITING: usize = 256 << 10;
 
 /// Begins a response.
 ///
-/// head: status and header fields, valid until the callback returns. length: of the whole body in
-/// bytes; -1 for a streamed body of unknown length. Returns: MCPLINK_OK, or anything else when the
-/// client has gone.
+/// head: status and header fields, valid until the callback returns. length: the length of the
+/// whole body in bytes; -1 for a streamed body of unknown length. Returns: MCPLINK_OK; any other
+/// status when the client has disconnected.
 pub type mcplink_http_begin_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -35,8 +35,9 @@ pub type mcplink_http_begin_fn = Option<
     ) -> mcplink_status_t,
 >;
 
-/// Sends a part of the body. Flush it at once, because a client waits for it. bytes: valid until
-/// the callback returns. Returns: MCPLINK_OK, or anything else when the client has gone.
+/// Sends a part of the body. Flush the part at once, because a client waits for it. bytes: valid
+/// until the callback returns. Returns: MCPLINK_OK; any other status when the client has
+/// disconnected.
 pub type mcplink_http_write_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -45,8 +46,9 @@ pub type mcplink_http_write_fn = Option<
     ) -> mcplink_status_t,
 >;
 
-/// Ends a response; called exactly once. complete: true if the whole response was sent. If false,
-/// abort the connection, so that the client notices that the response is incomplete.
+/// Ends a response. The function is called exactly once. complete: true if the whole response was
+/// sent. If it is false, abort the connection, so that the client notices that the response is
+/// incomplete.
 pub type mcplink_http_end_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, complete: bool)>;
 
@@ -55,34 +57,35 @@ type BeginFn =
 type WriteFn = unsafe extern "C-unwind" fn(*mut c_void, *const c_char, usize) -> mcplink_status_t;
 type EndFn = unsafe extern "C-unwind" fn(*mut c_void, bool);
 
-/// The state that the exchange and the response writer share.
+/// The state that an exchange and its response writer share.
 pub(super) struct Channel {
     number: u64,
     begin: BeginFn,
     write: WriteFn,
     end: EndFn,
-    /// `None` once the exchange was freed.
+    /// The user data of the host's functions; `None` once the exchange was freed.
     user: Mutex<Option<Arc<UserData>>>,
     state: Mutex<State>,
-    /// Notified when a function of the host has returned, bytes were sent, or the client has gone.
+    /// Notified when a function of the host has returned, when bytes were sent, and when the client
+    /// has disconnected.
     returned: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    /// Called when the client has gone.
+    /// Called when the client has disconnected.
     on_gone: Option<Box<dyn FnOnce() + Send>>,
-    /// Called when the response has not begun for long: begins it as a stream.
+    /// Called when the response has not begun for a long time. It begins the response as a stream.
     on_silence: Option<Box<dyn FnOnce() + Send>>,
     gone: bool,
     ended: bool,
     freed: bool,
     running: usize,
-    /// Bytes that wait until the host dispatches.
+    /// The number of bytes that wait until the host dispatches.
     waiting: usize,
 }
 
-/// A step of a response.
+/// A step of a response: its begin, a part of the body, or its end.
 enum Step {
     Begin(ResponseHead, i64),
     Write(Vec<u8>),
@@ -108,8 +111,8 @@ impl Channel {
         })
     }
 
-    /// Runs the host's function for a step, unless the response has ended, the exchange was freed
-    /// or the client has gone.
+    /// Runs the host's function for a step of the response. Runs nothing if the response has ended,
+    /// the exchange was freed or the client has disconnected.
     fn run(&self, step: &Step) {
         let mut state = self.state.lock();
         let is_end = matches!(step, Step::End(_));
@@ -147,7 +150,7 @@ impl Channel {
         }
     }
 
-    /// Records that the client has gone.
+    /// Records that the client has disconnected.
     pub(super) fn lose(&self) {
         let mut state = self.state.lock();
         state.gone = true;
@@ -159,7 +162,7 @@ impl Channel {
         }
     }
 
-    /// Begins a response that has been silent for long.
+    /// Begins a response as a stream, because the response has not begun for a long time.
     pub(super) fn break_silence(&self) {
         let callback = self.state.lock().on_silence.take();
         if let Some(callback) = callback {
@@ -167,14 +170,15 @@ impl Channel {
         }
     }
 
-    /// The host frees the exchange: no function starts after this. Does not wait for running ones.
+    /// Frees the exchange without waiting for running functions: no function of the host starts
+    /// afterwards.
     pub(super) fn abandon(&self) {
         self.state.lock().freed = true;
         self.lose();
     }
 
-    /// Frees the exchange: waits until its running function has returned. Must not be called in one
-    /// of them: it would wait for itself.
+    /// Frees the exchange, and waits until its running function has returned. Must not be called in
+    /// that function, because it would wait for itself.
     pub(super) fn leave(&self) {
         self.abandon();
         let mut state = self.state.lock();
@@ -192,10 +196,10 @@ impl Channel {
     }
 }
 
-/// Writes a response through the functions of the exchange.
+/// The response writer that calls the functions of an exchange.
 pub(super) struct Writer {
     channel: Arc<Channel>,
-    /// The callback executor, if the host dispatches a pump.
+    /// The callback executor; `None` if the host dispatches no pump.
     stage: Option<Arc<CallbackExecutor>>,
     ended: bool,
 }
@@ -240,8 +244,8 @@ impl Writer {
         });
     }
 
-    /// Returns whether another part may wait. Without a deadline it returns at once; otherwise it
-    /// waits until there is room.
+    /// Returns whether another part may be queued. Without a deadline the function returns at once;
+    /// otherwise it waits until there is room, and fails at the deadline.
     fn has_room(&self, bytes: usize, deadline: Option<Instant>) -> Result<bool> {
         let mut state = self.channel.state.lock();
         while state.waiting > 0 && state.waiting + bytes > MAX_WAITING {
@@ -324,7 +328,7 @@ impl ResponseWriter for Writer {
         drop(before);
     }
 
-    /// The host measures the time, so the duration is unused.
+    /// Stores the callback. The duration is unused, because the host measures the time.
     fn on_silence(&mut self, _: Duration, callback: Box<dyn FnOnce() + Send>) {
         let before = self.channel.state.lock().on_silence.replace(callback);
         drop(before);

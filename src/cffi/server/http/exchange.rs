@@ -28,7 +28,7 @@ pub struct mcplink_exchange_t {
     refusal: Refusal,
 }
 
-/// The request, as described by the host.
+/// The HTTP request of an exchange, as described by the host.
 pub(super) struct Asked {
     method: String,
     target: String,
@@ -61,7 +61,7 @@ impl Handled for mcplink_exchange_t {
         self.channel.abandon();
     }
 
-    /// Reports that the client has gone, and waits until no function of the host runs.
+    /// Records that the client has disconnected, and waits until no function of the host runs.
     fn close(&self) {
         self.channel.leave();
     }
@@ -77,7 +77,7 @@ impl Settings for mcplink_exchange_t {
 }
 
 impl mcplink_exchange_t {
-    /// Returns the request; `None` after the first call.
+    /// Returns the HTTP request. It is removed from the exchange, so later calls return `None`.
     pub(super) fn take_request(&self) -> Outcome<Option<Asked>> {
         if std::mem::replace(&mut *self.served.lock(), true) {
             return Ok(None);
@@ -104,8 +104,8 @@ impl mcplink_exchange_t {
     }
 }
 
-/// Changes the request: the body of all setters here. mcplink_http_serve fails when one was
-/// refused.
+/// Changes the HTTP request. All setters of this file call this function. If a setter was refused,
+/// mcplink_http_serve fails.
 ///
 /// # Safety
 ///
@@ -125,14 +125,15 @@ unsafe fn say(
 /// Makes an exchange: an HTTP request that the host's own web server received, and the functions
 /// that send its response.
 ///
-/// method: in capitals, as received.
-/// target: path and query, as received.
+/// method: the method of the request, in capitals, as received.
+/// target: the path and query, as received.
 /// begin, write, end: the functions that send the response. They run one at a time: on threads of
-/// the library, on the thread that calls mcplink_http_serve, or where the pump of the server is
-/// dispatched.
-/// user, destroy: passed to them; destroy runs when the exchange is freed.
+/// the library, on the thread that calls mcplink_http_serve, or on the thread that dispatches the
+/// pump of the server.
+/// user, destroy: passed to begin, write and end; destroy runs when the exchange is freed.
 /// Returns: the exchange. The caller owns it and frees it with mcplink_exchange_free after end was
-/// called, or earlier to abandon the response. NULL for a bad argument. Threads: any. Since 0.1.
+/// called, or earlier to abandon the response. NULL for an invalid argument. Threads: any. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_new(
@@ -173,8 +174,9 @@ pub unsafe extern "C" fn mcplink_exchange_new(
 /// Adds a header field to the request.
 ///
 /// exchange: the exchange.
-/// field: its name; case-insensitive.
-/// content, len: its value, without surrounding white space; MCPLINK_NUL measures it.
+/// field: the name of the field; case-insensitive.
+/// content, len: the value of the field, without surrounding white space; len may be MCPLINK_NUL
+/// for text that ends in NUL.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
 /// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -199,8 +201,8 @@ pub unsafe extern "C" fn mcplink_exchange_add_header(
 /// Sets the body of the request.
 ///
 /// exchange: the exchange.
-/// body, len: the whole body, without a transfer coding; MCPLINK_NUL measures it. The host limits
-/// its length.
+/// body, len: the whole body, without a transfer coding; len may be MCPLINK_NUL for text that ends
+/// in NUL. The host has to limit the length of the body.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
 /// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -223,8 +225,8 @@ pub unsafe extern "C" fn mcplink_exchange_set_body(
 /// the field Host are accepted.
 ///
 /// exchange: the exchange.
-/// local: address and port, for example "127.0.0.1:8080". NULL is refused: without it a server
-/// without allowed hosts (mcplink_http_options_add_host) would accept all.
+/// local: address and port, for example "127.0.0.1:8080". NULL is refused: without a local address,
+/// a server without allowed hosts (mcplink_http_options_add_host) would accept all hosts.
 /// remote: address and port of the client; NULL when they are unknown.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
 /// Threads: any. Since 0.1.
@@ -251,8 +253,8 @@ pub unsafe extern "C" fn mcplink_exchange_set_addresses(
     }
 }
 
-/// Reports that the client has gone: no more of the response is sent. end is still called if the
-/// response had not ended.
+/// Reports that the client has disconnected: the rest of the response is not sent. If the response
+/// has not ended, the function end is still called.
 ///
 /// exchange: the exchange.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
@@ -269,12 +271,12 @@ pub unsafe extern "C" fn mcplink_exchange_gone(
 }
 
 /// Begins the response as an event stream, so that proxies do not drop the idle connection. Call it
-/// when the response has not begun for as long as mcplink_http_options_set_keep_alive_ms says. Does
-/// nothing when the client does not accept event streams, or the response has begun.
+/// when the response has not begun after the time of mcplink_http_options_set_keep_alive_ms. The
+/// function does nothing when the client does not accept event streams, or the response has begun.
 ///
 /// exchange: the exchange.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any; begin and write may run on this one.
-/// Blocks: only in them. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any; the functions begin and write may run
+/// on this thread. Blocks: only in these functions. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_silent(
@@ -289,9 +291,9 @@ pub unsafe extern "C" fn mcplink_exchange_silent(
     })
 }
 
-/// Frees an exchange: none of its functions runs after this. A response that has not ended is
-/// aborted, as after mcplink_exchange_gone. Called inside one of its functions, it returns at once,
-/// and no other function of it starts.
+/// Frees an exchange: none of its functions runs afterwards. A response that has not ended is
+/// aborted, as after mcplink_exchange_gone. If this is called inside a function of the exchange, it
+/// returns at once, and no other function of the exchange starts.
 ///
 /// exchange: the exchange; may be NULL. Threads: any. Blocks: while one of its functions runs on
 /// another thread. Since 0.1.

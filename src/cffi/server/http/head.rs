@@ -4,8 +4,8 @@ use crate::cffi::entry::get;
 use crate::cffi::text::{Text, mcplink_str_t, view_or_empty};
 use crate::transport::http::ResponseHead;
 
-/// The status and header fields of a response. The host adds the fields for length, connection and
-/// date. It is borrowed until the function that receives it returns.
+/// The status and header fields of a response. The host itself adds the fields for length,
+/// connection and date. The head is borrowed until the function that receives it returns.
 pub struct mcplink_http_head_t {
     status: u16,
     headers: Vec<(Text, Text)>,
@@ -30,8 +30,8 @@ impl mcplink_http_head_t {
 
 /// Returns the status of a response.
 ///
-/// head: NULL for 0.
-/// Returns: for example 200. Threads: any. Since 0.1.
+/// head: the head; for NULL the function returns 0.
+/// Returns: the status, for example 200. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_status(head: *const mcplink_http_head_t) -> i32 {
@@ -41,8 +41,8 @@ pub unsafe extern "C" fn mcplink_http_head_status(head: *const mcplink_http_head
 
 /// Returns the number of header fields of a response.
 ///
-/// head: NULL for 0.
-/// Returns: the count. Threads: any. Since 0.1.
+/// head: the head; for NULL the function returns 0.
+/// Returns: the number. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_count(head: *const mcplink_http_head_t) -> usize {
@@ -52,10 +52,10 @@ pub unsafe extern "C" fn mcplink_http_head_count(head: *const mcplink_http_head_
 
 /// Returns the name of a header field.
 ///
-/// head: NULL for "".
+/// head: the head; for NULL the function returns "".
 /// index: from 0.
-/// Returns: valid as long as the head; empty when the index is out of range. Threads: any. Since
-/// 0.1.
+/// Returns: text that is valid as long as the head; empty when the index is out of range. Threads:
+/// any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_name(
@@ -69,10 +69,10 @@ pub unsafe extern "C" fn mcplink_http_head_name(
 
 /// Returns the value of a header field.
 ///
-/// head: NULL for "".
+/// head: the head; for NULL the function returns "".
 /// index: from 0.
-/// Returns: valid as long as the head; empty when the index is out of range. Threads: any. Since
-/// 0.1.
+/// Returns: text that is valid as long as the head; empty when the index is out of range. Threads:
+/// any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_value(
@@ -84,11 +84,11 @@ pub unsafe extern "C" fn mcplink_http_head_value(
     view_or_empty(field.map(|(_, value)| value))
 }
 
-/// Returns the keep-alive interval of a streamed response. After so long without data the host
+/// Returns the keep-alive interval of a streamed response. After this time without data the host
 /// should write mcplink_http_head_quiet_text, so that proxies do not drop the idle connection.
 ///
-/// head: NULL for 0.
-/// Returns: in milliseconds; 0 for never. Threads: any. Since 0.1.
+/// head: the head; for NULL the function returns 0.
+/// Returns: the interval in milliseconds; 0 if no keep-alive is needed. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_quiet_ms(head: *const mcplink_http_head_t) -> u32 {
@@ -100,8 +100,9 @@ pub unsafe extern "C" fn mcplink_http_head_quiet_ms(head: *const mcplink_http_he
 /// Returns the keep-alive text that the host writes to an idle stream: see
 /// mcplink_http_head_quiet_ms.
 ///
-/// head: NULL for "".
-/// Returns: valid as long as the head; empty for nothing. Threads: any. Since 0.1.
+/// head: the head; for NULL the function returns "".
+/// Returns: text that is valid as long as the head; empty if no keep-alive is needed. Threads: any.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_quiet_text(

@@ -20,7 +20,7 @@ pub struct mcplink_listener_t {
     listener: Arc<HttpServer>,
     url: Text,
     serving: Arc<Serving>,
-    /// The number among all that the server serves.
+    /// The number of the listener in the set of everything that the server serves.
     number: u64,
 }
 
@@ -29,8 +29,8 @@ impl Handled for mcplink_listener_t {
         &self.gate
     }
 
-    /// A handler runs for a call in flight, for which closing waits. So a handler of the server
-    /// counts as inside.
+    /// Returns whether this thread is inside the listener or its server. A handler of the server
+    /// counts as inside, because its call is in flight and closing the listener would wait for it.
     fn is_inside(&self) -> bool {
         self.serving.is_inside() || is_inside(self.gate.number())
     }
@@ -42,16 +42,17 @@ impl Handled for mcplink_listener_t {
     }
 }
 
-/// Listens for HTTP clients, on threads of the library.
+/// Listens for HTTP clients. Threads of the library accept and serve them.
 ///
-/// Any client that can reach the address can send requests. Use a port alone unless other machines
-/// need access. In that case authenticate them with mcplink_http_options_on_authenticate.
+/// Any client that can reach the address can send requests. Pass only a port unless other machines
+/// need access: then only this machine has access. Authenticate clients of other machines with
+/// mcplink_http_options_on_authenticate.
 ///
 /// server: the server.
 /// options: the options, which are copied. NULL for the defaults, which accept all clients without
-/// authentication. Options with a refused setter are refused, with the reason in err.
-/// bind: an address such as "192.0.2.1:8080", or a port of the loopback address such as "8080";
-/// with port 0 the system chooses one.
+/// authentication. Options with a refused setter are refused, and err contains the reason.
+/// bind: an address such as "192.0.2.1:8080", or only a port of the loopback address, such as
+/// "8080". With port 0 the system chooses a port.
 /// listener: receives the listener, NULL on failure. The caller owns it and frees it with
 /// mcplink_listener_free, before or after the server.
 /// err: receives the error on failure; the caller frees it. May be NULL.
@@ -92,9 +93,9 @@ pub unsafe extern "C" fn mcplink_server_listen_http(
     }
 }
 
-/// Returns the port of a listener, also if the system chose it.
+/// Returns the port of a listener. If the system chose the port, the function returns that port.
 ///
-/// listener: NULL for 0.
+/// listener: the listener; for NULL the function returns 0.
 /// Returns: the port. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -103,10 +104,10 @@ pub unsafe extern "C" fn mcplink_listener_port(listener: *const mcplink_listener
     unsafe { get(listener) }.map_or(0, |listener| listener.listener.local_addr().port())
 }
 
-/// Returns the URL of the endpoint, for clients on this machine.
+/// Returns the URL of the endpoint of a listener, for clients on this machine.
 ///
-/// listener: NULL for "".
-/// Returns: valid as long as the listener. Threads: any. Since 0.1.
+/// listener: the listener; for NULL the function returns "".
+/// Returns: text that is valid as long as the listener. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_url(
@@ -117,10 +118,10 @@ pub unsafe extern "C" fn mcplink_listener_url(
     view_or_empty(unsafe { get(listener) }.map(|listener| &listener.url))
 }
 
-/// Returns the number of open sessions, which clients of revisions before 2026-07-28 have.
+/// Returns the number of open sessions. Only clients of revisions before 2026-07-28 have sessions.
 ///
-/// listener: NULL for 0.
-/// Returns: the count. Threads: any. Blocks: no. Since 0.1.
+/// listener: the listener; for NULL the function returns 0.
+/// Returns: the number. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_sessions(listener: *const mcplink_listener_t) -> usize {
@@ -131,13 +132,13 @@ pub unsafe extern "C" fn mcplink_listener_sessions(listener: *const mcplink_list
     })
 }
 
-/// Closes a listener: it accepts nothing more, calls in flight may finish for the drain time of the
-/// server, and sessions end. If a handler calls it, its own call is in flight and is waited for:
-/// free the listener instead, or stop the server.
+/// Closes a listener: it accepts no more requests, calls in flight may finish for the drain time of
+/// the server, and sessions end. A handler should not call this function, because the function
+/// would wait for the handler's own call: free the listener instead, or stop the server.
 ///
 /// listener: the listener.
-/// Returns: MCPLINK_OK, also when it is closed already. Threads: any. Blocks: for the drain time
-/// and a few seconds at most. Since 0.1.
+/// Returns: MCPLINK_OK, also when the listener is closed already. Threads: any. Blocks: for the
+/// drain time and a few seconds at most. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_close(
@@ -151,8 +152,8 @@ pub unsafe extern "C" fn mcplink_listener_close(
     })
 }
 
-/// Closes a listener and frees it. Called in a callback of the server, it returns at once, and
-/// another thread does the rest: a handler that calls it can still answer.
+/// Closes a listener and frees it. If this is called in a callback of the server, it returns at
+/// once, and another thread closes the listener: so a handler that calls it can still answer.
 ///
 /// listener: the listener; may be NULL. Threads: any. Blocks: as mcplink_listener_close. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

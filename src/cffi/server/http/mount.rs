@@ -22,7 +22,7 @@ pub struct mcplink_http_t {
     service: HttpService,
     stage: Arc<CallbackExecutor>,
     serving: Arc<Serving>,
-    /// The number among all that the server serves.
+    /// The number of the endpoint in the set of everything that the server serves.
     number: u64,
 }
 
@@ -43,8 +43,8 @@ impl Handled for mcplink_http_t {
 ///
 /// server: the server.
 /// options: the options, which are copied. NULL for the defaults, which accept all clients without
-/// authentication. Options with a refused setter are refused, with the reason in err. The host
-/// itself limits connections.
+/// authentication. Options with a refused setter are refused, and err contains the reason. The host
+/// itself has to limit the number of connections.
 /// http: receives the endpoint, NULL on failure. The caller owns it and frees it with
 /// mcplink_http_free, before or after the server.
 /// err: receives the error on failure; the caller frees it. May be NULL.
@@ -82,16 +82,17 @@ pub unsafe extern "C" fn mcplink_server_http(
 }
 
 /// Serves an HTTP request. The functions of the exchange send the response, during this call or
-/// later.
+/// after it.
 ///
 /// http: the endpoint.
-/// exchange: the request, and the functions for its response. It serves once, and remains the
-/// caller's.
+/// exchange: the request, and the functions for its response. An exchange can be served once. It
+/// remains the caller's.
 /// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK when a response was or will be sent, whatever its status; MCPLINK_E_STATE
-/// when the exchange was served before; the status of a refused setter of the exchange;
-/// MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any, several at once. Blocks: without a
-/// pump as long as the handler, which runs on this thread. Since 0.1.
+/// Returns: MCPLINK_OK when a response was or will be sent, whatever its HTTP status;
+/// MCPLINK_E_STATE when the exchange was served before; the status of a refused setter of the
+/// exchange; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any, several at once. Blocks:
+/// without a pump the handler runs on this thread, and the function blocks until the handler
+/// returns. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_serve(
@@ -121,8 +122,8 @@ pub unsafe extern "C" fn mcplink_http_serve(
 /// Closes an endpoint: ends its sessions, streams and requests.
 ///
 /// http: the endpoint.
-/// Returns: MCPLINK_OK, also when it is closed already. Threads: any. Blocks: a few seconds at
-/// most. Since 0.1.
+/// Returns: MCPLINK_OK, also when the endpoint is closed already. Threads: any. Blocks: a few
+/// seconds at most. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_close(http: *mut mcplink_http_t) -> mcplink_status_t {

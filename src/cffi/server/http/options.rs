@@ -18,7 +18,7 @@ use crate::server::http::HttpOptions;
 use crate::transport::http::{HttpLimits, Network};
 
 /// HTTP options of a server. The defaults suit a server for clients on this machine. One thread at
-/// a time uses them; listeners and endpoints copy them.
+/// a time may use options. Listeners and endpoints that are made with them copy them.
 pub struct mcplink_http_options_t {
     path: Option<String>,
     hosts: Vec<String>,
@@ -38,10 +38,10 @@ pub struct mcplink_http_options_t {
     refusal: Refusal,
 }
 
-/// The authentication of clients.
+/// How clients are authenticated.
 #[derive(Default)]
 enum Access {
-    /// All clients are accepted.
+    /// All clients are accepted without authentication.
     #[default]
     Open,
     Host(Arc<Hook<AuthenticateFn>>),
@@ -81,12 +81,11 @@ impl Settings for mcplink_http_options_t {
 }
 
 impl mcplink_http_options_t {
-    /// Builds the options for a server.
+    /// Builds the HTTP options of the Rust API for a server.
     ///
     /// # Errors
     ///
-    /// When a setter of the options or of the server was refused, or the resource server is
-    /// invalid.
+    /// If a setter of the options or of the server was refused, or the resource server is invalid.
     pub(super) fn for_server(&self, server: &mcplink_server_t) -> Outcome<HttpOptions> {
         self.refusal.check()?;
         let mut options = HttpOptions::new()
@@ -134,7 +133,7 @@ impl mcplink_http_options_t {
         })
     }
 
-    /// Sets the check of access tokens.
+    /// Sets the resource server, which checks access tokens.
     pub(super) fn set_tokens(&mut self, tokens: mcplink_resource_server_t) -> Outcome<()> {
         if matches!(self.access, Access::Host(_)) {
             return Err(both("mcplink_http_options_on_authenticate"));
@@ -143,7 +142,7 @@ impl mcplink_http_options_t {
         Ok(())
     }
 
-    /// Removes the check of access tokens.
+    /// Removes the resource server, which checks access tokens.
     pub(super) fn clear_tokens(&mut self) {
         if matches!(self.access, Access::Tokens(_)) {
             self.access = Access::Open;
@@ -151,7 +150,8 @@ impl mcplink_http_options_t {
     }
 }
 
-/// The error for a second kind of check. One check does not replace another silently.
+/// Returns the error for setting a second kind of authentication. One kind does not replace another
+/// silently.
 fn both(other: &str) -> Failure {
     let text = format!(
         "the settings have {other} already: take that away first (mcplink_http_options_clear_...)"
@@ -159,7 +159,7 @@ fn both(other: &str) -> Failure {
     Error::new(ErrorKind::Invalid, text).into()
 }
 
-/// Makes HTTP options with the defaults.
+/// Makes HTTP options with the default values.
 ///
 /// Returns: the options. The caller owns them and frees them with mcplink_http_options_free.
 /// Threads: any. Since 0.1.
@@ -169,7 +169,7 @@ pub extern "C" fn mcplink_http_options_new() -> *mut mcplink_http_options_t {
     value(std::ptr::null_mut(), || Box::into_raw(Box::default()))
 }
 
-/// Frees options. Listeners and endpoints made with them keep a copy.
+/// Frees HTTP options. Listeners and endpoints made with them keep a copy.
 ///
 /// options: the options; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -183,7 +183,7 @@ pub unsafe extern "C" fn mcplink_http_options_free(options: *mut mcplink_http_op
 /// status 404.
 ///
 /// options: the options.
-/// path: begins with "/".
+/// path: the path, which begins with "/".
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -205,12 +205,13 @@ pub unsafe extern "C" fn mcplink_http_options_set_path(
     }
 }
 
-/// Adds an allowed host: a name that is accepted in the field Host, compared without the port. This
-/// prevents DNS rebinding. Behind a proxy, add the name that the proxy sends. Default: on a
-/// loopback address localhost, 127.0.0.1 and [::1], on other addresses all names.
+/// Adds an allowed host: a name that is accepted in the field Host, compared without the port.
+/// Allowed hosts prevent DNS rebinding. Behind a proxy, add the name that the proxy sends. Default:
+/// on a loopback address, the hosts localhost, 127.0.0.1 and `[::1]`; on other addresses, all
+/// hosts.
 ///
 /// options: the options.
-/// host: for example "mcp.example.com".
+/// host: the name, for example "mcp.example.com".
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -229,12 +230,13 @@ pub unsafe extern "C" fn mcplink_http_options_add_host(
 }
 
 /// Adds an allowed origin: a web site whose pages may call the server. By default only pages of the
-/// server's own host may. That host must be an allowed host (mcplink_http_options_add_host), an IP
-/// address or this machine. The owner of any other name could make it resolve to the server (DNS
-/// rebinding).
+/// server's own host may call the server. The server's own host must be an allowed host
+/// (mcplink_http_options_add_host), an IP address or this machine. The owner of any other name
+/// could make the name resolve to the server (DNS rebinding).
 ///
 /// options: the options.
-/// origin: scheme, host, and port unless it is the default one, for example "https://example.com".
+/// origin: scheme and host, and the port unless it is the default port, for example
+/// "https://example.com".
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -252,14 +254,14 @@ pub unsafe extern "C" fn mcplink_http_options_add_origin(
     }
 }
 
-/// Adds a trusted proxy, or a network of proxies. Its field Forwarded (RFC 7239) or X-Forwarded-For
-/// is used to find the address of the client: the last address that is not a trusted proxy. If the
-/// field is invalid, the proxy counts as the client. Without trusted proxies all requests through a
-/// proxy share the limits of one client.
+/// Adds a trusted proxy, or a network of trusted proxies. The field Forwarded (RFC 7239) or
+/// X-Forwarded-For of a trusted proxy is used to find the address of the client: the last address
+/// that is not a trusted proxy. If the field is invalid, the proxy counts as the client. Without
+/// trusted proxies all requests through a proxy share the limits of one client.
 ///
 /// options: the options.
 /// network: an address such as "192.0.2.1", or a network such as "10.0.0.0/8".
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID: then nothing is added. Threads: one at a time. Since
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID: then no proxy is added. Threads: one at a time. Since
 /// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -282,11 +284,11 @@ pub unsafe extern "C" fn mcplink_http_options_add_trusted_proxy(
 }
 
 /// Sets whether clients of revisions before 2026-07-28 get sessions. Without sessions any replica
-/// can answer any request, but such clients get no input requests and no change notifications.
-/// Default: true.
+/// can answer any request, but clients of these revisions get no input requests and no change
+/// notifications. Default: true.
 ///
 /// options: the options.
-/// sessions: true for sessions.
+/// sessions: true to give these clients sessions.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -303,11 +305,11 @@ pub unsafe extern "C" fn mcplink_http_options_set_sessions(
     }
 }
 
-/// Sets the idle timeout of sessions: a session without an open stream ends after so long without a
-/// request. Default: 30 minutes.
+/// Sets the idle timeout of sessions. A session without an open stream ends after this time without
+/// a request. Default: 30 minutes.
 ///
 /// options: the options.
-/// idle_ms: in milliseconds.
+/// idle_ms: the idle timeout, in milliseconds.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -328,7 +330,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_session_idle_ms(
     }
 }
 
-/// Serves also clients of revision 2024-11-05, on the two paths of its HTTP+SSE transport.
+/// Also serves clients of revision 2024-11-05, on the two paths of the HTTP+SSE transport.
 ///
 /// options: the options.
 /// stream: the path of the SSE stream.
@@ -351,12 +353,13 @@ pub unsafe extern "C" fn mcplink_http_options_set_old_paths(
     }
 }
 
-/// Limits how many events of each stream of a session are stored for a client that reconnects.
-/// Default: 256 events and 1 MiB. See also MCPLINK_HTTP_LIMIT_KEPT_BYTES.
+/// Limits how many events of each stream of a session are stored for a client that reconnects. The
+/// oldest events are dropped. Default: 256 events and 1 MiB. See also
+/// MCPLINK_HTTP_LIMIT_KEPT_BYTES.
 ///
 /// options: the options.
-/// events: the number of events.
-/// bytes: the number of their bytes.
+/// events: the maximum number of events.
+/// bytes: the maximum number of bytes of the events.
 /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -374,12 +377,12 @@ pub unsafe extern "C" fn mcplink_http_options_set_kept_events(
     }
 }
 
-/// Sets the keep-alive interval of event streams, so that proxies do not drop idle connections. A
-/// comment is written to a stream after so long without data. A response that has not begun after
-/// so long begins as a stream, if the client accepts one. Default: 15 s.
+/// Sets the keep-alive interval of event streams, so that proxies do not drop idle connections.
+/// After this time without data, a comment is written to a stream. If a response has not begun
+/// after this time, it begins as a stream, if the client accepts a stream. Default: 15 s.
 ///
 /// options: the options.
-/// interval_ms: in milliseconds, at least 1.
+/// interval_ms: the interval in milliseconds, at least 1.
 /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -400,69 +403,73 @@ pub unsafe extern "C" fn mcplink_http_options_set_keep_alive_ms(
     }
 }
 
-/// A limit of a server over HTTP. Each constant says its default, and what happens when the limit
-/// is reached.
+/// A limit of a server over HTTP. The comment of each limit names its default, and what happens
+/// when the limit is reached.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_http_limit {
-    /// Sessions. Default: 10000. At the limit, an idle session of the client with the most sessions
-    /// ends to make room. If no session is idle, the next client is refused with status 503.
+    /// The maximum number of sessions. Default: 10000. At the limit, an idle session of the client
+    /// with the most sessions ends to make room. If no session is idle, the next client is refused
+    /// with status 503.
     MCPLINK_HTTP_LIMIT_SESSIONS = 1,
-    /// Requests in flight of clients of revisions since 2026-07-28. Default: 1024. The next one is
-    /// answered with a "busy" error.
+    /// The maximum number of requests in flight of clients of revisions since 2026-07-28. Default:
+    /// 1024. The next request is answered with a "busy" error.
     MCPLINK_HTTP_LIMIT_REQUESTS = 2,
-    /// Streams of change notifications of clients of revisions since 2026-07-28. Default: 10000.
-    /// The next one is answered with a "busy" error. Some are reserved for clients that have few:
-    /// see MCPLINK_LIMIT_RESERVE_PERCENT.
+    /// The maximum number of streams of change notifications of clients of revisions since
+    /// 2026-07-28. Default: 10000. The next stream is refused with a "busy" error. Some streams are
+    /// reserved for clients that have few: see MCPLINK_LIMIT_RESERVE_PERCENT.
     MCPLINK_HTTP_LIMIT_STREAMS = 3,
-    /// Open connections. Default: 24000, and never more than seven eighths of the process's
-    /// descriptor limit. At the limit, an idle connection of the client with the most connections
-    /// is closed to make room. If none is idle, the next connection is answered with status 503.
+    /// The maximum number of open connections. Default: 24000, and never more than seven eighths of
+    /// the process's descriptor limit. At the limit, an idle connection of the client with the most
+    /// connections is closed to make room. If no connection is idle, the next one is answered with
+    /// status 503.
     MCPLINK_HTTP_LIMIT_CONNECTIONS = 4,
-    /// Requests served at once, each on its own thread. Default: 64. Further requests wait, except
-    /// pings, cancellations and others that need no handler. The client with the fewest threads
-    /// gets the next one.
+    /// The maximum number of requests that are served at once, each on its own thread. Default: 64.
+    /// Further requests wait, except pings, cancellations and other requests that need no handler.
+    /// The client with the fewest threads gets the next free thread.
     MCPLINK_HTTP_LIMIT_WORKERS = 5,
-    /// Requests that wait for a thread. Default: 256. Above the limit, the last request of the
-    /// client with the most waiting requests is answered with status 503.
+    /// The maximum number of requests that wait for a thread. Default: 256. Above the limit, the
+    /// last request of the client with the most waiting requests is answered with status 503.
     MCPLINK_HTTP_LIMIT_WAITING = 6,
-    /// Longest request line with its header fields, in bytes. Default: 32 KiB. A longer one is
-    /// answered with status 431 or 414.
+    /// The maximum length of a request line with its header fields, in bytes. Default: 32 KiB. A
+    /// longer request head is answered with status 431 or 414.
     MCPLINK_HTTP_LIMIT_HEAD_BYTES = 7,
-    /// Header fields of a request. Default: 128; 256 at most. More are answered with status 431.
+    /// The maximum number of header fields of a request. Default: 128; 256 at most. A request with
+    /// more fields is answered with status 431.
     MCPLINK_HTTP_LIMIT_FIELDS = 8,
-    /// Bytes of a stream that may wait for a client that does not read. Default: 256 KiB.
+    /// The maximum number of bytes of a stream that wait for a client that does not read. Default:
+    /// 256 KiB.
     MCPLINK_HTTP_LIMIT_STREAM_BYTES = 9,
-    /// Longest time to receive a request head, in milliseconds. Default: 10000. A slower one is
-    /// answered with status 408.
+    /// The maximum time to receive a request head, in milliseconds. Default: 10000. After that the
+    /// request is answered with status 408.
     MCPLINK_HTTP_LIMIT_HEAD_MS = 10,
-    /// Longest time that a request body may be slower than MCPLINK_HTTP_LIMIT_BODY_RATE, in
-    /// milliseconds. Default: 10000. After that it is answered with status 408.
+    /// The maximum time that a request body may be slower than MCPLINK_HTTP_LIMIT_BODY_RATE, in
+    /// milliseconds. Default: 10000. After that the request is answered with status 408.
     MCPLINK_HTTP_LIMIT_BODY_MS = 11,
-    /// Lowest rate of a request body, in bytes per second. Default: 1024. See
+    /// The minimum rate of a request body, in bytes per second. Default: 1024. See
     /// MCPLINK_HTTP_LIMIT_BODY_MS.
     MCPLINK_HTTP_LIMIT_BODY_RATE = 12,
-    /// Longest time that a client may read nothing of the data that waits for it, in milliseconds.
-    /// Default: 30000. After that its connection is aborted.
+    /// The maximum time in which a client reads nothing of the data that waits for it, in
+    /// milliseconds. Default: 30000. After that the connection of the client is aborted.
     MCPLINK_HTTP_LIMIT_WRITE_MS = 13,
-    /// Longest time that a connection may be idle, in milliseconds. Default: 75000. After that it
-    /// is closed.
+    /// The maximum time that a connection may be idle, in milliseconds. Default: 75000. After that
+    /// the connection is closed.
     MCPLINK_HTTP_LIMIT_IDLE_MS = 14,
-    /// Bytes of all stored events of all sessions. Default: 256 MiB. Above the limit, the oldest
-    /// events of the stream with the most are dropped.
+    /// The maximum number of bytes of all stored events of all sessions. Default: 256 MiB. Above
+    /// the limit, the oldest events of the stream with the most stored bytes are dropped.
     MCPLINK_HTTP_LIMIT_KEPT_BYTES = 15,
-    /// Bytes that may wait for all clients that do not read. Default: 256 MiB. Above the limit, the
-    /// connections with the most waiting data, which have not read for the longest time, are
-    /// aborted.
+    /// The maximum number of bytes that wait for all clients that do not read. Default: 256 MiB.
+    /// Above the limit, connections are aborted: those with the most waiting data, whose clients
+    /// have not read for the longest time.
     MCPLINK_HTTP_LIMIT_UNSENT_BYTES = 16,
-    /// Longest time until the first byte of a new connection, in milliseconds. Default: 10000.
-    /// After that it is closed.
+    /// The maximum time until the first byte of a new connection, in milliseconds. Default: 10000.
+    /// After that the connection is closed.
     MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS = 17,
-    /// The share of connections, threads and sessions that one client may hold while others want
-    /// some, in percent. Default: 50. A single client may hold all.
+    /// The maximum share of connections, threads and sessions that one client may hold while other
+    /// clients request some too, in percent. Default: 50. A single client may hold all of them.
     MCPLINK_HTTP_LIMIT_PART_PERCENT = 18,
     /// Additional connections and threads for clients that hold few, in percent of the limits.
-    /// Default: 12. 0 for none.
+    /// Default: 12. With 0 there are no additional ones.
     MCPLINK_HTTP_LIMIT_RESERVE_PERCENT = 19,
 }
 
@@ -524,7 +531,8 @@ impl mcplink_http_options_t {
     }
 }
 
-/// Sets a limit. The length of a body is limited by MCPLINK_LIMIT_MESSAGE_BYTES of the server.
+/// Sets a limit of a server over HTTP. MCPLINK_LIMIT_MESSAGE_BYTES of the server limits the length
+/// of a body.
 ///
 /// options: the options.
 /// which: one of enum mcplink_http_limit.
@@ -546,13 +554,13 @@ pub unsafe extern "C" fn mcplink_http_options_set_limit(
     }
 }
 
-/// Sets a function that authenticates each request, before anything else is done with it. Without
-/// one all clients are accepted, unless mcplink_http_options_set_resource_server is used. Options
-/// with a resource server refuse this function.
+/// Sets a function that authenticates each request, before anything else is done with the request.
+/// Without a function all clients are accepted, unless mcplink_http_options_set_resource_server is
+/// used. If a resource server is set, this function is refused.
 ///
 /// options: the options.
-/// callback: see mcplink_authenticate_fn. It runs on the thread that read the request, several at
-/// once, or where the pump of the server is dispatched. NULL is refused: see
+/// callback: see mcplink_authenticate_fn. It runs on the thread that read the request, on several
+/// threads at once, or on the thread that dispatches the pump of the server. NULL is refused: see
 /// mcplink_http_options_clear_authenticate.
 /// user, destroy: passed to callback; destroy runs when the function is replaced, refused or
 /// cleared, or when the options and all listeners and endpoints made with them are freed.
@@ -579,11 +587,11 @@ pub unsafe extern "C" fn mcplink_http_options_on_authenticate(
     }
 }
 
-/// Removes the function of mcplink_http_options_on_authenticate. Without another check all clients
-/// are accepted.
+/// Removes the function of mcplink_http_options_on_authenticate. If no resource server is set, all
+/// clients are accepted.
 ///
 /// options: the options.
-/// Returns: MCPLINK_OK, also without such a function, or MCPLINK_E_INVALID. Threads: one at a time.
+/// Returns: MCPLINK_OK, also when no function is set, or MCPLINK_E_INVALID. Threads: one at a time.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -605,18 +613,19 @@ pub unsafe extern "C" fn mcplink_http_options_clear_authenticate(
     }
 }
 
-/// Requires an access token for this server with each request, and tells clients where to obtain
-/// one. Options with a function of mcplink_http_options_on_authenticate, which is for other
-/// credentials, refuse this.
+/// Requires an access token for this server with each request, and informs clients where they can
+/// obtain a token. If a function of mcplink_http_options_on_authenticate is set, this function is
+/// refused: that function is for other credentials.
 ///
-/// Handlers read the principal with mcplink_request_principal, and check its scopes with
-/// mcplink_request_has_scope.
+/// Handlers read the principal with mcplink_request_principal, and check the scopes of the
+/// principal with mcplink_request_has_scope.
 ///
 /// options: the options.
-/// server: the description, which is copied and remains the caller's. NULL, and a description with
-/// a refused setter, are refused: see mcplink_http_options_clear_resource_server. Other faults are
-/// reported when a listener or endpoint is made with the options. That fails with
-/// MCPLINK_E_UNSUPPORTED for JWTs in a build without them.
+/// server: the description of the resource server, which is copied and remains the caller's. NULL,
+/// and a description with a refused setter, are refused: see
+/// mcplink_http_options_clear_resource_server. Other faults are reported when a listener or
+/// endpoint is made with the options. In a build without JWTs, making a listener or endpoint that
+/// needs them fails with MCPLINK_E_UNSUPPORTED.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused.
 /// Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -635,11 +644,12 @@ pub unsafe extern "C" fn mcplink_http_options_set_resource_server(
     }
 }
 
-/// Removes the resource server of mcplink_http_options_set_resource_server. Without another check
-/// all clients are accepted.
+/// Removes the resource server of mcplink_http_options_set_resource_server. If no function of
+/// mcplink_http_options_on_authenticate is set, all clients are accepted.
 ///
 /// options: the options.
-/// Returns: MCPLINK_OK, also without one, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+/// Returns: MCPLINK_OK, also when no resource server is set, or MCPLINK_E_INVALID. Threads: one at
+/// a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_clear_resource_server(

@@ -21,23 +21,23 @@ use crate::transport::http::HttpRequest;
 use super::super::mcplink_server_t;
 use super::super::serving::Serving;
 
-/// An HTTP request that has to be authenticated. It is borrowed until the callback that receives it
-/// returns.
+/// An HTTP request that has to be authenticated. The request is borrowed until the callback that
+/// receives it returns.
 pub struct mcplink_http_request_t {
     method: Text,
     target: Text,
     headers: Vec<(Text, Text)>,
     remote: Option<Text>,
     token: Option<Text>,
-    /// True if the callback verifies a token. The token's audience and expiry are checked by the
-    /// library as well.
+    /// True if the callback verifies a token. The library then checks the audience and the expiry
+    /// of the token as well.
     is_of_token: bool,
     verdict: Option<Result<String, Denied>>,
-    /// The granted scopes.
+    /// The granted scopes; `None` if they are unknown.
     scopes: Option<String>,
     expires_at: Option<SystemTime>,
     audience: Vec<String>,
-    /// The thumbprint of the key that the token is bound to.
+    /// The thumbprint of the key to which the token is bound; `None` for an unbound token.
     key: Option<String>,
     /// The log hook of the server.
     log: Option<Arc<log::Hook>>,
@@ -45,18 +45,19 @@ pub struct mcplink_http_request_t {
 }
 
 /// Authenticates a request. The callback calls mcplink_http_request_admit or one of the functions
-/// that refuse; the last call counts. Without such a call the request is refused with status 403.
+/// that refuse; the last call counts. If the callback calls none of these functions, the request is
+/// refused with status 403.
 ///
-/// It fails closed: if one of these functions fails, the request is refused with status 403
-/// although mcplink_http_request_admit is called, before or after. So a restriction that could not
-/// be stored never lets a request in. The log names the function.
+/// The check fails closed: if one of these functions fails, the request is refused with status 403,
+/// although mcplink_http_request_admit is called before or after it. So a request is never admitted
+/// with a restriction that could not be stored. The log names the function that failed.
 pub type mcplink_authenticate_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, request: *mut mcplink_http_request_t)>;
 
 pub(super) type AuthenticateFn =
     unsafe extern "C-unwind" fn(user: *mut c_void, request: *mut mcplink_http_request_t);
 
-/// How often a thread that waits for the host checks whether the server still serves.
+/// The interval at which a thread that waits for the host checks whether the server still serves.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The authentication check of the host.
@@ -79,13 +80,13 @@ impl Check {
         }
     }
 
-    /// Authenticates a request.
+    /// Authenticates a request through the host's callback.
     pub(super) fn ask(&self, request: &HttpRequest<'_>) -> Result<Principal, Denied> {
         let judged = self.judge(mcplink_http_request_t::of(request))?;
         judged.principal(Denied::forbidden)
     }
 
-    /// Verifies a token.
+    /// Verifies a token through the host's callback.
     pub(super) fn verify(&self, token: &str) -> Result<Grant, Denied> {
         let judged = self.judge(mcplink_http_request_t::of_token(token))?;
         let (audience, key) = (judged.audience.clone(), judged.key.clone());
@@ -97,7 +98,7 @@ impl Check {
         })
     }
 
-    /// Runs the host's callback: on this thread, or where the host dispatches.
+    /// Runs the host's callback. It runs on this thread, or on the thread that dispatches the pump.
     fn judge(&self, mut request: mcplink_http_request_t) -> Result<mcplink_http_request_t, Denied> {
         let (hook, owner) = (Arc::clone(&self.hook), self.owner);
         request.log.clone_from(&self.log);
@@ -156,7 +157,7 @@ impl mcplink_http_request_t {
         }
     }
 
-    /// Makes a request of which only the token is known.
+    /// Makes a request that contains only the token.
     fn of_token(token: &str) -> Self {
         Self {
             token: Some(token.into()),
@@ -165,7 +166,8 @@ impl mcplink_http_request_t {
         }
     }
 
-    /// Fails unless the callback verifies a token: only then are audience and key checked.
+    /// Fails unless the callback verifies a token. Without a token, the audience and the key would
+    /// not be checked.
     fn need_token(&self) -> Result<(), Error> {
         if self.is_of_token {
             return Ok(());
@@ -182,8 +184,8 @@ impl mcplink_http_request_t {
         self
     }
 
-    /// Returns the principal if the host admitted the request; otherwise the refusal, by default
-    /// that of `unknown`.
+    /// Returns the principal if the host admitted the request; otherwise returns the refusal. If
+    /// the host neither admitted nor refused the request, the refusal is that of `unknown`.
     fn principal(self, unknown: fn() -> Denied) -> Result<Principal, Denied> {
         let name = self.verdict.unwrap_or_else(|| Err(unknown()))?;
         // The request was admitted, but a restriction was refused, which is logged. So it fails
@@ -200,8 +202,8 @@ impl mcplink_http_request_t {
     }
 }
 
-/// Returns the bearer token of a request. `None` unless there is exactly one field Authorization
-/// with a token.
+/// Returns the bearer token of a request. Returns `None` unless the request has exactly one field
+/// Authorization and the field contains a token.
 fn bearer_of<'a>(request: &HttpRequest<'a>) -> Option<&'a str> {
     let mut fields = request.values("Authorization");
     let (field, None) = (fields.next()?, fields.next()) else {
@@ -214,8 +216,8 @@ fn bearer_of<'a>(request: &HttpRequest<'a>) -> Option<&'a str> {
 
 /// Returns the method of an HTTP request.
 ///
-/// request: NULL for "".
-/// Returns: valid as long as the request. Threads: one at a time. Since 0.1.
+/// request: the request; for NULL the function returns "".
+/// Returns: text that is valid as long as the request. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_method(
@@ -225,10 +227,10 @@ pub unsafe extern "C" fn mcplink_http_request_method(
     view_or_empty(unsafe { get(request) }.map(|request| &request.method))
 }
 
-/// Returns the target of an HTTP request: path and query, as received.
+/// Returns the target of an HTTP request: the path and query, as received.
 ///
-/// request: NULL for "".
-/// Returns: valid as long as the request. Threads: one at a time. Since 0.1.
+/// request: the request; for NULL the function returns "".
+/// Returns: text that is valid as long as the request. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_target(
@@ -240,7 +242,7 @@ pub unsafe extern "C" fn mcplink_http_request_target(
 
 /// Returns the value of a header field of an HTTP request.
 ///
-/// request: NULL for empty text.
+/// request: the request; for NULL the function returns empty text.
 /// field: the name of the field; case-insensitive.
 /// Returns: the first value, valid as long as the request; empty when there is no such field. Bytes
 /// that are not UTF-8 are replaced by U+FFFD. Threads: one at a time. Since 0.1.
@@ -260,11 +262,11 @@ pub unsafe extern "C" fn mcplink_http_request_header(
     view_or_empty(found.map(|(_, value)| value))
 }
 
-/// Returns address and port of the sender of an HTTP request.
+/// Returns the address and port of the sender of an HTTP request.
 ///
-/// request: NULL for empty text.
-/// Returns: valid as long as the request; empty when they are unknown. Threads: one at a time.
-/// Since 0.1.
+/// request: the request; for NULL the function returns empty text.
+/// Returns: text that is valid as long as the request; empty when they are unknown. Threads: one at
+/// a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_remote(
@@ -276,8 +278,9 @@ pub unsafe extern "C" fn mcplink_http_request_remote(
 
 /// Returns the access token of an HTTP request: the text after Bearer in its field Authorization.
 ///
-/// request: NULL for empty text.
-/// Returns: valid as long as the request; empty without a token. Never pass it on, nor log it.
+/// request: the request; for NULL the function returns empty text.
+/// Returns: text that is valid as long as the request; empty without a token. Never pass the token
+/// on, nor log it.
 /// Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -293,7 +296,7 @@ pub unsafe extern "C" fn mcplink_http_request_token(
 /// request: the request.
 /// principal: the authenticated sender, for mcplink_request_principal; not empty. Sessions, and the
 /// state of calls between rounds, are bound to the principal that made them.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_admit(
@@ -311,12 +314,12 @@ pub unsafe extern "C" fn mcplink_http_request_admit(
 }
 
 /// Sets the granted scopes of the principal, for mcplink_server_require_scopes,
-/// mcplink_responder_need_scopes and mcplink_request_has_scope. Default: unknown, so that requests
-/// that need a scope are refused.
+/// mcplink_responder_need_scopes and mcplink_request_has_scope. Default: the scopes are unknown, so
+/// requests that require a scope are refused.
 ///
 /// request: the request.
-/// scopes: their names, separated by spaces; "" for none. NULL for unknown.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+/// scopes: the names of the scopes, separated by spaces; "" for no scopes. NULL for unknown scopes.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_set_scopes(
@@ -332,12 +335,13 @@ pub unsafe extern "C" fn mcplink_http_request_set_scopes(
     }
 }
 
-/// Sets when the authentication expires. Open streams send nothing after it. Default: never.
+/// Sets the time at which the authentication expires. Open streams send nothing after this time.
+/// Default: the authentication does not expire.
 ///
 /// request: the request.
-/// seconds: since 1970-01-01 UTC.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a negative number. Threads: that of the callback.
-/// Since 0.1.
+/// seconds: the time in seconds since 1970-01-01 UTC.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a negative number. Threads: the thread of the
+/// callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_set_expiry(
@@ -360,13 +364,13 @@ pub unsafe extern "C" fn mcplink_http_request_set_expiry(
 }
 
 /// Adds an audience of the token: see mcplink_resource_server_set_verifier. A token without this
-/// server in its audience is refused. A host that checks the audience in another way adds the
-/// server's own URL.
+/// server in its audience is refused. If the host checks the audience in another way, the host adds
+/// the server's own URL.
 ///
 /// request: the request.
-/// audience: as in the token (aud).
+/// audience: the audience, as in the token (aud).
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a function of
-/// mcplink_http_options_on_authenticate. Threads: that of the callback. Since 0.1.
+/// mcplink_http_options_on_authenticate. Threads: the thread of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_add_audience(
@@ -385,15 +389,15 @@ pub unsafe extern "C" fn mcplink_http_request_add_audience(
 }
 
 /// Declares that a token is bound to a key of the client (DPoP, RFC 9449): see
-/// mcplink_resource_server_set_verifier. It is then valid only with a proof of that key, on a
-/// server with mcplink_resource_server_set_dpop; other servers refuse it. Without this call a
-/// stolen bound token would be accepted.
+/// mcplink_resource_server_set_verifier. The token is then valid only with a proof of the key, on a
+/// server with mcplink_resource_server_set_dpop. Other servers refuse the token. Without this call
+/// a stolen bound token would be accepted.
 ///
 /// request: the request.
-/// thumbprint: of the key, as the token or the authorization server contains it (cnf.jkt; RFC
-/// 7638).
+/// thumbprint: the thumbprint of the key, as the token or the authorization server contains it
+/// (cnf.jkt; RFC 7638).
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a function of
-/// mcplink_http_options_on_authenticate. Threads: that of the callback. Since 0.1.
+/// mcplink_http_options_on_authenticate. Threads: the thread of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_bind_key(
@@ -416,7 +420,7 @@ pub unsafe extern "C" fn mcplink_http_request_bind_key(
 /// request: the request.
 /// why: the reason, for the client and the log, for example "it was revoked". It must not quote the
 /// token.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_refuse_token(
@@ -433,12 +437,12 @@ pub unsafe extern "C" fn mcplink_http_request_refuse_token(
     }
 }
 
-/// Refuses a request that needs more scopes with status 403, so that the client lets its user grant
-/// them.
+/// Refuses a request with status 403 because it requires more scopes, so that the client asks its
+/// user to grant them.
 ///
 /// request: the request.
 /// scopes: all required scopes, separated by spaces.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_need_scopes(
@@ -455,12 +459,12 @@ pub unsafe extern "C" fn mcplink_http_request_need_scopes(
     }
 }
 
-/// Answers with status 503: authorization cannot be checked right now. Unlike 401 it does not make
-/// the client discard its token.
+/// Answers a request with status 503, because authorization cannot be checked at the moment. Unlike
+/// status 401, the answer does not make the client discard its token.
 ///
 /// request: the request.
 /// why: the reason, for the host's log.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_put_off(
@@ -482,7 +486,7 @@ pub unsafe extern "C" fn mcplink_http_request_put_off(
 /// request: the request.
 /// challenge: the required credentials, for the field WWW-Authenticate (RFC 9110), for example
 /// "Bearer".
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_challenge(

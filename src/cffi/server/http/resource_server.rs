@@ -18,22 +18,23 @@ use crate::server::StateKey;
 use crate::server::http::ResourceServer;
 
 /// A resource server (OAuth): a server over HTTP that requires access tokens of an authorization
-/// server. One thread at a time uses the description; HTTP options copy it.
+/// server. One thread at a time may use the description. HTTP options to which it is passed copy
+/// it.
 ///
-/// Each request needs a token in its field Authorization that is valid, was issued for this server
-/// and has not expired. Other requests are answered with status 401 and a challenge that says where
-/// to obtain tokens. A request that lacks a scope is answered with 403 and the required scopes. The
-/// metadata to which the challenge refers is served without a token.
+/// Each request must have a token in its field Authorization. The token must be valid, issued for
+/// this server, and not expired. Other requests are answered with status 401 and a challenge that
+/// says where to obtain tokens. A request that lacks a scope is answered with 403 and the required
+/// scopes. The challenge refers to the metadata of the server, which needs no token.
 #[derive(Clone)]
 pub struct mcplink_resource_server_t {
     resource: String,
-    /// The authorization servers. Tokens are signed with the keys of the first one, unless there is
-    /// another check.
+    /// The issuer identifiers of the authorization servers. Tokens are signed with the keys of the
+    /// first issuer, unless a function of the host verifies tokens.
     issuers: Vec<String>,
     check: Checked,
     /// The proxy for fetching the issuer's keys.
     proxy: Option<String>,
-    /// PEM text: the trusted certificate authorities for fetching them.
+    /// The trusted certificate authorities for fetching the issuer's keys, as PEM text.
     roots: Option<Vec<u8>>,
     required: String,
     supported: String,
@@ -58,13 +59,13 @@ struct Nonces {
 /// How tokens are verified.
 #[derive(Clone)]
 enum Checked {
-    /// With the keys that the issuer's metadata names.
+    /// The keys that the issuer's metadata names verify the token.
     Discovered,
-    /// With the keys at this URL.
+    /// The keys at this URL verify the token.
     At(String),
-    /// With these keys.
+    /// The keys in this JSON text verify the token.
     With(String),
-    /// By a function of the host.
+    /// A function of the host verifies the token.
     Host(Arc<Hook<AuthenticateFn>>),
 }
 
@@ -79,7 +80,7 @@ impl Settings for mcplink_resource_server_t {
 }
 
 impl mcplink_resource_server_t {
-    /// Fails if another kind of check is set. One check does not replace another silently.
+    /// Fails if another kind of check is set. One kind of check does not replace another silently.
     fn need_check(&self, fits: impl FnOnce(&Checked) -> bool) -> Result<()> {
         if fits(&self.check) {
             return Ok(());
@@ -96,7 +97,7 @@ impl mcplink_resource_server_t {
         Err(Error::new(ErrorKind::Invalid, text))
     }
 
-    /// Builds the resource server with the Rust API.
+    /// Builds the resource server of the Rust API.
     pub(super) fn for_server(&self, server: &mcplink_server_t) -> Result<ResourceServer> {
         let Self {
             resource,
@@ -152,14 +153,14 @@ impl mcplink_resource_server_t {
     }
 }
 
-/// How keys are fetched.
+/// How the keys of an issuer are fetched.
 #[cfg_attr(not(feature = "jwt"), allow(dead_code, reason = "nobody goes there"))]
 struct Way<'a> {
     proxy: Option<&'a str>,
     roots: Option<&'a [u8]>,
 }
 
-/// Where the keys of an issuer come from.
+/// The source of the keys of an issuer.
 #[cfg_attr(not(feature = "jwt"), allow(dead_code, reason = "nobody looks there"))]
 enum Keys<'a> {
     Discovered(&'a str),
@@ -167,7 +168,7 @@ enum Keys<'a> {
     With(&'a str, &'a str),
 }
 
-/// Makes a resource server for JWTs.
+/// Makes a resource server that accepts JWTs.
 #[cfg(feature = "jwt")]
 fn signed(
     resource: &str,
@@ -202,7 +203,7 @@ fn signed(_: &str, _: &[String], _: &Way<'_>, _: Keys<'_>) -> Result<ResourceSer
     Err(Error::new(ErrorKind::Unsupported, text))
 }
 
-/// Enables bound tokens (DPoP), if they are wanted.
+/// Enables bound tokens (DPoP), if the description accepts them.
 #[cfg(feature = "jwt")]
 fn bound(
     server: ResourceServer,
@@ -231,18 +232,18 @@ fn bound(server: ResourceServer, dpop: mcplink_dpop, _: Option<&Nonces>) -> Resu
     Err(Error::new(ErrorKind::Unsupported, text))
 }
 
-/// Makes the description of a resource server. By default its tokens are JWTs, signed by the
-/// authorization server with the keys that its metadata names. Signature, issuer and times are
-/// verified. The principal is sub; the scopes are those of scope or scp.
+/// Makes the description of a resource server. By default its tokens are JWTs. The authorization
+/// server signs them with the keys that its metadata names. Signature, issuer and times are
+/// verified. The principal is the claim sub; the scopes are those of the claim scope or scp.
 ///
 /// resource: the URL that clients use, for example "https://files.example/mcp", not the address at
 /// which the process listens.
 /// issuer: the issuer identifier of the authorization server, for example "https://login.example".
-/// It is compared exactly with tokens and metadata (RFC 9068, section 4; RFC 8414, section 3.3):
-/// with a "/" at the end it is another issuer.
+/// It is compared exactly with tokens and metadata (RFC 9068, section 4; RFC 8414, section 3.3).
+/// With a "/" at the end, an identifier names another issuer.
 /// Returns: the description. The caller owns it and frees it with mcplink_resource_server_free.
-/// NULL for a bad argument, and in a build without HTTP. Invalid URLs are reported when a listener
-/// or endpoint is made with it. Threads: any. Since 0.1.
+/// NULL for an invalid argument, and in a build without HTTP. Invalid URLs are reported when a
+/// listener or endpoint is made with the description. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_new(
@@ -273,11 +274,11 @@ pub unsafe extern "C" fn mcplink_resource_server_new(
     })
 }
 
-/// Adds another authorization server. Its tokens are accepted only by a function that
-/// verifies them: see mcplink_resource_server_set_verifier.
+/// Adds another authorization server. Tokens of this authorization server are accepted only by a
+/// function that verifies them: see mcplink_resource_server_set_verifier.
 ///
 /// server: the description.
-/// issuer: its issuer identifier.
+/// issuer: the issuer identifier of the authorization server.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -294,10 +295,10 @@ pub unsafe extern "C" fn mcplink_resource_server_add_issuer(
     }
 }
 
-/// Sets the URL of the issuer's keys, for an issuer whose metadata does not contain it.
+/// Sets the URL of the issuer's keys, for an issuer whose metadata does not contain the URL.
 ///
 /// server: the description.
-/// url: the URL of its key set (RFC 7517): https, except on this machine. NULL is refused: see
+/// url: the URL of the key set (RFC 7517): https, except on this machine. NULL is refused: see
 /// mcplink_resource_server_use_default_keys.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when keys or a verifier are set already. Blocks:
 /// no. Since 0.1.
@@ -318,11 +319,11 @@ pub unsafe extern "C" fn mcplink_resource_server_set_keys_url(
     }
 }
 
-/// Sets the issuer's keys, which are then not fetched.
+/// Sets the issuer's keys. Then the keys are not fetched.
 ///
 /// server: the description.
-/// json, len: the key set (RFC 7517), {"keys":[...]}; MCPLINK_NUL measures it. It replaces a URL of
-/// keys.
+/// json, len: the key set (RFC 7517), {"keys":[...]}; len may be MCPLINK_NUL for text that ends in
+/// NUL. It replaces a URL of mcplink_resource_server_set_keys_url.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when a verifier is set already. Blocks: no.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -365,7 +366,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_proxy(
     }
 }
 
-/// Fetches the issuer's metadata and keys without a proxy: clears
+/// Fetches the issuer's metadata and keys without a proxy. This undoes
 /// mcplink_resource_server_set_proxy.
 ///
 /// server: the description.
@@ -385,15 +386,15 @@ pub unsafe extern "C" fn mcplink_resource_server_clear_proxy(
 }
 
 /// Sets the certificate authorities that are trusted when the issuer's metadata and keys are
-/// fetched over HTTPS. No others are trusted. Default: Mozilla's list.
+/// fetched over HTTPS. No other authorities are trusted. Default: Mozilla's list.
 ///
 /// server: the description.
 /// pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.
-/// MCPLINK_NUL measures it. It replaces an earlier one. NULL and blank text are refused: see
-/// mcplink_resource_server_use_default_roots. Text without a valid certificate is reported when a
-/// listener or endpoint is made with it, with MCPLINK_E_INVALID. In a build without signed tokens
-/// (feature jwt) that fails with MCPLINK_E_UNSUPPORTED. It is not used with
-/// mcplink_resource_server_set_verifier.
+/// len may be MCPLINK_NUL for text that ends in NUL. It replaces earlier certificates. NULL and
+/// blank text are refused: see mcplink_resource_server_use_default_roots. Text without a valid
+/// certificate is reported when a listener or endpoint is made with the description, with
+/// MCPLINK_E_INVALID. In a build without signed tokens (feature jwt) making it fails with
+/// MCPLINK_E_UNSUPPORTED. The certificates are not used with mcplink_resource_server_set_verifier.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -415,7 +416,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_root_certificates(
     }
 }
 
-/// Trusts Mozilla's list of certificate authorities: clears
+/// Trusts Mozilla's list of certificate authorities. This undoes
 /// mcplink_resource_server_set_root_certificates.
 ///
 /// server: the description.
@@ -443,8 +444,8 @@ pub unsafe extern "C" fn mcplink_resource_server_use_default_roots(
 /// server: the description.
 /// callback: called for each token. It sees only the token of the request
 /// (mcplink_http_request_token), and must not pass it on. It calls mcplink_http_request_admit and
-/// mcplink_http_request_add_audience, or refuses. Audience and expiry are then checked by the
-/// library. For threads see mcplink_http_options_on_authenticate. NULL is refused: see
+/// mcplink_http_request_add_audience, or refuses the token. Then the library checks the audience
+/// and the expiry. For threads see mcplink_http_options_on_authenticate. NULL is refused: see
 /// mcplink_resource_server_use_default_keys.
 /// user, destroy: passed to callback; destroy runs when the function is replaced, refused or
 /// cleared, or when all objects that use the description are freed.
@@ -470,9 +471,9 @@ pub unsafe extern "C" fn mcplink_resource_server_set_verifier(
     }
 }
 
-/// Verifies tokens with the keys that the issuer's metadata names. Clears what
+/// Verifies tokens with the keys that the issuer's metadata names. This undoes
 /// mcplink_resource_server_set_keys, mcplink_resource_server_set_keys_url and
-/// mcplink_resource_server_set_verifier set.
+/// mcplink_resource_server_set_verifier.
 ///
 /// server: the description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -494,11 +495,11 @@ pub unsafe extern "C" fn mcplink_resource_server_use_default_keys(
     }
 }
 
-/// Sets the scopes that every request needs. Scopes of single entries are set with
-/// mcplink_server_require_scopes. The first challenge names them to the client. Default: none.
+/// Sets the scopes that every request requires. The first challenge names these scopes to the
+/// client. Scopes of single entries are set with mcplink_server_require_scopes. Default: no scopes.
 ///
 /// server: the description.
-/// scopes: their names, separated by spaces. NULL and blank text are refused: see
+/// scopes: the names of the scopes, separated by spaces. NULL and blank text are refused: see
 /// mcplink_resource_server_clear_required_scopes.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -520,7 +521,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_required_scopes(
     }
 }
 
-/// Requires no scopes except those of single entries: clears
+/// Requires no scopes except those of single entries. This undoes
 /// mcplink_resource_server_set_required_scopes.
 ///
 /// server: the description.
@@ -543,11 +544,12 @@ pub unsafe extern "C" fn mcplink_resource_server_clear_required_scopes(
     }
 }
 
-/// Sets the supported scopes that the metadata lists. List those for ordinary use, because some
-/// clients request all of them at once. Default: the scopes that every request needs.
+/// Sets the supported scopes that the metadata lists. List only the scopes for ordinary use,
+/// because some clients request all listed scopes at once. Default: the scopes that every request
+/// requires.
 ///
 /// server: the description.
-/// scopes: their names, separated by spaces.
+/// scopes: the names of the scopes, separated by spaces.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -568,10 +570,11 @@ pub unsafe extern "C" fn mcplink_resource_server_set_scopes_supported(
     }
 }
 
-/// Declares that a broad scope implies narrower ones, and transitively the scopes they imply.
+/// Declares that a broad scope implies narrower scopes. The scopes that these imply are implied
+/// too.
 ///
 /// server: the description.
-/// broad: the scope.
+/// broad: the broad scope.
 /// narrow: the implied scopes, separated by spaces.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -591,8 +594,8 @@ pub unsafe extern "C" fn mcplink_resource_server_add_implied(
     }
 }
 
-/// Adds an accepted audience: another name of this server in the audience of tokens, for
-/// authorization servers that don't use its URL there.
+/// Adds an accepted audience: another name of this server in the audience of tokens. Some
+/// authorization servers do not use the URL of the server as the audience.
 ///
 /// server: the description.
 /// audience: the name.
@@ -616,8 +619,8 @@ pub unsafe extern "C" fn mcplink_resource_server_add_audience(
 /// Sets the name of the server for consent pages, and the URL of its documentation for developers.
 ///
 /// server: the description.
-/// title: NULL for none.
-/// documentation: the URL of a page; NULL for none.
+/// title: the name; NULL for no name.
+/// documentation: the URL of the documentation; NULL for no documentation.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -639,11 +642,11 @@ pub unsafe extern "C" fn mcplink_resource_server_set_info(
 }
 
 /// Sets the URL of the metadata, for a server behind a proxy that forwards only some paths. The
-/// metadata is then served there too. Default: the well-known location of the server's URL:
-/// https://host/.well-known/oauth-protected-resource/mcp for https://host/mcp.
+/// server then serves the metadata at this URL too. Default: the well-known location of the
+/// server's URL: https://host/.well-known/oauth-protected-resource/mcp for https://host/mcp.
 ///
 /// server: the description.
-/// url: NULL for the default.
+/// url: the URL; NULL for the default.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -664,15 +667,15 @@ pub unsafe extern "C" fn mcplink_resource_server_set_metadata_url(
     }
 }
 
-/// Sets whether tokens that are bound to a key of the client are accepted (DPoP, RFC 9449), so that
-/// a stolen token can't be used. Such a token comes with a proof of the key. Its signature, method,
-/// URL, token, and time (within five minutes) are verified, and each proof is accepted once.
-/// Metadata and challenges announce it to clients.
+/// Sets whether tokens that are bound to a key of the client are accepted (DPoP, RFC 9449). A
+/// stolen bound token can't be used, because each request also needs a proof of the key. The
+/// signature, method, URL, token, and time (within five minutes) of the proof are verified, and
+/// each proof is accepted once. Metadata and challenges announce the setting to clients.
 ///
 /// server: the description.
 /// dpop: one of enum mcplink_dpop. Default: MCPLINK_DPOP_NEVER.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. In a build without signed tokens, making a listener
-/// or endpoint with it fails with MCPLINK_E_UNSUPPORTED. Blocks: no. Since 0.1.
+/// or endpoint with the description fails with MCPLINK_E_UNSUPPORTED. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_dpop(
@@ -689,7 +692,8 @@ pub unsafe extern "C" fn mcplink_resource_server_set_dpop(
 }
 
 /// Requires a nonce of this server in each DPoP proof, so that proofs can't be made in advance. A
-/// client without a nonce gets one with the refusal, and retries. Default: no nonce is required.
+/// client without a nonce is refused, gets a nonce with the refusal, and retries. Default: no nonce
+/// is required.
 ///
 /// server: the description.
 /// keys, len: one or more keys of 32 secret random bytes each, concatenated and copied. The first
@@ -721,7 +725,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_nonces(
     }
 }
 
-/// Frees a description. HTTP options that use it keep a copy.
+/// Frees the description of a resource server. HTTP options that use it keep a copy.
 ///
 /// server: the description; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
