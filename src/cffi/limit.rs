@@ -25,7 +25,10 @@ pub enum mcplink_limit {
     /// Calls that wait for input from a client of a revision before 2026-07-28. Default: 1024. The
     /// next call that needs input fails.
     MCPLINK_LIMIT_QUESTIONS = 6,
-    /// Handlers that run at once. Default: 64. Further requests wait.
+    /// Handlers that run at once. Default: 64. Further requests wait. Clients over HTTP without a
+    /// session share these threads for tasks. The client with fewest running handlers gets the next
+    /// free thread. One client may use all threads; others then use the reserve beyond this limit:
+    /// see MCPLINK_LIMIT_RESERVE_PERCENT.
     MCPLINK_LIMIT_WORKERS = 7,
     /// Notifications of the peer that wait to be delivered. Default: 1024. The next one is dropped.
     MCPLINK_LIMIT_NOTIFICATIONS = 8,
@@ -44,7 +47,7 @@ pub enum mcplink_limit {
     /// Bytes in the cache of a client. Default: 16 MiB.
     MCPLINK_LIMIT_CACHED_BYTES = 13,
     /// How much of what the clients of a server share one of them may hold while others want some, in percent: 50. Alone it may hold all but
-    /// the reserve. For connections, threads and sessions see MCPLINK_HTTP_LIMIT_PART_PERCENT.
+    /// the reserve. For connections, threads of requests and sessions see MCPLINK_HTTP_LIMIT_PART_PERCENT.
     MCPLINK_LIMIT_PART_PERCENT = 14,
     /// How much of it is kept free for clients that hold little, in percent: 12. 0 for none.
     MCPLINK_LIMIT_RESERVE_PERCENT = 15,

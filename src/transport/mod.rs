@@ -304,6 +304,11 @@ pub struct Limits {
     pub max_questions: usize,
     /// How many handlers may run at once. Defaults to 64. Handlers that wait for an answer of the
     /// peer do not count.
+    ///
+    /// The clients of an HTTP server that have no session share these threads for tasks. The client
+    /// with fewest running handlers gets the next free thread. One client may use all threads;
+    /// others then use the reserve ([`reserve_percent`](Self::reserve_percent), rounded up), which
+    /// is beyond this limit.
     pub max_workers: usize,
     /// How many notifications may wait for the one thread that delivers them in order. Defaults to
     /// 1 024. The next one is dropped and counted.
@@ -333,8 +338,8 @@ pub struct Limits {
     /// The share that one client of a server may hold while others want some, in percent. Defaults
     /// to 50. A single client may hold everything but the reserve.
     ///
-    /// It applies to requests in flight, subscriptions, tasks, and the memory of calls, task results
-    /// and subscriptions. Idle entries of other clients give way to a client only up to its share.
+    /// It applies to requests in flight, subscriptions, tasks and their threads, and the memory of
+    /// calls, task results and subscriptions. Idle entries of other clients give way to a client only up to its share.
     /// [`HttpLimits::part_percent`](crate::transport::http::HttpLimits::part_percent) is the
     /// setting for connections, threads and sessions.
     pub part_percent: usize,
@@ -372,6 +377,11 @@ impl Limits {
     /// The part of a bound that one client may hold while others want some.
     pub(crate) fn part_of(&self, bound: usize) -> usize {
         percent_of(self.part_percent, bound, 0)
+    }
+
+    /// What is kept beyond a bound for clients that hold little: at least 1, unless it is disabled.
+    pub(crate) fn reserve_beyond(&self, bound: usize) -> usize {
+        percent_of(self.reserve_percent, bound, 99)
     }
 
     /// What is kept free of a bound for clients that hold little.

@@ -58,6 +58,37 @@ fn loom_a_waiting_caller_is_not_forgotten() {
     });
 }
 
+/// A handler of one client is queued while a handler of another one returns, on a pool that is
+/// shared and has no free permit: the thread that is free takes it, or one is started for it.
+#[test]
+fn loom_a_handler_of_another_client_is_not_forgotten() {
+    let work = |number| Work {
+        run: Run::Job(Box::new(|| {})),
+        key: None,
+        client: Some(Client::Connection(number)),
+    };
+    loom::model(move || {
+        let crew = Arc::new(WorkerPool::<u32>::shared(1, 1, 0));
+        crew.end_reading();
+        assert_eq!(crew.push_work(work(1)), Spawn::One);
+        assert!(matches!(crew.next_duty(true), (PoolTask::Run(_), _)));
+        let worker = {
+            let crew = Arc::clone(&crew);
+            loom::thread::spawn(move || {
+                crew.work_done(Some(&Client::Connection(1)), TICK);
+                matches!(crew.next_duty(false), (PoolTask::Run(_), _))
+            })
+        };
+        let spawn = crew.push_work(work(2));
+        let has_run = worker.join().expect("no panic");
+        // Both may be: then the started thread finds that the other one was faster.
+        assert!(has_run || spawn == Spawn::One);
+        let is_run = matches!(crew.next_duty(true), (PoolTask::Run(_), _));
+        assert_ne!(has_run, is_run);
+        assert_eq!(crew.waiting(), (0, 0));
+    });
+}
+
 /// The pool closes while the receiver is parked and taken: it is dropped once, and no thread
 /// holds it afterwards.
 #[test]
