@@ -532,7 +532,10 @@ enum mcplink_limit
      */
     MCPLINK_LIMIT_QUESTIONS = 6,
     /**
-     * Handlers that run at once. Default: 64. Further requests wait.
+     * Handlers that run at once. Default: 64. Further requests wait. Clients over HTTP without a
+     * session share these threads for tasks. The client with fewest running handlers gets the next
+     * free thread. One client may use all threads; others then use the reserve beyond this limit:
+     * see MCPLINK_LIMIT_RESERVE_PERCENT.
      */
     MCPLINK_LIMIT_WORKERS = 7,
     /**
@@ -564,9 +567,6 @@ enum mcplink_limit
      */
     MCPLINK_LIMIT_CACHED_BYTES = 13,
     /**
-     * The share of requests, subscriptions, tasks and memory that one client of a server may hold
-     * while others want some, in percent. Default: 50. A single client may hold all but the
-     * reserve. For connections, threads and sessions see MCPLINK_HTTP_LIMIT_PART_PERCENT.
      */
     MCPLINK_LIMIT_PART_PERCENT = 14,
     /**

@@ -208,6 +208,11 @@ mod buffer_cache;
 mod cffi;
 pub mod client;
 mod error;
+#[cfg_attr(
+    not(feature = "http-server"),
+    allow(dead_code, reason = "clients share what an HTTP server has")
+)]
+mod fair_queue;
 mod fallible;
 pub mod jsonrpc;
 pub mod protocol;

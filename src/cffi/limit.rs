@@ -27,7 +27,10 @@ pub enum mcplink_limit {
     /// The maximum number of calls that wait for input from a client of a revision before
     /// 2026-07-28. Default: 1024. The next call that needs input fails.
     MCPLINK_LIMIT_QUESTIONS = 6,
-    /// The maximum number of handlers that run at once. Default: 64. Further requests wait.
+    /// The maximum number of handlers that run at once. Default: 64. Further requests wait. Clients
+    /// over HTTP without a session share these threads for tasks. The client with the fewest running
+    /// handlers gets the next free thread. One client may use all threads; the others then use the
+    /// reserve beyond this limit: see MCPLINK_LIMIT_RESERVE_PERCENT.
     MCPLINK_LIMIT_WORKERS = 7,
     /// The maximum number of notifications from the peer that wait to be delivered. Default: 1024.
     /// The next notification is dropped.
@@ -50,7 +53,7 @@ pub enum mcplink_limit {
     MCPLINK_LIMIT_CACHED_BYTES = 13,
     /// The maximum share of requests, subscriptions, tasks and memory that one client of a server
     /// may hold while other clients request some too, in percent. Default: 50. A single client may
-    /// hold everything except the reserve. For connections, threads and sessions see
+    /// hold everything except the reserve. For connections, threads of requests and sessions see
     /// MCPLINK_HTTP_LIMIT_PART_PERCENT.
     MCPLINK_LIMIT_PART_PERCENT = 14,
     /// The share of requests, subscriptions, tasks and memory that is reserved for clients that

@@ -148,6 +148,8 @@ pub(crate) struct Settings {
     pub(crate) write_timeout: Duration,
     /// Requests of this side can reach the peer at any time.
     pub(crate) asks: bool,
+    /// Several clients share the connection.
+    pub(crate) is_shared: bool,
     /// The run time from which a handler is slow.
     pub(crate) slow_handler: Duration,
     pub(crate) keep_alive: Option<KeepAlive>,
@@ -239,6 +241,9 @@ thread_local! {
     /// The core of that connection. It is set and read on pool threads only, and cleared before
     /// they exit, so that thread exit drops nothing.
     static OWN_CORE: RefCell<Option<Arc<Core>>> = const { RefCell::new(None) };
+    /// The client whose worker permit that handler has. It is set and read on pool threads only, and
+    /// cleared after each handler.
+    static PERMIT_OF: RefCell<Option<Client>> = const { RefCell::new(None) };
 }
 
 impl Core {
@@ -296,7 +301,11 @@ impl Core {
         self.engine.get_or_init(|| {
             let (settings, limits) = (&self.settings, &self.settings.limits);
             let sender = self.sender.lock().take().expect("the engine is made once");
-            let crew = WorkerPool::new(limits.max_workers);
+            let max = limits.max_workers;
+            let crew = match settings.is_shared {
+                false => WorkerPool::new(max),
+                true => WorkerPool::shared(max, limits.part_of(max), limits.reserve_beyond(max)),
+            };
             if self.reading == Reading::Fed {
                 crew.end_reading();
             }

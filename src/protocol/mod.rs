@@ -39,6 +39,7 @@ mod responder;
 mod response_sink;
 mod stats;
 mod wait_set;
+mod work_queue;
 mod worker_pool;
 
 use std::any::Any;
@@ -107,6 +108,7 @@ impl Connection {
             drain: Duration::from_secs(1),
             write_timeout: Duration::from_secs(30),
             asks: true,
+            is_shared: false,
             slow_handler: SLOW_HANDLER,
             keep_alive: None,
             strict: false,
@@ -127,6 +129,7 @@ impl Connection {
             drain: Duration::from_secs(5),
             write_timeout: Duration::from_secs(30),
             asks: true,
+            is_shared: false,
             slow_handler: SLOW_HANDLER,
             keep_alive: None,
             strict: false,
@@ -335,6 +338,13 @@ impl ConnectionBuilder {
     pub(crate) fn open_fed(self, sender: Box<dyn Sender>, control: Arc<dyn Control>) -> Connection {
         let core = self.core(sender, control, None, Reading::Fed);
         Connection(Arc::new(Owner(core)))
+    }
+
+    #[cfg(feature = "http-server")]
+    /// Declares that several clients share the connection, so that its worker permits are divided.
+    pub(crate) fn shared_by_clients(mut self) -> Self {
+        self.set().is_shared = true;
+        self
     }
 
     #[cfg(feature = "http-server")]

@@ -119,6 +119,11 @@ impl Responder {
         self.exchange.origin.client.as_ref()
     }
 
+    /// The client whose share of the connection the request uses, if clients share the connection.
+    pub(crate) fn sharer(&self) -> Option<Client> {
+        self.exchange.origin.sharer()
+    }
+
     /// A reason to refuse the request. It is disclosed only to a client that may see the target of
     /// the request.
     pub(crate) fn objection(&self) -> Option<&RpcError> {

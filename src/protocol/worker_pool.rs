@@ -33,7 +33,9 @@ use std::time::{Duration, Instant};
 use super::handlers::Place;
 use super::outgoing::Slot;
 use super::responder::Responder;
+use super::work_queue::WorkQueue;
 use crate::jsonrpc::Request;
+use crate::shares::Client;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// The watchdog's tick. A handler may run on the reading thread for one to two ticks before another
@@ -59,6 +61,8 @@ pub(crate) struct Work {
     pub(crate) run: Run,
     /// Its key in the table of active requests, if it has an entry.
     pub(crate) key: Option<u64>,
+    /// Its client, whose worker permit it needs. Only a connection that clients share reads it.
+    pub(crate) client: Option<Client>,
 }
 
 /// What a handler's run consists of.
@@ -117,7 +121,7 @@ struct State<R> {
     hand_over: bool,
     /// Callers that wait in their slot and could take the reading role.
     standby: BTreeMap<i64, Arc<Slot>>,
-    queued: VecDeque<Work>,
+    queued: WorkQueue<Work>,
     serial: VecDeque<Serial>,
     serial_busy: bool,
     own: VecDeque<Job>,
@@ -155,13 +159,25 @@ enum Watchdog {
 }
 
 impl<R> WorkerPool<R> {
+    /// Creates the pool of a connection with a single client.
     pub(crate) fn new(max_workers: usize) -> Self {
+        Self::with(max_workers.max(1), WorkQueue::Single(VecDeque::new()))
+    }
+
+    /// Creates the pool of a connection that clients share. `reserve` handlers beyond `max_workers`
+    /// may run for clients that have few running, and `part` of one client while it uses the reserve.
+    pub(crate) fn shared(max_workers: usize, part: usize, reserve: usize) -> Self {
+        let max_workers = max_workers.max(1);
+        Self::with(max_workers, WorkQueue::shared(max_workers, part, reserve))
+    }
+
+    fn with(max_workers: usize, queued: WorkQueue<Work>) -> Self {
         let state = State {
             receiver: None,
             parks: 0,
             hand_over: false,
             standby: BTreeMap::new(),
-            queued: VecDeque::new(),
+            queued,
             serial: VecDeque::new(),
             serial_busy: false,
             own: VecDeque::new(),
@@ -181,7 +197,7 @@ impl<R> WorkerPool<R> {
             work: Condvar::new(),
             watch: Condvar::new(),
             quieter: Condvar::new(),
-            max_workers: max_workers.max(1),
+            max_workers,
         }
     }
 
@@ -393,7 +409,8 @@ impl<R> WorkerPool<R> {
         if state.stopped {
             return Spawn::No;
         }
-        state.queued.push_back(work);
+        let client = work.client.clone();
+        state.queued.push(client.as_ref(), work);
         self.call_hands(&mut state)
     }
 
@@ -407,10 +424,12 @@ impl<R> WorkerPool<R> {
         self.call_hands(&mut state)
     }
 
-    /// Records that a queued handler has returned.
-    pub(crate) fn work_done(&self, took: Duration) {
+    /// Records that a queued handler of this client has returned. The calling thread calls
+    /// [`next_duty`](Self::next_duty) next, so a handler that may now run is not left waiting.
+    pub(crate) fn work_done(&self, client: Option<&Client>, took: Duration) {
         let mut state = self.state.lock();
         state.running -= 1;
+        state.queued.release(client);
         state.handlers -= 1;
         if took < TICK {
             state.slow_streak = 0;
@@ -452,16 +471,19 @@ impl<R> WorkerPool<R> {
     }
 
     /// Releases the worker permit of a handler that starts to wait for an answer of the peer.
-    pub(crate) fn blocked(&self) -> Spawn {
+    pub(crate) fn blocked(&self, client: Option<&Client>) -> Spawn {
         let mut state = self.state.lock();
         state.running -= 1;
+        state.queued.release(client);
         self.call_hands(&mut state)
     }
 
     /// Takes the worker permit back when the handler continues. It may exceed `max_workers` for a
     /// while.
-    pub(crate) fn unblocked(&self) {
-        self.state.lock().running += 1;
+    pub(crate) fn unblocked(&self, client: Option<&Client>) {
+        let mut state = self.state.lock();
+        state.running += 1;
+        state.queued.take_back(client);
     }
 
     /// Ends reading: drops a parked receiver and wakes all threads.
@@ -493,7 +515,7 @@ impl<R> WorkerPool<R> {
             state.serial.append(&mut owed);
         }
         let forgotten = (
-            std::mem::take(&mut state.queued),
+            state.queued.drain(),
             unwanted,
             std::mem::take(&mut state.own),
             state.receiver.take(),
@@ -563,7 +585,7 @@ impl<R> State<R> {
     }
 
     fn can_run(&self, max_workers: usize) -> bool {
-        !self.queued.is_empty() && self.running < max_workers
+        self.queued.can_run(self.running, max_workers)
     }
 
     fn has_work(&self, max_workers: usize) -> bool {
@@ -586,10 +608,10 @@ impl<R> State<R> {
         if let Some(job) = self.own.pop_front() {
             return Some(PoolTask::Own(job));
         }
-        if self.can_run(max_workers) {
+        if let Some(work) = self.queued.pop(self.running, max_workers) {
             self.running += 1;
             self.handlers += 1;
-            return self.queued.pop_front().map(PoolTask::Run);
+            return Some(PoolTask::Run(work));
         }
         if !self.serial_busy && !self.serial.is_empty() {
             self.serial_busy = true;
@@ -613,6 +635,7 @@ mod tests {
         Work {
             run: Run::Job(Box::new(|| {})),
             key: None,
+            client: None,
         }
     }
 
@@ -682,83 +705,4 @@ mod tests {
 }
 
 #[cfg(all(test, loom))]
-mod loom_tests {
-    use super::super::outgoing::SlotContent;
-    use super::*;
-
-    fn slot() -> Arc<Slot> {
-        Arc::new(Slot::new(&Arc::default(), 0))
-    }
-
-    /// The reader runs a handler inline while the watchdog arrives: exactly one of them holds the
-    /// receiver.
-    #[test]
-    fn loom_the_receiver_has_one_holder() {
-        loom::model(|| {
-            let crew = Arc::new(WorkerPool::<u32>::new(4));
-            let thief = {
-                let crew = Arc::clone(&crew);
-                loom::thread::spawn(move || crew.take())
-            };
-            let inline = crew.begin_inline(7);
-            let kept = match inline {
-                Ok((park, hands)) => {
-                    assert_eq!(hands, Spawn::One);
-                    crew.end_inline(park).0
-                }
-                Err(receiver) => Some(receiver),
-            };
-            let stolen = thief.join().expect("no panic");
-            assert!(
-                kept.is_some() != stolen.is_some(),
-                "{kept:?} and {stolen:?}"
-            );
-        });
-    }
-
-    /// A caller registers while the reading caller leaves: it is woken, or it finds the receiver.
-    #[test]
-    fn loom_a_waiting_caller_is_not_forgotten() {
-        loom::model(|| {
-            let crew = Arc::new(WorkerPool::<u32>::new(4));
-            let slot = slot();
-            let leaving = {
-                let crew = Arc::clone(&crew);
-                loom::thread::spawn(move || crew.release_reader(7))
-            };
-            let mut receiver = crew.take_or_stand_by(1, &slot);
-            while receiver.is_none() {
-                if slot.look() == SlotContent::Nothing {
-                    // Without the wakeup this wait, and so the model, would never end. A caller
-                    // that is not yet blocked is covered by the watchdog's tick, which this model
-                    // does not have.
-                    loom::thread::yield_now();
-                }
-                receiver = crew.take();
-            }
-            assert_eq!(receiver, Some(7));
-            let _ = leaving.join().expect("no panic");
-        });
-    }
-
-    /// The pool closes while the receiver is parked and taken: it is dropped once, and no thread
-    /// holds it afterwards.
-    #[test]
-    fn loom_the_end_takes_the_receiver() {
-        loom::model(|| {
-            let crew = Arc::new(WorkerPool::<Arc<()>>::new(4));
-            let receiver = Arc::new(());
-            let watch = Arc::clone(&receiver);
-            let parking = {
-                let crew = Arc::clone(&crew);
-                loom::thread::spawn(move || {
-                    let _ = crew.park(receiver);
-                    drop(crew.take());
-                })
-            };
-            crew.end_reading();
-            parking.join().expect("no panic");
-            assert_eq!(Arc::strong_count(&watch), 1);
-        });
-    }
-}
+mod loom_tests;

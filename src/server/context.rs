@@ -156,6 +156,12 @@ impl Context {
         self.0.link.client_of(&self.0.responder)
     }
 
+    /// Returns the client whose share of the connection the call uses, if clients share the
+    /// connection.
+    pub(super) fn sharer(&self) -> Option<Client> {
+        self.0.responder.sharer()
+    }
+
     pub(super) fn task(&self) -> Option<&Arc<Task>> {
         self.0.task.as_ref()
     }

@@ -189,7 +189,7 @@ pub(super) fn run_again(mut context: Context, answers: Vec<Gained>) {
         return;
     };
     let (core, key) = (Arc::clone(context.peer().core()), context.key());
-    core.run_later(key, Box::new(move || again.run(context)));
+    core.run_later(context.sharer(), key, Box::new(move || again.run(context)));
 }
 
 /// Returns an input request in the form in which it is sent. In 2025-11-25 a URL mode elicitation

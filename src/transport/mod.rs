@@ -310,6 +310,11 @@ pub struct Limits {
     pub max_questions: usize,
     /// The maximum number of handlers that may run at once. Defaults to 64. Handlers that wait for
     /// an answer of the peer do not count.
+    ///
+    /// The clients of an HTTP server that have no session share these threads for tasks. The client
+    /// with the fewest running handlers gets the next free thread. One client may use all threads;
+    /// the others then use the reserve ([`reserve_percent`](Self::reserve_percent), rounded up),
+    /// which is beyond this limit.
     pub max_workers: usize,
     /// The maximum number of notifications that may wait for the one thread that delivers them in
     /// order. Defaults to 1 024. The next notification is dropped and counted.
@@ -342,9 +347,9 @@ pub struct Limits {
     /// The share of each table that one client of a server may hold while other clients need space,
     /// in percent. Defaults to 50. A client that is alone may hold everything but the reserve.
     ///
-    /// The setting applies to requests in flight, subscriptions, tasks, and the memory of calls,
-    /// task results and subscriptions. Idle entries of other clients are removed for a client only
-    /// up to its share.
+    /// The setting applies to requests in flight, subscriptions, tasks and their threads, and the
+    /// memory of calls, task results and subscriptions. Idle entries of other clients are removed
+    /// for a client only up to its share.
     /// [`HttpLimits::part_percent`](crate::transport::http::HttpLimits::part_percent) is the
     /// setting for connections, threads and sessions.
     pub part_percent: usize,
@@ -383,6 +388,12 @@ impl Limits {
     /// Returns the share of a limit that one client may hold while other clients need some of it.
     pub(crate) fn part_of(&self, bound: usize) -> usize {
         percent_of(self.part_percent, bound, 0)
+    }
+
+    /// Returns the number of slots beyond a limit that are reserved for clients that hold little: at
+    /// least 1, unless the reserve is disabled.
+    pub(crate) fn reserve_beyond(&self, bound: usize) -> usize {
+        percent_of(self.reserve_percent, bound, 99)
     }
 
     /// Returns the part of a limit that is reserved for clients that hold little.

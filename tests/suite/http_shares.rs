@@ -5,19 +5,20 @@
 //! and above.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mcplink::schema::{ProtocolVersion, Resource, Tool};
+use mcplink::schema::{ProtocolVersion, Resource, TaskSupport, Tool};
 use mcplink::server::http::{Denied, HttpOptions, HttpServer};
-use mcplink::server::{Context, Principal, Server};
+use mcplink::server::{Context, Principal, Server, TaskOptions};
 use mcplink::transport::Limits;
 use mcplink::transport::http::{HttpLimits, HttpListener, ResponseHead};
 use serde_json::{Value, json};
 
 use crate::common::{Gate, LONG, run_alone, wait_until};
 use crate::listening::{Client, limits, listen_to_all, listen_with, say, service};
+use crate::tasks_server::tool;
 
 fn from(last: u8, listener: &HttpListener) -> Client {
     Client::from(last, listener.local_addr())
@@ -418,7 +419,8 @@ impl Raw {
 
     /// Opens a connection and sends a request of a client without a session.
     fn modern(last: u8, server: &HttpServer, method: &str, params: Value) -> Self {
-        let (message, fields) = crate::web::modern(1, method, params, json!({}));
+        let able = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+        let (message, fields) = crate::web::modern(1, method, params, able);
         let field = |(name, value): (&str, String)| format!("{name}: {value}\r\n");
         let fields: String = fields.into_iter().map(field).collect();
         let mut client = Self::from(last, server, &fields);
@@ -458,13 +460,19 @@ impl Raw {
     }
 
     fn answer(&mut self) -> String {
+        let result = self.result();
+        result["content"][0]["text"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{result}"))
+            .to_owned()
+    }
+
+    fn result(&mut self) -> Value {
         let response = self.client.receive();
         assert_eq!(response.status, 200, "{response:?}");
-        let message: Value = serde_json::from_str(&response.body).unwrap();
-        message["result"]["content"][0]["text"]
-            .as_str()
-            .unwrap_or_else(|| panic!("{message}"))
-            .to_owned()
+        let mut message: Value = serde_json::from_str(&response.body).unwrap();
+        assert!(message.get("error").is_none(), "{message}");
+        message["result"].take()
     }
 
     /// Waits until nothing of the last request is left: the next one on its connection is served
@@ -512,6 +520,52 @@ fn abandoned_calls_of_one_session_delay_no_other() {
     assert_eq!(elsewhere.initialize(), 200);
     assert_eq!(elsewhere.call("echo"), "echo");
     gate.open();
+}
+
+/// Promise 11, threads: tasks of all modern clients run on the threads of one connection. One client
+/// starts more than they can run, and tasks of another one run meanwhile.
+#[test]
+fn tasks_of_one_address_delay_no_other() {
+    let gate = Gate::default();
+    let (at_gate, begun) = (gate.clone(), Arc::new(AtomicU64::new(0)));
+    let begin = Arc::clone(&begun);
+    let mut limits = Limits::default();
+    limits.max_workers = 4;
+    let server = Server::builder("s", "1")
+        .limits(limits)
+        .tasks(TaskOptions::default())
+        .tool_with(
+            tool("quick", TaskSupport::Required),
+            |_: Value, _: &Context| "quick",
+        )
+        .tool_with(
+            tool("block", TaskSupport::Required),
+            move |_: Value, _: &Context| {
+                begin.fetch_add(1, Ordering::SeqCst);
+                at_gate.pass();
+                "block"
+            },
+        );
+    let server = server.build().unwrap();
+    let http = server.listen_http("0", HttpOptions::new()).unwrap();
+    let ask = |last, method, params| Raw::modern(last, &http, method, params).result();
+    let start = |last, tool: &str| ask(last, "tools/call", json!({"name": tool, "arguments": {}}));
+    let is_done = |last, task: &Value| {
+        let task = ask(last, "tasks/get", json!({"taskId": task["taskId"]}));
+        task["status"] == "completed"
+    };
+    let greedy: Vec<Value> = (0..80).map(|_| start(1, "block")).collect();
+    gate.wait_for(4);
+    for last in [2, 3, 2] {
+        let task = start(last, "quick");
+        wait_until("it has run", || is_done(last, &task));
+    }
+    // The greedy client has all threads but the reserve.
+    assert_eq!(begun.load(Ordering::SeqCst), 4);
+    gate.open();
+    for task in &greedy {
+        wait_until("it has run as well", || is_done(1, task));
+    }
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub(crate) fn tool(name: &str, support: TaskSupport) -> Tool {
     Tool::new(name).execution(ToolExecution::default().task_support(support))
 }
 
-fn confirmed(context: &Context, key: &str) -> Result<bool, mcplink::server::AskError> {
+pub(crate) fn confirmed(context: &Context, key: &str) -> Result<bool, mcplink::server::AskError> {
     let form = ElicitSchema::default().required("confirm", BooleanSchema::new());
     let form = ElicitRequestParams::form(key, form.to_schema()?);
     let answer = context.elicit(key, form)?;

@@ -9,7 +9,7 @@ use super::super::log::LogLevel;
 use super::super::outgoing::{SlotContent, Waiter, WakeBatch};
 use super::super::worker_pool::{PoolTask, Run, Spawn, Work};
 use super::routing::Routed;
-use super::{CREW_OF, Core, IN_HANDLER, OWN_CORE, ReadTurn, STANDING, ThreadRole};
+use super::{CREW_OF, Core, IN_HANDLER, OWN_CORE, PERMIT_OF, ReadTurn, STANDING, ThreadRole};
 use crate::error::Result;
 use crate::transport::{Receiver, Stack};
 
@@ -55,13 +55,15 @@ impl Core {
                 PoolTask::Lead(receiver) => self.lead(receiver),
                 PoolTask::Own(job) => self.run_guarded(job),
                 PoolTask::Flush => self.flush_until(None),
-                PoolTask::Run(work) => {
+                PoolTask::Run(mut work) => {
+                    PERMIT_OF.set(work.client.take());
                     let started = Instant::now();
                     if let Some(key) = work.key {
                         self.engine().in_hand.begin_run(key, started);
                     }
                     self.run(work);
-                    self.engine().crew.work_done(started.elapsed());
+                    let (client, took) = (PERMIT_OF.take(), started.elapsed());
+                    self.engine().crew.work_done(client.as_ref(), took);
                 }
                 PoolTask::Serial(job) => {
                     self.run_guarded(job);
@@ -119,7 +121,8 @@ impl Core {
             .then(|| OWN_CORE.with_borrow(Clone::clone))
             .flatten();
         if let Some(core) = &core {
-            let hands = core.engine().crew.blocked();
+            let crew = &core.engine().crew;
+            let hands = PERMIT_OF.with_borrow(|client| crew.blocked(client.as_ref()));
             core.spawn_if_needed(hands);
         }
         WorkerPlace(core)
@@ -349,7 +352,8 @@ pub(in crate::protocol) struct WorkerPlace(Option<Arc<Core>>);
 impl Drop for WorkerPlace {
     fn drop(&mut self) {
         if let Some(core) = self.0.take() {
-            core.engine().crew.unblocked();
+            let crew = &core.engine().crew;
+            PERMIT_OF.with_borrow(|client| crew.unblocked(client.as_ref()));
             IN_HANDLER.set(true);
         }
     }

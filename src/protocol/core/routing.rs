@@ -27,6 +27,7 @@ use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{
     self, Form, Malformed, Message, Notification, Parsed, Request, RequestId, TooLong,
 };
+use crate::shares::Client;
 use crate::transport::clock::about_now;
 use crate::transport::{Received, Receiver, SessionMessage};
 
@@ -330,7 +331,9 @@ impl Core {
             return Routed::Done;
         }
         let run = Run::Serve(place, request, responder);
-        Routed::Work(Work { run, key })
+        // On a connection that clients share it runs on the thread that fed the request.
+        let client = None;
+        Routed::Work(Work { run, key, client })
     }
 
     /// Defers a request, if only unread answers use up the room. Returns it if it has to be
@@ -456,10 +459,11 @@ impl Core {
         }
     }
 
-    /// Runs the handler of a request again, on a thread of the connection.
-    pub(crate) fn run_later(self: &Arc<Self>, key: Option<u64>, run: Job) {
+    /// Runs the handler of a request again, on a thread of the connection. Clients that share the
+    /// connection have their turns.
+    pub(crate) fn run_later(self: &Arc<Self>, client: Option<Client>, key: Option<u64>, run: Job) {
         let run = Run::Job(run);
-        let hands = self.engine().crew.push_work(Work { run, key });
+        let hands = self.engine().crew.push_work(Work { run, key, client });
         self.spawn_if_needed(hands);
     }
 

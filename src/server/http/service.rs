@@ -75,6 +75,7 @@ impl HttpService {
             Server::connection(link)
                 .limits(limits)
                 .never_asking()
+                .shared_by_clients()
                 .open_fed(Box::new(Nowhere), Arc::new(Everybody(peer.to_owned())))
         };
         let modern_link = Conversation::over_http(inner);

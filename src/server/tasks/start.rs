@@ -160,7 +160,7 @@ fn begin(context: Context, start: Start, run: Box<dyn FnOnce(Context) + Send>) {
     match detach(context, start.ttl_ms) {
         Detached::Task(context) => {
             let (core, key) = (Arc::clone(context.peer().core()), context.key());
-            core.run_later(key, Box::new(move || run(context)));
+            core.run_later(context.sharer(), key, Box::new(move || run(context)));
         }
         Detached::Over => {}
         Detached::NoPlace(mut context, _) if start.may_run_at_once => {

@@ -213,6 +213,7 @@ impl Task {
             let (core, outcome) = (Arc::clone(responder.core()), outcome.clone());
             let handed_over = handed_over.clone();
             core.run_later(
+                responder.sharer(),
                 None,
                 Box::new(move || hand_over(responder, &outcome, &handed_over)),
             );
@@ -298,7 +299,7 @@ impl Task {
         // The request is not active while it waits.
         responder.stand_aside();
         let asking = Arc::new(responder.asking());
-        let core = Arc::clone(responder.core());
+        let (core, sharer) = (Arc::clone(responder.core()), responder.sharer());
         let held = std::mem::take(&mut state.held);
         state.waiters.push(Waiter {
             responder,
@@ -309,6 +310,7 @@ impl Task {
         if !held.is_empty() {
             // This may be the reading thread, which must not block on a client that does not read.
             core.run_later(
+                sharer,
                 None,
                 Box::new(move || {
                     held.iter()

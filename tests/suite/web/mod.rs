@@ -183,7 +183,8 @@ pub(crate) fn modern(
         ("MCP-Protocol-Version", version.to_owned()),
         ("Mcp-Method", method.to_owned()),
     ];
-    let name = params.get("name").or_else(|| params.get("uri"));
+    let named = ["name", "uri", "taskId"];
+    let name = named.iter().find_map(|name| params.get(name));
     if let Some(name) = name.and_then(Value::as_str) {
         fields.push(("Mcp-Name", name.to_owned()));
     }

@@ -37,7 +37,6 @@
 
 mod chunks;
 mod connection;
-mod fair_queue;
 mod head;
 mod limits;
 mod permits;

@@ -23,9 +23,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::fair_queue::FairQueue;
 use super::permits::Permits;
 use super::ready_set::ReadySet;
+use crate::fair_queue::FairQueue;
 use crate::shares::Client;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::ClientKey;

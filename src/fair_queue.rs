@@ -8,7 +8,7 @@ use std::hash::Hash;
 /// **Invariant:** a client that has jobs is in `turns` exactly once. A client without jobs is not
 /// in `turns`.
 #[derive(Debug)]
-pub(super) struct FairQueue<K, J> {
+pub(crate) struct FairQueue<K, J> {
     queues: HashMap<K, VecDeque<J>>,
     /// The clients that have jobs, in the order of their turns.
     turns: VecDeque<K>,
@@ -16,7 +16,7 @@ pub(super) struct FairQueue<K, J> {
 }
 
 impl<K: Clone + Eq + Hash, J> FairQueue<K, J> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             queues: HashMap::new(),
             turns: VecDeque::new(),
@@ -24,11 +24,11 @@ impl<K: Clone + Eq + Hash, J> FairQueue<K, J> {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    pub(super) fn push(&mut self, client: &K, job: J) {
+    pub(crate) fn push(&mut self, client: &K, job: J) {
         self.len += 1;
         match self.queues.get_mut(client) {
             Some(queue) => queue.push_back(job),
@@ -41,7 +41,7 @@ impl<K: Clone + Eq + Hash, J> FairQueue<K, J> {
 
     /// Iterates over the clients that have jobs, with their job counts, in the order of their
     /// turns.
-    pub(super) fn clients(&self) -> impl Iterator<Item = (&K, usize)> {
+    pub(crate) fn clients(&self) -> impl Iterator<Item = (&K, usize)> {
         let queued = |client| self.queues.get(client).map_or(0, VecDeque::len);
         self.turns
             .iter()
@@ -49,25 +49,25 @@ impl<K: Clone + Eq + Hash, J> FairQueue<K, J> {
     }
 
     /// Returns the number of jobs of a client.
-    pub(super) fn queued(&self, client: &K) -> usize {
+    pub(crate) fn queued(&self, client: &K) -> usize {
         self.queues.get(client).map_or(0, VecDeque::len)
     }
 
     /// Takes the oldest job of the client whose turn it is.
-    pub(super) fn pop(&mut self) -> Option<J> {
+    pub(crate) fn pop(&mut self) -> Option<J> {
         let client = self.turns.front()?.clone();
         self.pop_of(&client)
     }
 
     /// Takes the oldest job of a client, and moves the client to the end of the order.
-    pub(super) fn pop_of(&mut self, client: &K) -> Option<J> {
+    pub(crate) fn pop_of(&mut self, client: &K) -> Option<J> {
         let job = self.queues.get_mut(client)?.pop_front()?;
         self.took_from(client, true);
         Some(job)
     }
 
     /// Takes the newest job of a client. The client keeps its place in the order.
-    pub(super) fn pop_last_of(&mut self, client: &K) -> Option<J> {
+    pub(crate) fn pop_last_of(&mut self, client: &K) -> Option<J> {
         let job = self.queues.get_mut(client)?.pop_back()?;
         self.took_from(client, false);
         Some(job)
@@ -86,7 +86,7 @@ impl<K: Clone + Eq + Hash, J> FairQueue<K, J> {
         }
     }
 
-    pub(super) fn drain(&mut self) -> impl Iterator<Item = J> {
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = J> {
         self.turns.clear();
         self.len = 0;
         std::mem::take(&mut self.queues).into_values().flatten()
