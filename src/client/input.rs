@@ -33,7 +33,7 @@ type SampleFn = dyn Fn(&CreateMessageRequestParams, &Requester) -> Result<Create
     + Sync;
 type RootsFn = dyn Fn(&Requester) -> Result<Vec<Root>, RpcError> + Send + Sync;
 
-/// The name and description of the server, for the input handlers.
+/// The name, description and revision of the server, for the input handlers.
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) revision: ProtocolVersion,
