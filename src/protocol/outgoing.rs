@@ -264,6 +264,7 @@ impl Slot {
     }
 
     /// Sets the outcome of the call. Returns the caller's place if the caller has to be woken.
+    #[must_use = "a caller that waits has to be woken"]
     fn complete(&self, outcome: Outcome) -> Option<WakeMask> {
         let waiting = self.change(|state| {
             debug_assert!(state.outcome.is_none(), "the table hands a slot out once");

@@ -131,7 +131,7 @@ impl Core {
         // The `more` value of the last flush check, if nothing was queued since then. Avoids a
         // second check.
         let mut seen_to = None;
-        // Set when this thread has withdrawn its promise to flush: it must check the queue once
+        // Set when this thread has cleared its flag for flushing: it must check the queue once
         // more.
         let mut has_to_write = false;
         loop {
@@ -243,8 +243,8 @@ impl Core {
                 }
             });
         }
-        // Order: wake the callers, let them queue their requests, then withdraw the promise to
-        // flush. The caller of this function checks the queue afterwards.
+        // Order: wake the callers, let them queue their requests, then clear the flag for flushing. The
+        // caller of this function checks the queue afterwards.
         drop(gathering);
         std::thread::yield_now();
         outbox.will_flush(false);

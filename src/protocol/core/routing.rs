@@ -414,7 +414,7 @@ impl Core {
             if self.held_back.cancel(&request_id) {
                 return;
             }
-            // A peer that sends no requests itself can only mean one of ours.
+            // A peer that sends no requests itself can only mean a request of this side.
             if !self.answers.load(Ordering::Acquire) {
                 self.settle(self.engine().calls.withdraw(&request_id));
             }
