@@ -91,8 +91,8 @@ impl ClientBuilder {
         }
     }
 
-    /// Sets the client's description: title, description, icons, website. It replaces the name and
-    /// version too.
+    /// Sets the client's description: title, description, icons, website. The description also
+    /// replaces the client's name and version.
     pub fn info(mut self, info: Implementation) -> Self {
         self.info = info;
         self
@@ -218,8 +218,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets capabilities beyond those of the registered handlers. Defaults to none. A capability
-    /// declared here needs its handler, see [`on_request`](Self::on_request).
+    /// Sets capabilities in addition to those of the registered handlers. Defaults to no additional
+    /// capabilities. Each capability that is declared here needs its handler: see
+    /// [`on_request`](Self::on_request).
     pub fn capabilities(mut self, capabilities: ClientCapabilities) -> Self {
         self.capabilities = capabilities;
         self
@@ -358,9 +359,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Uses this response cache, which clients can share. Defaults to a cache of the client's own,
-    /// within its [`limits`](Self::limits). To disable caching, set
-    /// [`max_cached_responses`](Limits::max_cached_responses) to 0.
+    /// Sets the response cache of the client. Several clients can share a cache. Defaults to a
+    /// cache of the client's own, within the client's [`limits`](Self::limits). To disable caching,
+    /// set [`max_cached_responses`](Limits::max_cached_responses) to 0.
     pub fn cache(mut self, cache: &ResponseCache) -> Self {
         self.cache = Some(cache.clone());
         self

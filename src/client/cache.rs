@@ -121,7 +121,7 @@ pub(super) struct ClientCache {
     misses: AtomicU64,
 }
 
-/// The server that answers, and the principal of the requests.
+/// The server of the connection, and the principal of the requests, as parts of cache keys.
 #[derive(Clone)]
 struct Place {
     server: Arc<str>,
@@ -252,7 +252,8 @@ impl ClientCache {
         }
     }
 
-    /// Looks up the response to a request, or notes a fetch for it.
+    /// Looks up the cached response to a request. If there is no fresh response, notes a fetch for
+    /// the request.
     pub(super) fn look_up(&self, request: String, topic: Topic, bypass: bool) -> Looked {
         let store = Arc::clone(&self.cache.store);
         // The authorizer may be host code, so it runs before any lock is taken.

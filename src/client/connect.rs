@@ -133,7 +133,7 @@ impl<'a> Opening<'a> {
         refused && self.known == Some(Era::Legacy) && is_over_http(&connection.peer())
     }
 
-    /// Probes the server, and initializes it if it is not modern.
+    /// Probes the server. If the server is not modern, initializes it.
     fn find_out(&mut self, connection: Connection, revision: ProtocolVersion) -> Result<Opened> {
         if is_over_http(&connection.peer()) {
             return self.find_out_over_http(connection, revision);

@@ -98,7 +98,7 @@ struct ServerDescription {
 }
 
 impl Client {
-    /// Creates a builder for a client with this name (for programs) and version.
+    /// Creates a builder for a client with this version and this name, which is for programs.
     pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ClientBuilder {
         ClientBuilder::new(Implementation::new(name, version))
     }

@@ -84,9 +84,9 @@ impl<'a> Clock<'a> {
 }
 
 impl Client {
-    /// Sends a request with the usual `_meta`. Sends the request once more if the server refused it
-    /// without processing it, and the reason of the refusal was resolved. Other retries follow
-    /// [`Supervisor::send`](super::supervisor::Supervisor::send).
+    /// Sends a request with the usual `_meta`. If the server refused the request without processing
+    /// it, and the client resolved the reason of the refusal, sends the request once more. Other
+    /// retries follow [`Supervisor::send`](super::supervisor::Supervisor::send).
     pub(super) fn request_text(
         &self,
         method: &str,

@@ -36,8 +36,9 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Closed`] when the server has gone, [`ErrorKind::Timeout`] when it does not
-    /// read, [`ErrorKind::Unsupported`] for a modern server over HTTP, which accepts only requests.
+    /// [`ErrorKind::Closed`] when the server has gone, [`ErrorKind::Timeout`] when the server does
+    /// not read, [`ErrorKind::Unsupported`] for a modern server over HTTP, which accepts only
+    /// requests.
     pub fn notify(&self, method: &str, params: &impl Serialize) -> Result<()> {
         let generation = self.0.link.generation();
         if generation.is_stateless() {

@@ -392,7 +392,8 @@ impl Course {
 mod tests {
     use super::*;
 
-    /// Reads pages with these cursors. Returns the requested cursors, and the error at the end.
+    /// Reads pages with these cursors. Returns the requested cursors, and the error that ended the
+    /// reading.
     fn walk(cursors: &[Option<&str>], max: usize) -> (Vec<Option<String>>, Option<ErrorKind>) {
         let mut course = Course::new(max);
         let mut asked = Vec::new();

@@ -3,8 +3,9 @@
 //! ```text
 //!           modern                                          legacy
 //!  open     subscriptions/listen, until it is acknowledged  resources/subscribe for each resource
-//!  events   those that carry the id of that request         list_changed and updated, filtered
-//!  end      its result, or notifications/cancelled          –
+//!  events   those with the id of the listen request         list_changed and updated, filtered
+//!  end      the result of the listen request,               –
+//!           or notifications/cancelled
 //!  drop     notifications/cancelled                         resources/unsubscribe
 //! ```
 //!

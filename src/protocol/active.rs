@@ -136,7 +136,7 @@ impl ActiveRequests {
         key
     }
 
-    /// Records that the item was answered, or needs no answer.
+    /// Records that the item was answered, or needs no answer. `key` is the key of the item.
     pub(crate) fn leave(&self, key: u64) {
         self.change(key, |item| item.open = false);
     }

@@ -1,4 +1,4 @@
-//! Calls: how long the caller of a request waits, and how it reads while it waits.
+//! Calls: how long the caller of a request waits, and how the caller reads while it waits.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -109,7 +109,8 @@ impl<'a> CallOptions<'a> {
         self.timeout
     }
 
-    /// Waits for `span`, or until the call is cancelled. Returns whether it is cancelled.
+    /// Waits for the duration `span`, or until the call is cancelled. Returns whether it is
+    /// cancelled.
     pub(crate) fn pause(&self, span: Duration) -> bool {
         self.cancel_token().wait(span)
     }
@@ -358,7 +359,7 @@ impl Call<'_> {
         })
     }
 
-    /// Gives up a request that was never sent, without notifying the peer.
+    /// Gives up a request that was never sent. The peer is not notified.
     fn forget(&mut self) {
         self.may_cancel = false;
         self.core.engine().calls.give_up(self.waiter.id);

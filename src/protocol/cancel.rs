@@ -93,7 +93,7 @@ impl CancelToken {
         self.0.state.lock().reason.as_deref().map(str::to_owned)
     }
 
-    /// Blocks until the token is cancelled or `timeout` has passed. Returns whether it is
+    /// Blocks until the token is cancelled or `timeout` has passed. Returns whether the token is
     /// cancelled.
     pub fn wait(&self, timeout: Duration) -> bool {
         let deadline = Instant::now().checked_add(timeout);

@@ -66,7 +66,7 @@ impl HeldBack {
         Some(request)
     }
 
-    /// Records that a request that was taken out is active or answered.
+    /// Records that a request taken from the queue is now active or answered.
     pub(super) fn taken(&self) {
         self.count.fetch_sub(1, Ordering::SeqCst);
     }

@@ -31,7 +31,8 @@ const ROUNDS: usize = 16;
 /// The number of queued answers that are written even if more requests have been read. They wait
 /// only for answers that follow within [`PATIENCE`].
 const TOGETHER: usize = 16;
-/// The number of queued answers (and, below, bytes) that are written in any case.
+/// The number of queued answers that are written in any case. The next constant is the same limit
+/// in bytes.
 const TOGETHER_MOST: usize = 64;
 const TOGETHER_BYTES: usize = 64 << 10;
 /// How long [`TOGETHER`] queued answers wait for more answers before they are written.
@@ -186,7 +187,7 @@ impl Outbox {
         self.state.lock().pulls = true;
     }
 
-    /// Blocks until the queue has room for a message of this length.
+    /// Blocks until the queue has room for a message of `len` bytes.
     ///
     /// # Errors
     ///

@@ -314,7 +314,7 @@ pub(crate) struct CallInfo {
     pub(crate) thread: Option<Thread>,
 }
 
-/// A callback with its outcome, for the thread that runs callbacks.
+/// A callback and its outcome, for the thread that runs callbacks.
 pub(crate) type PendingCallback = (OnEnd, Outcome);
 
 /// The result of delivering an answer.

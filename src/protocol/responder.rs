@@ -1,4 +1,4 @@
-//! The right to answer one request.
+//! The responder: the right to answer one request of the peer.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -139,8 +139,8 @@ impl Origin {
         }
     }
 
-    /// Returns the text to send after the message got this response, or after it was decided that
-    /// it gets none. For a member of a batch, returns a text only when the batch is complete.
+    /// Returns the text to send for the message. Without `response` the message gets no response.
+    /// For a member of a batch, returns a text only when the batch is complete.
     pub(super) fn completed_by(&self, response: Option<Vec<u8>>) -> Option<Vec<u8>> {
         match &self.batch {
             Some(batch) => batch.end_one(response),

@@ -40,12 +40,12 @@ use crate::sync::{Condvar, Mutex, MutexGuard};
 /// thread takes over reading.
 const TICK: Duration = Duration::from_micros(450);
 /// The number of ticks without a change after which the watchdog sleeps, even while a handler runs.
-/// Until then the next call need not wake it.
+/// Before that, the next call need not wake the watchdog.
 const ALERT: u32 = 1000;
 /// How long a pool thread stays idle before it exits.
 const IDLE: Duration = Duration::from_secs(5);
-/// The number of waiting callers from which a thread of the pool reads for all of them, until fewer
-/// than [`FEW`] wait.
+/// The number of waiting callers from which on a thread of the pool reads for all of them. It reads
+/// until fewer than [`FEW`] callers wait.
 const CROWD: usize = 4;
 const FEW: usize = 2;
 /// After this many handlers in a row that blocked the reading thread for a whole tick, new handlers

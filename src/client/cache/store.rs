@@ -11,7 +11,7 @@ use crate::schema::url::normalized;
 use crate::schema::{CacheHint, method};
 use crate::transport::Limits;
 
-/// The maximum lifetime of a cached response, even if the server gives a longer one.
+/// The maximum lifetime of a cached response, even if the server gives a longer lifetime.
 const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The topic of a response or of a change: the lists or the resource that it is about.

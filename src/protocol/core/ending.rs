@@ -117,8 +117,8 @@ impl Core {
         self.push_callbacks(self.exchanges.close(&error));
     }
 
-    /// Ends the connection for this reason without blocking, as [`close_soon`](Self::close_soon)
-    /// does.
+    /// Ends the connection for the reason `why` without blocking, as
+    /// [`close_soon`](Self::close_soon) does.
     #[cfg(feature = "http-server")]
     pub(crate) fn end_soon(self: &Arc<Self>, why: &Error) {
         self.end(why);

@@ -26,7 +26,7 @@ use crate::transport::{Received, Sender, SessionMessage};
 /// The sender of the outbox on an exchange transport: posts one message after the other.
 pub(super) struct Posting {
     pub(super) carrier: Arc<dyn ExchangeTransport>,
-    /// How long the peer may take to accept one message.
+    /// How long the peer may take to accept one posted message.
     pub(super) patience: Duration,
     pub(super) log: Option<LogHook>,
 }

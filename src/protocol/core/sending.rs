@@ -115,8 +115,8 @@ impl Core {
         Ok(())
     }
 
-    /// Queues a message with `try_push`. Blocks until there is room, at most until the deadline or
-    /// until the token is cancelled.
+    /// Queues a message with `try_push`. Blocks while the queue has no room, at most until the
+    /// deadline or until the token is cancelled.
     ///
     /// `deadline` is called only if there is no room.
     pub(super) fn push(
@@ -270,7 +270,7 @@ impl Core {
         }
     }
 
-    /// Ends the connection for this reason, and closes it on a thread of the connection.
+    /// Ends the connection with the error `text`, and closes it on a thread of the connection.
     pub(super) fn give_up(self: &Arc<Self>, text: String) {
         self.log(LogLevel::Warning, || text.clone());
         self.end(&Error::new(ErrorKind::Closed, text));
@@ -321,7 +321,7 @@ impl Core {
         }
     }
 
-    /// Queues an answer. [`write_answers`](Self::write_answers) writes it.
+    /// Queues an answer. The answer is written by [`write_answers`](Self::write_answers).
     pub(super) fn queue(self: &Arc<Self>, message: SessionMessage) -> Result<()> {
         let pushed = match STANDING.get() {
             ThreadRole::Reading(address) if address == self.address() => {
