@@ -115,7 +115,7 @@ pub(super) enum Verdict {
     Hopeless(Error),
 }
 
-/// Concludes the next step from the answer to a probe. `ours` are the revisions that the client
+/// Returns the next step after the answer to a probe. `ours` are the revisions that the client
 /// allows. Over HTTP, a missing answer and the answers of proxies do not show the era.
 pub(super) fn judge(
     answer: Result<&str, Error>,

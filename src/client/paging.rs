@@ -174,7 +174,7 @@ impl<'a, P: ListPage> Pages<'a, P> {
         }
     }
 
-    /// Reads the whole list. Returns its items.
+    /// Reads the whole list. Returns the items of all pages.
     pub(super) fn into_all(self) -> Result<Vec<P::Item>> {
         self.into_all_and_misfits().map(|(all, _)| all)
     }

@@ -17,8 +17,8 @@ impl Requester {
         Self { name, info, cancel }
     }
 
-    /// Returns the server's name for display: the title that the server gave, otherwise its name. If
-    /// the server gave no description of itself, returns the name of the connection.
+    /// Returns the server's name for display: the title that the server gave, otherwise its name.
+    /// If the server gave no description of itself, returns the name of the connection.
     ///
     /// The server chooses title and name itself. If a host has its own names for its servers, it
     /// should show its own names.

@@ -429,7 +429,7 @@ impl Supervisor {
         self.numbers.fetch_add(1, Ordering::Relaxed) as u64 + 1
     }
 
-    /// Registers a connection that is being opened, so that a close ends it.
+    /// Registers a connection that is being opened, so that a close of the client ends it.
     pub(super) fn adopt(&self, connection: &Connection) -> Result<()> {
         let mut state = self.state.lock();
         if let Phase::Over(error) = &state.phase {

@@ -187,7 +187,7 @@ pub(super) enum Ending {
 #[derive(Debug, Default)]
 struct People {
     asked: usize,
-    /// When the last of these input requests was answered.
+    /// When a user last answered an input request of the peer.
     answered: Option<Instant>,
     /// Since when at least one input request is open; `None` if no input request is open.
     since: Option<Instant>,

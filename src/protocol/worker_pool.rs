@@ -54,7 +54,7 @@ const SLOW_STREAK: u32 = 2;
 
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
-/// A handler that has to run.
+/// A handler that waits for a thread to run it.
 pub(crate) struct Work {
     pub(crate) run: Run,
     /// The key of the handler's item in the table of active requests, if it has an item.

@@ -243,8 +243,8 @@ impl Core {
                 }
             });
         }
-        // Order: wake the callers, let them queue their requests, then clear the flag for flushing. The
-        // caller of this function checks the queue afterwards.
+        // Order: wake the callers, let them queue their requests, then clear the flag for flushing.
+        // The caller of this function checks the queue afterwards.
         drop(gathering);
         std::thread::yield_now();
         outbox.will_flush(false);
