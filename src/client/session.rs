@@ -1,10 +1,10 @@
 //! Session recovery: what a client does when a legacy server has lost its session.
 //!
-//! A server that does not know a session answers with 404, or refuses the request with an error
-//! that has no request id. In both cases the server has not processed the request. After a 404 the
-//! client opens a new session at once. After another refusal it first sends a `ping`, and opens a
-//! new session if the `ping` is refused too. Then it sends the request again. One caller recovers
-//! the session for all waiting callers.
+//! A server that does not know a session answers with 404, or refuses the request in a response
+//! that does not contain the request's id. In both cases the server has not processed the request.
+//! After a 404 the client opens a new session at once. After another refusal it first sends a
+//! `ping`, and opens a new session if the `ping` is refused too. Then it sends the request again.
+//! One caller recovers the session for all waiting callers.
 //!
 //! ```text
 //!  refused ─┬─ 404 ───────────────────────────────▶ initialize ──▶ once more

@@ -47,7 +47,7 @@ struct State {
     watcher: Option<Weak<dyn Watcher>>,
 }
 
-/// An observer of the end of a long-lived request. It uses less memory than a cancel token.
+/// An observer of the end of a long-lived request. It costs less than a cancel token.
 pub(crate) trait Watcher: Send + Sync {
     /// Called when the peer has cancelled the request or the connection is closed. Calls happen in
     /// order with notification handlers.
