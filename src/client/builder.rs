@@ -58,7 +58,7 @@ pub struct ClientBuilder {
     cancel: Option<CancelToken>,
 }
 
-/// Returns the trace context of a call.
+/// A hook that returns the trace context of a request: see [`ClientBuilder::trace_context`].
 type TraceHook = Arc<dyn Fn() -> TraceContext + Send + Sync>;
 
 impl ClientBuilder {
@@ -91,15 +91,15 @@ impl ClientBuilder {
         }
     }
 
-    /// Sets the client's description: title, description, icons, website. It replaces the name and
-    /// version too.
+    /// Sets the client's description: title, description, icons, website. The description also
+    /// replaces the client's name and version.
     pub fn info(mut self, info: Implementation) -> Self {
         self.info = info;
         self
     }
 
-    /// Whether requests carry the client's name and version, since 2026-07-28. Defaults to yes; the
-    /// legacy era requires it.
+    /// Sets whether requests carry the client's name and version. Defaults to yes. The setting
+    /// applies since 2026-07-28; in the legacy era the name and version are required.
     pub fn send_client_info(mut self, send_client_info: bool) -> Self {
         self.send_client_info = send_client_info;
         self
@@ -110,9 +110,9 @@ impl ClientBuilder {
     /// The handler decides how to show the form. It should show the name of the [requesting
     /// server](Requester::server_name) and a way to decline.
     /// [`ElicitSchema::defaults`](crate::schema::ElicitSchema::defaults) returns the initial values
-    /// of the form. The handler may block: the timeout of the call does not run meanwhile. In the
-    /// modern era it runs on the thread of the call that needs the answer, in the legacy era on a
-    /// thread of the connection.
+    /// of the form. The handler may block: the timeout of the call does not run while the handler
+    /// runs. In the modern era the handler runs on the thread of the call that needs the answer. In
+    /// the legacy era it runs on a thread of the connection.
     ///
     /// Spec: Client Features, "Elicitation" (since 2025-06-18).
     pub fn on_elicit(
@@ -128,10 +128,10 @@ impl ClientBuilder {
     ///
     /// The library neither opens nor resolves the URL. The handler must show the whole URL, with
     /// its [host](ElicitRequestURLParams::host) and its [suspicious
-    /// parts](ElicitRequestURLParams::doubts), and ask the user before it opens it. The browser
-    /// must be one that neither the client nor the model can inspect. Accepting means that the user
-    /// agreed to open the URL, not that the interaction is complete. Threads and timeouts as for
-    /// [`on_elicit`](Self::on_elicit).
+    /// parts](ElicitRequestURLParams::doubts), and ask the user before it opens the URL. The
+    /// browser must be one that neither the client nor the model can inspect. Accepting means that
+    /// the user agreed to open the URL, not that the interaction is complete. Threads and timeouts
+    /// are those of [`on_elicit`](Self::on_elicit).
     ///
     /// Spec: Client Features, "Elicitation", "Safe URL Handling" (since 2025-11-25).
     pub fn on_elicit_url(
@@ -142,14 +142,14 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets a handler for completed URL elicitations. It receives the `elicitation_id`, one at a
-    /// time, on a thread of the connection. Defaults to no handler.
+    /// Sets a handler for completed URL elicitations. The handler receives the `elicitation_id`. It
+    /// runs for one elicitation at a time, on a thread of the connection. Defaults to no handler.
     ///
-    /// 2025-11-25 only: servers need not send this notification, and later revisions do not have
+    /// Only in 2025-11-25: servers need not send this notification, and later revisions do not have
     /// it. Ids that this client never received, or that are already complete, are ignored. A URL
     /// may arrive by [`on_elicit_url`](Self::on_elicit_url) or by an error that
-    /// [requires](crate::schema::URLElicitationRequiredError) it; in the second case this is the
-    /// time to repeat the call.
+    /// [requires](crate::schema::URLElicitationRequiredError) an elicitation. After such an error,
+    /// the handler is the place to repeat the call.
     pub fn on_elicitation_complete(
         mut self,
         handler: impl Fn(&str) + Send + Sync + 'static,
@@ -159,7 +159,7 @@ impl ClientBuilder {
     }
 
     /// Handles sampling requests (`sampling/createMessage`), and declares the capability. Threads
-    /// and timeouts as for [`on_elicit`](Self::on_elicit).
+    /// and timeouts are those of [`on_elicit`](Self::on_elicit).
     ///
     /// A request whose tool uses and tool results do not match is refused before the handler runs.
     /// [`ModelPreferences::choose`](crate::schema::ModelPreferences::choose) selects a suitable
@@ -184,23 +184,23 @@ impl ClientBuilder {
         self
     }
 
-    /// Whether sampling requests may name tools for the model; declares the capability. Defaults to
-    /// no. Requires [`on_sample`](Self::on_sample). Since 2025-11-25.
+    /// Sets whether sampling requests may contain tools for the model, and declares the capability.
+    /// Defaults to no. Requires [`on_sample`](Self::on_sample). Since 2025-11-25.
     pub fn sampling_tools(mut self, allowed: bool) -> Self {
         self.inputs.sampling_tools = allowed;
         self
     }
 
-    /// Whether the handler of [`on_sample`](Self::on_sample) adds the requested context
-    /// (`includeContext`); declares the capability. Defaults to no. Since 2025-11-25; deprecated by
-    /// the protocol.
+    /// Sets whether the handler of [`on_sample`](Self::on_sample) adds the requested context
+    /// (`includeContext`), and declares the capability. Defaults to no. Since 2025-11-25;
+    /// deprecated by the protocol.
     pub fn sampling_context(mut self, honoured: bool) -> Self {
         self.inputs.sampling_context = honoured;
         self
     }
 
     /// Handles requests for roots (`roots/list`): the files and directories that the server may
-    /// work in. Declares the capability. Threads as for [`on_elicit`](Self::on_elicit).
+    /// work in. Declares the capability. Threads are those of [`on_elicit`](Self::on_elicit).
     ///
     /// The handler runs for each request, so that it can return the roots that the user currently
     /// shares. After a change, [`Client::roots_changed`] notifies a legacy server. If
@@ -218,8 +218,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets capabilities beyond those of the registered handlers. Defaults to none. A capability
-    /// declared here needs its handler, see [`on_request`](Self::on_request).
+    /// Sets capabilities in addition to those of the registered handlers. Defaults to no additional
+    /// capabilities. Each capability that is declared here needs its handler: see
+    /// [`on_request`](Self::on_request).
     pub fn capabilities(mut self, capabilities: ClientCapabilities) -> Self {
         self.capabilities = capabilities;
         self
@@ -228,9 +229,9 @@ impl ClientBuilder {
     /// Declares a protocol extension with its settings, in addition to the
     /// [`capabilities`](Self::capabilities) set before.
     ///
-    /// Its messages are handled with [`on_request`](Self::on_request) and
-    /// [`on_notification`](Self::on_notification), and sent with [`Client::request`]. A server may
-    /// not support it: see [`Client::require_extension`].
+    /// The messages of the extension are handled with [`on_request`](Self::on_request) and
+    /// [`on_notification`](Self::on_notification), and sent with [`Client::request`]. A server
+    /// might not support the extension: see [`Client::require_extension`].
     ///
     /// Spec: Base Protocol, "Versioning", "Extensions" (2026-07-28; sent to earlier servers too).
     pub fn extension(mut self, id: impl Into<String>, settings: JsonObject) -> Self {
@@ -239,9 +240,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Accepts tasks: a server may answer a tool call with a task, which [`Client::call_tool`]
-    /// polls until its result. Declares the extension `io.modelcontextprotocol/tasks`. Defaults to
-    /// no.
+    /// Accepts tasks: a server may answer a tool call with a task. [`Client::call_tool`] polls the
+    /// task until its result is available. Declares the extension `io.modelcontextprotocol/tasks`.
+    /// Defaults to no.
     ///
     /// Since 2026-07-28. In 2025-11-25 a client decides for each call: see
     /// [`Client::call_tool_as_task`].
@@ -249,8 +250,8 @@ impl ClientBuilder {
         self.extension(TASKS_EXTENSION, JsonObject::new())
     }
 
-    /// Sets the allowed revisions. Defaults to all of them. The newest one that the server supports
-    /// is used.
+    /// Sets the allowed revisions. Defaults to all of them. The client uses the newest allowed
+    /// revision that the server supports.
     pub fn revisions(mut self, revisions: &[ProtocolVersion]) -> Self {
         self.revisions = revisions.to_vec();
         self
@@ -259,8 +260,8 @@ impl ClientBuilder {
     /// Sets the known era of the server, from [`Client::era`] of an earlier connection. Defaults to
     /// detecting it.
     ///
-    /// It saves the probe. It is only a hint: a server that names other revisions, or refuses over
-    /// HTTP, is used in the era that it supports.
+    /// A known era saves the probe. It is only a hint: if the server names other revisions, or
+    /// refuses over HTTP, the client uses the era that the server supports.
     pub fn era(mut self, era: Era) -> Self {
         self.era = Some(era);
         self
@@ -273,15 +274,16 @@ impl ClientBuilder {
         self
     }
 
-    /// Limits how long a server may take to answer the probe, once it has read it, before it is
-    /// treated as a legacy server. Defaults to 5 s.
+    /// Limits how long a server may take to answer the probe after reading it. A server that does
+    /// not answer in time is treated as a legacy server. Defaults to 5 s.
     ///
     /// At most half of the remaining connect time is used. A child process that has read nothing is
-    /// still starting, and may use all of the connect time; so may an HTTP server. If the transport
-    /// cannot report what was read, the time starts when the probe is sent.
+    /// still starting, and may use all of the connect time. An HTTP server may use all of it too.
+    /// If the transport cannot report whether the probe was read, the time starts when the probe is
+    /// sent.
     ///
-    /// A later answer, during initialization, still counts. An era that was concluded from silence
-    /// only is not [remembered](Self::era_memory).
+    /// A discovery result that arrives later, during initialization, still counts. An era that was
+    /// concluded only from a missing answer is not [remembered](Self::era_memory).
     pub fn probe_timeout(mut self, timeout: Duration) -> Self {
         self.probe_timeout = timeout;
         self
@@ -294,8 +296,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets a handler for requests of the server, which only the legacy era has. It runs on a
-    /// thread of the connection.
+    /// Sets a handler for requests of the server. Only legacy servers send requests. The handler
+    /// runs on a thread of the connection.
     pub fn on_request(
         mut self,
         method: impl Into<String>,
@@ -305,8 +307,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets a handler for notifications that belong to no call. It runs on a thread of the
-    /// connection, one at a time and in order.
+    /// Sets a handler for notifications that belong to no call. The handler runs on a thread of the
+    /// connection, for one notification at a time and in order.
     pub fn on_notification(
         mut self,
         method: impl Into<String>,
@@ -316,11 +318,12 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets a handler for log messages of the server. It runs on a thread of the connection, one at
-    /// a time and in order. Replaces a handler of `notifications/message`.
+    /// Sets a handler for log messages of the server. The handler runs on a thread of the
+    /// connection, for one message at a time and in order. It replaces a handler of
+    /// `notifications/message`.
     ///
-    /// An unreadable log message is logged to [`on_log`](Self::on_log), which receives the records
-    /// of this library. [`Client::set_log_level`] and
+    /// A log message that cannot be parsed is reported to [`on_log`](Self::on_log), which receives
+    /// the log records of this library. [`Client::set_log_level`] and
     /// [`CallOptions::log_level`](crate::protocol::CallOptions::log_level) select the messages that
     /// the server sends.
     ///
@@ -339,7 +342,7 @@ impl ClientBuilder {
         })
     }
 
-    /// Sets the limits of the connection.
+    /// Sets the limits of the connection, such as the maximum length of a message.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
@@ -348,56 +351,56 @@ impl ClientBuilder {
     /// Sets properties of the threads of the client and its transport. Defaults to
     /// [`Threads::new`].
     ///
-    /// Two threads may outlast a close: the thread of a [cancelled](Self::cancel_connecting_with)
-    /// connect that cannot be interrupted, and the thread of a login (feature `auth`) that other
-    /// connections may wait for.
+    /// Two threads may outlast a close. One is the thread of a
+    /// [cancelled](Self::cancel_connecting_with) connect that cannot be interrupted. The other is
+    /// the thread of a login (feature `auth`), because other connections may wait for the login.
     pub fn threads(mut self, threads: &Threads) -> Self {
         self.threads = threads.clone();
         self
     }
 
-    /// Uses this response cache, which clients can share. Defaults to a cache of the client's own,
-    /// within its [`limits`](Self::limits). To disable caching, set
-    /// [`max_cached_responses`](Limits::max_cached_responses) to 0.
+    /// Sets the response cache of the client. Several clients can share a cache. Defaults to a
+    /// cache of the client's own, within the client's [`limits`](Self::limits). To disable caching,
+    /// set [`max_cached_responses`](Limits::max_cached_responses) to 0.
     pub fn cache(mut self, cache: &ResponseCache) -> Self {
         self.cache = Some(cache.clone());
         self
     }
 
-    /// Whether to refuse messages that deviate from the exact wording of the specification.
+    /// Sets whether messages that deviate from the exact wording of the specification are refused.
     /// Defaults to no.
     ///
     /// By default an unambiguous deviation is accepted. An entry that does not fit into a result is
     /// left out, logged to [`on_log`](Self::on_log), and returned by the `misfits` methods of
     /// results, such as [`CallToolResult::misfits`](crate::schema::CallToolResult::misfits). In
-    /// strict mode such an answer is an error of kind [`Protocol`](ErrorKind::Protocol). A request of
-    /// the server (elicitation, sampling, roots) that deviates reaches no handler then: it is
-    /// refused, or the call that it belongs to fails. `docs/compatibility.md` lists all accepted
-    /// deviations.
+    /// strict mode an answer that deviates is an error of kind [`Protocol`](ErrorKind::Protocol). A
+    /// request of the server (elicitation, sampling, roots) that deviates then reaches no handler:
+    /// the request is refused, or the call that it belongs to fails. `docs/compatibility.md` lists
+    /// all accepted deviations.
     pub fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
         self
     }
 
-    /// Whether to send calls that need a capability which the server did not declare. Defaults to
-    /// no: such calls fail at once with [`ErrorKind::Unsupported`].
+    /// Sets whether calls are sent although the server did not declare the capability that they
+    /// need. Defaults to no: such a call fails at once with [`ErrorKind::Unsupported`].
     ///
-    /// Some servers have tools without declaring them. A server without tools answers with an error
-    /// of its own.
+    /// Some servers have tools but do not declare the capability `tools`. A server that has no
+    /// tools answers a tool call with an error of its own.
     pub fn assume_capabilities(mut self, assume: bool) -> Self {
         self.assumes_capabilities = assume;
         self
     }
 
-    /// Limits the number of pages of one list. Defaults to 10 000. Further pages fail with
-    /// [`ErrorKind::Limit`].
+    /// Limits the number of pages of one list. Defaults to 10 000. A request for a page above the
+    /// limit fails with [`ErrorKind::Limit`].
     pub fn max_list_pages(mut self, max_list_pages: usize) -> Self {
         self.list_bounds.max_list_pages = max_list_pages;
         self
     }
 
-    /// Limits the number of items of a list that is read as a whole. Defaults to 100 000. More
-    /// items fail with [`ErrorKind::Limit`]. A list of any length can be read page by page.
+    /// Limits the number of items of a list that is read as a whole. Defaults to 100 000. Reading a
+    /// longer list fails with [`ErrorKind::Limit`]. A list of any length can be read page by page.
     pub fn max_list_items(mut self, max_list_items: usize) -> Self {
         self.list_bounds.max_list_items = max_list_items;
         self
@@ -408,11 +411,11 @@ impl ClientBuilder {
     /// otherwise to `None`.
     ///
     /// A schema is known after [`list_tools`](Client::list_tools) or
-    /// [`tool_pages`](Client::tool_pages) has returned it, until the server announces that its
-    /// tools have changed, or is lost. A call whose output schema is unusable fails before it is
-    /// sent. A result that does not match the schema, or lacks structured content, fails with
-    /// [`ErrorKind::Protocol`]. [`Error::result`] returns that result. Results that report a tool
-    /// error are not checked.
+    /// [`tool_pages`](Client::tool_pages) has returned it. It becomes unknown when the server
+    /// announces that its tools have changed, or when the server is lost. A call whose output
+    /// schema is unusable fails before it is sent. A result that does not match the schema, or
+    /// lacks structured content, fails with [`ErrorKind::Protocol`]. [`Error::result`] returns the
+    /// failed result. Results that report a tool error are not checked.
     ///
     /// Spec: Server Features, Tools, "Output Schema" (since 2025-06-18).
     pub fn validator(mut self, validator: impl Into<Option<Validator>>) -> Self {
@@ -420,15 +423,16 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the hook that receives the library's log records, one at a time, on any thread. It
-    /// should return quickly. Defaults to no hook.
+    /// Sets the hook that receives the library's log records, one at a time, on any thread. The
+    /// hook should return quickly. Defaults to no hook.
     pub fn on_log(mut self, hook: impl Fn(&LogRecord<'_>) + Send + Sync + 'static) -> Self {
         self.log = Some(Arc::new(hook));
         self
     }
 
     /// Restarts a lost server and negotiates again. Defaults to no restart. Requires a transport
-    /// that can be created [again](Transport::again), such as a child process.
+    /// that can create [another](Transport::again) transport with the same settings, such as a
+    /// child process.
     ///
     /// Calls in flight when the server is lost fail with [`ErrorKind::Closed`]. [`Error::was_sent`]
     /// shows whether such a call may have had an effect. Calls that were not sent wait for the new
@@ -444,11 +448,12 @@ impl ClientBuilder {
 
     /// Sets a hook for connection events. Defaults to no hook; the events are also logged.
     ///
-    /// With [`restart`](Self::restart) it runs on the restarting thread, which waits for it, one at
-    /// a time and in order. Without it, a lost server is reported as [`ConnectionEvent::GivenUp`],
-    /// on a thread of the connection. A close by the client itself is not reported.
+    /// With [`restart`](Self::restart) the hook runs on the restarting thread, which waits for it.
+    /// Events are reported one at a time and in order. Without restarts, a lost server is reported
+    /// as [`ConnectionEvent::GivenUp`], on a thread of the connection. A close by the client itself
+    /// is not reported.
     ///
-    /// Calls made in the hook while the server is away do not wait for it, and fail at once.
+    /// A call that the hook makes while the server is lost fails at once.
     pub fn on_connection_event(
         mut self,
         hook: impl Fn(ConnectionEvent) + Send + Sync + 'static,
@@ -457,12 +462,12 @@ impl ClientBuilder {
         self
     }
 
-    /// Pings a silent server. If it does not answer, the connection is closed, or the server is
-    /// [restarted](Self::restart). Defaults to no pings: the end of a child process, or of a
-    /// socket, is detected without them.
+    /// Pings a silent server. If the server does not answer, the connection is closed, or the
+    /// server is [restarted](Self::restart). Defaults to no pings: the end of a child process, or
+    /// of a socket, is detected without pings.
     ///
     /// Since 2026-07-28 there is no `ping`: a modern server gets `server/discover`, which every
-    /// server supports. Requires a transport that can wait with a bound
+    /// server supports. Requires a transport whose receiver can wait with a time limit
     /// ([`Receiver::is_patient`](crate::transport::Receiver::is_patient)).
     ///
     /// Spec: Base Protocol, Utilities, "Ping" (up to 2025-11-25).
@@ -479,13 +484,15 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets a hook that returns the trace context of each request. It runs on the calling thread.
-    /// Defaults to none.
+    /// Sets a hook that returns the trace context of each request. The hook runs on the calling
+    /// thread. Defaults to no hook.
     ///
-    /// Members set with [`CallOptions::trace_context`](crate::protocol::CallOptions::trace_context)
-    /// take precedence.
+    /// A trace context that is set with
+    /// [`CallOptions::trace_context`](crate::protocol::CallOptions::trace_context) takes
+    /// precedence.
     ///
-    /// Spec: Base Protocol, "`_meta`" (2026-07-28). It is sent to servers of earlier revisions too.
+    /// Spec: Base Protocol, "`_meta`" (2026-07-28). The trace context is sent to servers of earlier
+    /// revisions too.
     pub fn trace_context(
         mut self,
         hook: impl Fn() -> TraceContext + Send + Sync + 'static,
@@ -500,8 +507,8 @@ impl ClientBuilder {
     ///
     /// A started server is ended before `connect` returns. An exception is a transport that cannot
     /// be interrupted, for example during a DNS lookup or a TCP connect: its connection is closed
-    /// as soon as it is open. Connecting therefore uses a thread of its own, which may be left
-    /// behind. The token has no effect once the client is connected.
+    /// as soon as it is open. With a token, connecting uses a thread of its own. That thread may
+    /// continue after `connect` has returned. The token has no effect once the client is connected.
     ///
     /// # Examples
     ///
@@ -528,11 +535,11 @@ impl ClientBuilder {
 
     /// Connects: opens the transport, detects the era, and negotiates a revision.
     ///
-    /// Blocks until that is done, at most for [`connect_timeout`](Self::connect_timeout). A child
-    /// process is started once more if it exits after the probe, hangs after it, or refuses
-    /// `initialize` after it. `initialize` is the first message then. An HTTP server that refuses
-    /// `initialize` after a probe gets it once more on new connections. The error describes each
-    /// start.
+    /// Blocks until the client is connected, at most for
+    /// [`connect_timeout`](Self::connect_timeout). A child process is started once more if, after
+    /// it has read the probe, it exits, hangs, or refuses `initialize`. The restarted process gets
+    /// `initialize` as its first message. An HTTP server that refuses `initialize` after a probe
+    /// gets it once more on new connections. The error describes each start.
     ///
     /// # Errors
     ///
@@ -546,7 +553,7 @@ impl ClientBuilder {
     ///   be reached, requires other credentials, or answered with another status.
     /// - [`ErrorKind::Invalid`]: settings contradict each other, no revision is allowed, or the id
     ///   of an [extension](Self::extension) is invalid.
-    /// - [`ErrorKind::Cancelled`]: [its token](Self::cancel_connecting_with) was cancelled.
+    /// - [`ErrorKind::Cancelled`]: [the token](Self::cancel_connecting_with) was cancelled.
     ///
     /// On an error the server is ended and not [restarted](Self::restart): only a server that was
     /// once connected is restarted.

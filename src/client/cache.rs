@@ -7,14 +7,14 @@
 //! ```
 //!
 //! **Key.** A response belongs to a server and a request: the method and params, including a page's
-//! cursor. A private response also belongs to one principal, under its current authorization. A
-//! server is the same if its address, its revision and its description are the same. Responses of
-//! one server are not used for its successor.
+//! cursor. A private response also belongs to one principal, under its current authorization. Two
+//! connections have the same server if address, revision and description are equal. Responses of a
+//! server are not used for another server that replaces it.
 //!
-//! **Invariant:** a fetch is noted before its request is sent, and until its response is kept or
-//! given up. A change removes the affected entries *and* fetches under one lock. Changes are
-//! processed on the reading thread, before any later message. So a response that was created before
-//! a change is never kept after the change was reported.
+//! **Invariant:** a fetch is noted before its request is sent. It stays noted until its response is
+//! kept or the fetch is given up. A change removes the affected entries *and* fetches under one
+//! lock. Changes are processed on the reading thread, before any later message. So a response that
+//! was created before a change is never kept after the change was reported.
 //!
 //! **Lock order:** the store's lock before a client's `place`, so that nothing is noted for a
 //! server that was lost. Nothing is sent and no user code runs under either lock.
@@ -84,7 +84,8 @@ impl ResponseCache {
     /// clients of different principals never do. Without a principal, private responses stay with
     /// their client.
     ///
-    /// Any name that identifies the user is suitable. Instead of a token, use a digest of it.
+    /// The name may be any text that identifies the user. Instead of a token, use a digest of the
+    /// token.
     pub fn for_principal(&self, principal: impl Into<String>) -> Self {
         Self {
             store: Arc::clone(&self.store),
@@ -112,7 +113,7 @@ impl fmt::Debug for ResponseCache {
 /// The cache of one client.
 pub(super) struct ClientCache {
     cache: ResponseCache,
-    /// The number of the client among those that share the cache.
+    /// The number of this client among the clients that share the cache.
     number: u64,
     /// The current server and principal; `None` without a connection, when the cache is unused.
     place: Mutex<Option<Place>>,
@@ -120,17 +121,17 @@ pub(super) struct ClientCache {
     misses: AtomicU64,
 }
 
-/// The server that answers, and the principal of the requests.
+/// The server of the connection, and the principal of the requests, as parts of cache keys.
 #[derive(Clone)]
 struct Place {
     server: Arc<str>,
     realm: Arc<str>,
-    /// The transport, if the authorization can change.
+    /// The transport of the connection, if the authorization of its requests can change.
     carrier: Option<Arc<dyn ExchangeTransport>>,
 }
 
 impl Place {
-    /// The principal of private responses.
+    /// Returns the key of the principal to which private responses belong.
     fn realm(&self) -> Arc<str> {
         let carrier = self.carrier.as_ref();
         match carrier.map_or(0, |carrier| carrier.authorization()) {
@@ -142,9 +143,9 @@ impl Place {
 
 /// The result of a lookup.
 pub(super) enum Looked {
-    /// The cached result, as JSON text.
+    /// The response is cached: the result as JSON text.
     Found(Arc<String>),
-    /// The request has to be sent.
+    /// The response is not cached, so the request has to be sent.
     Missing(Fetch),
 }
 
@@ -160,7 +161,7 @@ impl ClientCache {
         }
     }
 
-    /// Adds handlers for change notifications, which run on the reading thread.
+    /// Adds handlers for the server's change notifications. The handlers run on the reading thread.
     pub(super) fn listen_in(
         self: &Arc<Self>,
         handlers: Handlers,
@@ -197,7 +198,8 @@ impl ClientCache {
         )
     }
 
-    /// Sets the server of the connection, and the `_meta` of its requests.
+    /// Records the server of the new connection, and the `_meta` of its requests, for the cache
+    /// keys.
     pub(super) fn settle(
         &self,
         address: Option<&str>,
@@ -223,13 +225,14 @@ impl ClientCache {
         });
     }
 
-    /// Removes all responses of the server, including those in flight, because everything may have
-    /// changed.
+    /// Removes all cached responses of the server. Responses of requests in flight are not cached
+    /// either, because everything may have changed.
     pub(super) fn empty(&self) {
         self.changed(None);
     }
 
-    /// Removes the responses of a lost server. The cache is unused until the next server is known.
+    /// Removes the cached responses of a lost server. The cache is unused until the next server is
+    /// known.
     pub(super) fn lose(&self) {
         let mut store = self.cache.store.lock();
         if let Some(place) = self.place.lock().take() {
@@ -237,7 +240,7 @@ impl ClientCache {
         }
     }
 
-    /// Removes the responses about a topic, as if the server had reported a change.
+    /// Removes the cached responses about a topic, as if the server had reported a change.
     pub(super) fn forget(&self, topic: &Topic) {
         self.changed(Some(topic));
     }
@@ -249,7 +252,8 @@ impl ClientCache {
         }
     }
 
-    /// Looks up the response to a request, or notes a fetch for it.
+    /// Looks up the cached response to a request. If there is no fresh response, notes a fetch for
+    /// the request.
     pub(super) fn look_up(&self, request: String, topic: Topic, bypass: bool) -> Looked {
         let store = Arc::clone(&self.cache.store);
         // The authorizer may be host code, so it runs before any lock is taken.
@@ -285,7 +289,7 @@ impl ClientCache {
         })
     }
 
-    /// Adds the counters of the cache to those of the connection.
+    /// Adds the cache counters to the counters of the connection.
     pub(super) fn count_in(&self, stats: &mut Stats) {
         stats.cache_hits = self.hits.load(Ordering::Relaxed);
         stats.cache_misses = self.misses.load(Ordering::Relaxed);
@@ -313,20 +317,22 @@ pub(super) fn request_text(method: &str, params: &str, own_meta: &JsonObject) ->
     text
 }
 
-/// A pending request whose response may be cached. Dropping it gives the fetch up.
+/// A fetch: a request in flight whose response may be cached. Dropping the fetch gives it up.
 pub(super) struct Fetch {
     store: Arc<Mutex<Store>>,
-    /// The number of the fetch, and the key for a private response.
+    /// The number of the fetch, and the key under which a private response is cached.
     noted: Option<(u64, Key)>,
 }
 
 impl Fetch {
-    /// Removes an older response without caching this one, which is for this call only.
+    /// Removes the older response from the cache, and does not cache the new one, which is only for
+    /// this call.
     pub(super) fn replace_by_nothing(self) {
         self.keep("{}");
     }
 
-    /// Caches the response if the server allows it and has reported no change meanwhile.
+    /// Caches the response if the server allows it and has reported no change since the fetch
+    /// began.
     pub(super) fn keep(mut self, response: &str) {
         let Some((number, key)) = self.noted.take() else {
             return;
@@ -338,11 +344,11 @@ impl Fetch {
     }
 }
 
-/// A response that may be from the cache.
+/// A response, either from the cache or from the server.
 pub(super) enum Fetched {
-    /// From the cache.
+    /// The response is from the cache.
     Kept(Arc<String>),
-    /// New, and may be cached.
+    /// The response is from the server. With a fetch it may be cached.
     New(RawResult, Option<Fetch>),
 }
 
@@ -354,14 +360,14 @@ impl Fetched {
         }
     }
 
-    /// Caches a new response, if it is allowed.
+    /// Caches the response if it is new and may be cached.
     pub(super) fn keep(self) {
         if let Self::New(result, Some(fetch)) = self {
             fetch.keep(&result);
         }
     }
 
-    /// Caches a new response, if it is allowed, and returns the text.
+    /// Caches the response if it is new and may be cached. Returns the response as text.
     pub(super) fn into_raw(self) -> RawResult {
         match self {
             Self::Kept(text) => RawResult::alone(text.as_str()),

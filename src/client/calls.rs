@@ -31,7 +31,7 @@ struct ToolParams<'a, A> {
     arguments: Option<&'a A>,
 }
 
-/// Returns the offset of the arguments in such params.
+/// Returns the offset of the arguments in the JSON text of a tool call's params.
 fn arguments_in(params: &str) -> usize {
     let mut at = r#"{"name":""#.len();
     loop {
@@ -94,7 +94,7 @@ impl Client {
         self.list_tools_with(CallOptions::new())
     }
 
-    /// Lists all tools with these options, which apply to each page.
+    /// Lists all tools. The options apply to the request of each page.
     ///
     /// # Errors
     ///
@@ -103,8 +103,8 @@ impl Client {
         self.tool_pages(options).into_all()
     }
 
-    /// Returns an iterator over the pages of the tool list. Each page is requested when it is
-    /// needed.
+    /// Returns an iterator over the pages of the tool list. A page is requested when the iterator
+    /// reaches it.
     pub fn tool_pages<'a>(&self, options: CallOptions<'a>) -> Pages<'a, ListToolsResult> {
         Pages::new(self.clone(), options)
     }
@@ -150,8 +150,8 @@ impl Client {
         self.read_tool_result(name, promised, &result)
     }
 
-    /// Calls a tool and returns its result as raw JSON. For relays, which need not parse the
-    /// result.
+    /// Calls a tool and returns its result as raw JSON. Intended for relays, which need not parse
+    /// the result.
     ///
     /// Input requests are answered, tasks are polled, and a server is restarted as usual. The
     /// result is parsed only if it has to be [validated](super::ClientBuilder::validator).
@@ -203,8 +203,8 @@ impl Client {
         Ok(result)
     }
 
-    /// Prepares the validation of a tool's result before the call, and records the state of the
-    /// known tools.
+    /// Prepares the validation of a tool's result before the call. Returns the output schema and
+    /// the generation of the known tools.
     pub(super) fn promise_of(&self, name: &str, options: &CallOptions<'_>) -> Result<Promised> {
         let link = &self.0.link;
         let age = link.outputs.age();
@@ -222,7 +222,7 @@ impl Client {
         })
     }
 
-    /// Parses a tool's result, and validates it against the output schema.
+    /// Parses a tool's result, and validates the result against the output schema.
     pub(super) fn read_tool_result(
         &self,
         name: &str,
@@ -253,8 +253,8 @@ impl Client {
         read
     }
 
-    /// Validates a tool's result that is returned as raw JSON. It is parsed only if there is a
-    /// schema, or in strict mode.
+    /// Validates a tool's result that is returned as raw JSON. The result is parsed only if the
+    /// tool has an output schema, or in strict mode.
     pub(super) fn check_tool_result(
         &self,
         name: &str,
@@ -267,7 +267,7 @@ impl Client {
         Ok(())
     }
 
-    /// Fails if the server has no tools.
+    /// Fails if the server did not declare the capability `tools`.
     pub(super) fn need_tools(&self) -> Result<()> {
         self.need(
             self.capabilities().tools.is_some(),
@@ -293,7 +293,7 @@ impl Client {
         self.list_resources_with(CallOptions::new())
     }
 
-    /// Lists all resources with these options, which apply to each page.
+    /// Lists all resources. The options apply to the request of each page.
     ///
     /// # Errors
     ///
@@ -302,8 +302,8 @@ impl Client {
         self.resource_pages(options).into_all()
     }
 
-    /// Returns an iterator over the pages of the resource list. Each page is requested when it is
-    /// needed.
+    /// Returns an iterator over the pages of the resource list. A page is requested when the
+    /// iterator reaches it.
     pub fn resource_pages<'a>(&self, options: CallOptions<'a>) -> Pages<'a, ListResourcesResult> {
         Pages::new(self.clone(), options)
     }
@@ -325,7 +325,7 @@ impl Client {
         self.list_resource_templates_with(CallOptions::new())
     }
 
-    /// Lists all resource templates with these options, which apply to each page.
+    /// Lists all resource templates. The options apply to the request of each page.
     ///
     /// # Errors
     ///
@@ -337,8 +337,8 @@ impl Client {
         self.resource_template_pages(options).into_all()
     }
 
-    /// Returns an iterator over the pages of the list of resource templates. Each page is requested
-    /// when it is needed.
+    /// Returns an iterator over the pages of the list of resource templates. A page is requested
+    /// when the iterator reaches it.
     pub fn resource_template_pages<'a>(
         &self,
         options: CallOptions<'a>,
@@ -414,7 +414,7 @@ impl Client {
         self.list_prompts_with(CallOptions::new())
     }
 
-    /// Lists all prompts with these options, which apply to each page.
+    /// Lists all prompts. The options apply to the request of each page.
     ///
     /// # Errors
     ///
@@ -423,8 +423,8 @@ impl Client {
         self.prompt_pages(options).into_all()
     }
 
-    /// Returns an iterator over the pages of the prompt list. Each page is requested when it is
-    /// needed.
+    /// Returns an iterator over the pages of the prompt list. A page is requested when the iterator
+    /// reaches it.
     pub fn prompt_pages<'a>(&self, options: CallOptions<'a>) -> Pages<'a, ListPromptsResult> {
         Pages::new(self.clone(), options)
     }
@@ -585,12 +585,12 @@ impl Client {
         Ok(())
     }
 
-    /// Checks that the server responds, with `ping` in the legacy era and `server/discover` in the
+    /// Checks that the server responds. Sends `ping` in the legacy era and `server/discover` in the
     /// modern era.
     ///
     /// # Errors
     ///
-    /// As [`call_tool`](Self::call_tool), except for the capability.
+    /// As [`call_tool`](Self::call_tool), except that no capability is required.
     pub fn ping(&self, options: CallOptions<'_>) -> Result<()> {
         let method = ping_method(self.revision());
         self.call::<EmptyResult>(method, &(), options).map(drop)
@@ -615,7 +615,8 @@ impl Client {
         })
     }
 
-    /// Makes a call, and decodes its result as that of its method, never by its shape.
+    /// Sends a request and decodes the result as the result type of the method, not by the shape of
+    /// its JSON.
     pub(super) fn call<R: DeserializeOwned>(
         &self,
         method: &str,
@@ -636,7 +637,8 @@ impl Client {
         Ok(answer.result)
     }
 
-    /// Makes a call whose result may be cached, and returns a cached one if it is fresh.
+    /// Returns the cached response to a request if it is fresh. Otherwise sends the request, whose
+    /// response may be cached.
     pub(super) fn call_or_recall<R: DeserializeOwned>(
         &self,
         method: &str,
@@ -648,7 +650,7 @@ impl Client {
         self.decode_and_keep(method, answer)
     }
 
-    /// Decodes a result, and caches it unless it is unreadable.
+    /// Decodes a result. Caches the result unless it cannot be parsed.
     fn decode_and_keep<R: DeserializeOwned>(&self, method: &str, answer: Fetched) -> Result<R> {
         let result = self.decode(method, answer.as_str())?;
         answer.keep();
@@ -703,7 +705,8 @@ impl Client {
         Ok(read)
     }
 
-    /// Parses a raw result in strict mode only, to refuse deviations from the specification.
+    /// In strict mode, parses a raw result to refuse deviations from the specification. Otherwise
+    /// does nothing.
     fn check_strictly<R: DeserializeOwned>(&self, method: &str, text: &str) -> Result<()> {
         if self.0.link.settings().strict {
             self.decode::<R>(method, text)?;
@@ -730,8 +733,8 @@ impl Client {
         Err(Error::new(ErrorKind::Unsupported, text))
     }
 
-    /// Fails if the server did not declare the capability of a method, unless capabilities are
-    /// assumed.
+    /// Fails if `has` is false, that is, if the server did not declare the capability that a method
+    /// needs. Does not fail if the host lets the client assume capabilities.
     pub(super) fn need(&self, has: bool, capability: &str, method: &str) -> Result<()> {
         if has || self.0.link.settings().assumes_capabilities {
             return Ok(());

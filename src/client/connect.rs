@@ -1,21 +1,25 @@
 //! Connecting: detects the era and negotiates the revision.
 //!
 //! ```text
-//!            a discovery result, however late
+//!            a discovery result (may arrive during initialize)
 //!  probe ─────────────────────────────────────────────▶ connected (modern)
 //!   │ │ │ ╲ refused, another modern revision named ──▶ probe once more
-//!   │ │ ╰─ it read the probe and left ─────╮
-//!   │ ╰─── anything else, or silence ──────┼─▶ initialize ──▶ connected (legacy)
+//!   │ │ ╰─ exited after reading the probe ─╮
+//!   │ ╰─── other answer, or no answer ─────┼─▶ initialize ──▶ connected (legacy)
 //!   │                                      │     │  ╲ refused as unsupported: probe, once
-//!   │                                      ▼     ╰─ refused, silence, or it left ──╮
-//!   │                      a fresh server, once: initialize ◀──────────────────────╯
+//!   │                                      ▼     ╰─ refused, no answer, or exited ─╮
+//!   │                      restart the server once, then initialize ◀──────────────╯
 //!   ╰ known to be legacy, or only legacy revisions allowed ──▶ initialize
 //! ```
 //!
-//! Everything shares one time limit, `connect_timeout`. On a stream, a server that has read nothing
-//! may use all of it. Over HTTP, silence is no reason to open a new connection.
+//! All steps share one time limit, `connect_timeout`. On a stream, the timeout of the probe starts
+//! only when the server has read the probe: a server that starts slowly may take until
+//! `connect_timeout`. If the server exits after it has read the probe, it is started again, once,
+//! with `initialize` as the first message. Over HTTP a missing answer never leads to a new
+//! connection.
 //!
-//! **Invariant:** a remembered era was proved by an action of the server. Silence proves nothing.
+//! **Invariant:** an era is remembered only if the server proved it: by an answer, or by exiting
+//! after it read the probe. A missing answer is no proof.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -40,42 +44,44 @@ use crate::schema::{
 use crate::transport::Transport;
 use crate::transport::message::RequestKind;
 
-/// A connection that is ready for calls.
+/// A connection that is initialized and ready for calls.
 pub(super) struct Opened {
     pub(super) connection: Connection,
     pub(super) number: u64,
     pub(super) envelope: RequestMeta,
     pub(super) inputs: InputHandlers,
     pub(super) server: ServerDescription,
-    /// How to open a new session, on a server with sessions.
+    /// The means to open a new session, if the server has sessions.
     pub(super) reopening: Option<Reopening>,
-    /// Whether the server proved its era, so that it may be remembered.
+    /// Whether the server proved its era. Only a proved era may be remembered.
     pub(super) is_proved: bool,
 }
 
-/// How long connecting waits for a legacy server's stream for messages outside of calls, so that
-/// none is missed.
+/// How long connecting waits until a legacy server's stream for messages outside of calls is open.
+/// Messages sent before that could be lost.
 const HEARING: Duration = Duration::from_secs(2);
 
-/// The state of one connect operation.
+/// The state of one connect operation, from the first attempt to the result.
 pub(super) struct Opening<'a> {
     link: &'a Arc<Supervisor>,
     settings: &'a ClientBuilder,
-    /// The input handlers, which know the server of this connection.
+    /// The input handlers of this connection. They get the server's description when it is known.
     inputs: InputHandlers,
     deadline: Option<Instant>,
-    /// The transport for starting the server once more.
+    /// A second transport, with which the server can be started once more.
     spare: Option<Box<dyn Transport>>,
     known: Option<Era>,
-    /// Cancels the connect operation.
+    /// The token that cancels the connect operation.
     cancel: Option<CancelToken>,
     /// The number of the connection that was opened last.
     number: u64,
-    /// The time that users took for a login or other interaction. It extends the deadline.
+    /// The time that users took, for example for a login. The time extends the deadline of the
+    /// connect operation.
     people_took: Cell<Duration>,
-    /// Errors before the last one: of the probe, and of the server that was started first.
+    /// The errors before the last one: the error of the probe, and that of the server that was
+    /// started first.
     earlier: Vec<Error>,
-    /// Whether the era was concluded without proof.
+    /// Whether the era was concluded without proof by the server.
     is_guessed: bool,
 }
 
@@ -120,14 +126,14 @@ impl<'a> Opening<'a> {
         self.find_out(connection, revision)
     }
 
-    /// Whether a server that was known as legacy may be modern by now. Only for HTTP, where a probe
-    /// is still possible.
+    /// Whether a server that was known as legacy might have become a modern server. True only over
+    /// HTTP, because a probe is still possible there after a refused `initialize`.
     fn is_contrary(&self, error: &Error, connection: &Connection) -> bool {
         let refused = error.rpc().is_some() || era::is_a_refusal(error);
         refused && self.known == Some(Era::Legacy) && is_over_http(&connection.peer())
     }
 
-    /// Probes the server, and initializes it if it is not modern.
+    /// Probes the server. If the server is not modern, initializes it.
     fn find_out(&mut self, connection: Connection, revision: ProtocolVersion) -> Result<Opened> {
         if is_over_http(&connection.peer()) {
             return self.find_out_over_http(connection, revision);
@@ -157,8 +163,8 @@ impl<'a> Opening<'a> {
         self.initialize_on(handshake, connection, is_silent)
     }
 
-    /// Detects the era over HTTP. Only an answer decides there, so no wait is needed after the
-    /// probe.
+    /// Detects the era over HTTP. Over HTTP only an answer decides the era, so the client does not
+    /// wait for an answer to the probe during `initialize`.
     fn find_out_over_http(
         &mut self,
         connection: Connection,
@@ -194,8 +200,8 @@ impl<'a> Opening<'a> {
         )
     }
 
-    /// Sends the probe. Sends it once more in a modern revision that the server names. That may be
-    /// the revision that it refused first.
+    /// Sends the probe. If the server refuses and names a modern revision, sends the probe once
+    /// more in the named revision. The named revision may be the one that the server refused first.
     fn probe_on(&self, handshake: &mut Handshake, revision: ProtocolVersion) -> Verdict {
         match self.discover_on(handshake, revision) {
             Verdict::AskAgain(named) => match self.discover_on(handshake, named) {
@@ -229,7 +235,8 @@ impl<'a> Opening<'a> {
         )
     }
 
-    /// How long to wait for the answer to a probe before the server is treated as legacy.
+    /// Returns how long to wait for the answer to a probe before the server is treated as a legacy
+    /// server.
     fn probe_patience(&self, left: Duration) -> Duration {
         let most = match self.newest(Era::Legacy) {
             Some(_) => left / 2,
@@ -238,8 +245,8 @@ impl<'a> Opening<'a> {
         most.min(self.settings.probe_timeout)
     }
 
-    /// Sends `initialize` to a server that refused the probe or did not answer it. An answer to the
-    /// probe still counts.
+    /// Sends `initialize` to a server that refused the probe or did not answer the probe. An answer
+    /// to the probe that arrives late still counts.
     fn initialize_on(
         &mut self,
         mut handshake: Handshake,
@@ -308,8 +315,8 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// The deadline for the answer to `initialize`. It leaves time for a fresh server, because the
-    /// probe may have confused this one.
+    /// Returns the deadline for the answer to `initialize`. The deadline leaves time to start the
+    /// server once more, because the probe may have confused the running server.
     fn begin_patience(&self) -> Option<Instant> {
         let left = self.left();
         let most = match self.spare {
@@ -319,13 +326,14 @@ impl<'a> Opening<'a> {
         Instant::now().checked_add(most)
     }
 
-    /// Handles a server that has read the probe and exited later: the probe is taken as the cause.
+    /// Handles a server that exited during initialization, after it had read the probe. The probe
+    /// is taken as the cause of the exit.
     fn after_leaving(&mut self, connection: Connection, error: Error) -> Result<Opened> {
         self.is_guessed = false;
         self.open_afresh(connection, error)
     }
 
-    /// Handles a refused `initialize` after a probe.
+    /// Handles a refusal of `initialize` by a server that was probed before.
     fn after_refusal(&mut self, connection: Connection, error: Error) -> Result<Opened> {
         if era::may_be_due_to_the_probe(&error) {
             self.is_guessed = false;
@@ -334,8 +342,8 @@ impl<'a> Opening<'a> {
         self.after_initialize(connection, Err(error))
     }
 
-    /// Starts the server once more, with `initialize` as the first message, because the probe may
-    /// have confused it.
+    /// Starts the server once more, with `initialize` as the first message. The probe may have
+    /// confused the first server process.
     fn open_afresh(&mut self, connection: Connection, error: Error) -> Result<Opened> {
         let Some(spare) = self.spare.take() else {
             return Err(self.explain(error, &connection));
@@ -367,7 +375,8 @@ impl<'a> Opening<'a> {
         self.explain(error, connection)
     }
 
-    /// Finishes initialization. A server that was treated as legacy may prove to be modern.
+    /// Completes the connection with the result of `initialize`. A server that was treated as
+    /// legacy may prove to be modern.
     fn after_initialize(
         &mut self,
         connection: Connection,
@@ -415,7 +424,8 @@ impl<'a> Opening<'a> {
         Ok(connection)
     }
 
-    /// Sends `server/discover`. Sends it once more in a modern revision that the server names.
+    /// Sends `server/discover`. If the server refuses and names a modern revision, sends it once
+    /// more in the named revision.
     fn probe(&self, connection: &Connection, revision: ProtocolVersion) -> Verdict {
         let peer = connection.peer();
         if !is_over_http(&peer) {
@@ -430,8 +440,8 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// Sends the probe over HTTP. Silence decides nothing there, so the probe may use all of the
-    /// time.
+    /// Sends the probe over HTTP. The probe may use all of the connect time, because a missing
+    /// answer shows no era over HTTP.
     fn discover(&self, peer: &Peer, revision: ProtocolVersion) -> Verdict {
         let envelope = match self.envelope(revision) {
             Ok(envelope) => envelope,
@@ -560,7 +570,7 @@ impl<'a> Opening<'a> {
         })
     }
 
-    /// Gives the input handlers the server's description.
+    /// Sets the description of the server for the input handlers.
     fn know(&self, server: &ServerDescription) {
         let known = Known {
             revision: server.revision,
@@ -587,8 +597,8 @@ impl<'a> Opening<'a> {
         self.cancel.as_ref().is_some_and(CancelToken::is_triggered)
     }
 
-    /// Records the time that users took, for example for a login. It does not count as connect
-    /// time.
+    /// Records the time that users took on this connection, for example for a login. The time does
+    /// not count as connect time.
     fn note_people(&self, peer: &Peer) {
         if let Some(carrier) = peer.core().carrier() {
             self.people_took.set(carrier.people_took());
@@ -601,7 +611,7 @@ impl<'a> Opening<'a> {
         })
     }
 
-    /// Ends the server, and adds everything that is known about the failure to the error.
+    /// Ends the server. Returns the error with everything that is known about the failure.
     fn explain(&mut self, error: Error, connection: &Connection) -> Error {
         let peer = connection.peer();
         let error = self.with_earlier(add_words(error, &peer));
@@ -609,8 +619,8 @@ impl<'a> Opening<'a> {
         error.context(format_args!("connecting to '{}' failed", peer.name()))
     }
 
-    /// Adds the earlier errors, the latest first. An unreadable discovery result goes first,
-    /// because it explains the later refusal.
+    /// Adds the earlier errors to the error, the latest first. The error of a discovery result that
+    /// could not be parsed comes before the others, because it explains the later refusal.
     fn with_earlier(&mut self, error: Error) -> Error {
         let mut earlier = std::mem::take(&mut self.earlier);
         let misread = earlier
@@ -633,7 +643,7 @@ impl<'a> Opening<'a> {
     }
 }
 
-/// Adds the server's output outside of the protocol to the error.
+/// Adds the server's output outside of the protocol, such as its standard error, to the error.
 fn add_words(mut error: Error, peer: &Peer) -> Error {
     if let Some(line) = peer.core().first_noise() {
         error = error.remark(format_args!(
@@ -650,12 +660,12 @@ fn is_over_http(peer: &Peer) -> bool {
     peer.core().carrier().is_some()
 }
 
-/// Whether an error shows that the server has gone.
+/// Whether an error shows that the server has exited or closed the connection.
 fn has_gone(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Closed | ErrorKind::Io)
 }
 
-/// Sends `initialize` and reads its result.
+/// Sends `initialize` and parses the result.
 pub(super) fn initialize(
     peer: &Peer,
     params: &InitializeRequestParams,
@@ -683,7 +693,7 @@ fn read_initialized(peer: &Peer, answer: &RawResult) -> Result<InitializeResult>
 }
 
 /// Completes initialization within `left`: notifies the server, and starts to receive messages
-/// outside of calls. Waits at most `hearing` for their stream.
+/// outside of calls. Waits at most `hearing` until the stream for these messages is open.
 pub(super) fn finish_opening(
     peer: &Peer,
     revision: ProtocolVersion,
@@ -720,7 +730,8 @@ pub(super) fn finish_opening(
     Ok(())
 }
 
-/// Whether a server without this transport may answer with such an error.
+/// Whether a server that does not have the Streamable HTTP transport may answer a probe with this
+/// error.
 fn is_unknown_here(error: &Error) -> bool {
     error.kind() == ErrorKind::Http && matches!(error.http_status(), Some(400 | 404 | 405))
 }

@@ -1,12 +1,12 @@
 //! Connecting with a cancel token.
 //!
-//! Most waits during connecting check the token themselves. Some cannot: opening a transport, a DNS
-//! lookup, a TCP connect. Therefore connecting has a thread of its own, which is left behind if
-//! such a wait blocks it.
+//! Most waits during connecting check the token themselves. Opening a transport, a DNS lookup and a
+//! TCP connect cannot check it. Therefore connecting has a thread of its own. If one of these waits
+//! blocks the thread, the caller returns without joining it.
 //!
-//! **Threads.** `mcplink-connect`, for one connect operation. It ends with the operation, at the
-//! latest when the uninterruptible wait ends, and closes a connection that is no longer wanted. It
-//! is joined unless it was left behind.
+//! **Threads.** `mcplink-connect`, for one connect operation. The thread ends with the operation,
+//! at the latest when the uninterruptible wait ends. It closes a connection that is no longer
+//! wanted. The caller joins the thread unless an uninterruptible wait blocks it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc;
@@ -18,18 +18,18 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::CancelToken;
 use crate::transport::{Stack, Transport};
 
-/// How long a cancelled connect may take to end the server before its thread is left behind.
-/// Reaping a child takes a fraction of it.
+/// How long a cancelled connect may take to end the server before the caller returns without its
+/// thread. Ending a child process takes a fraction of this time.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 enum News {
     Cancelled,
-    /// The result of connecting, or its panic. If no thread receives it, the client is dropped and
-    /// closes.
+    /// The result of connecting, or the panic of the connecting thread. If the caller has already
+    /// returned, the client is dropped, which closes the connection.
     Done(std::thread::Result<Result<Client>>),
 }
 
-/// Connects, until the token is cancelled.
+/// Connects until the token is cancelled.
 pub(super) fn connect(
     settings: ClientBuilder,
     transport: Box<dyn Transport>,

@@ -1,9 +1,9 @@
 //! The detection of a server's era from its answers.
 //!
 //! Only positive evidence means modern: a discovery result, or an error that only the modern era
-//! has. On a stream, any other error and an invalid answer mean legacy. Silence is treated as
-//! legacy too, but is not remembered. Over HTTP, silence and answers about the client itself (such
-//! as 401) are errors.
+//! has. On a stream, any other error and an invalid answer mean legacy. A missing answer is treated
+//! as legacy too, but this era is not remembered. Over HTTP, a missing answer and answers about the
+//! client itself (such as 401) are errors.
 //!
 //! Spec: Base Protocol, "Versioning"; Transports, stdio, "Backward Compatibility" (2026-07-28).
 
@@ -18,7 +18,7 @@ use crate::schema::tree;
 use crate::schema::{DiscoverResult, ProtocolVersion};
 use crate::sync::Mutex;
 
-/// The era of a revision: one of the two ways to open a connection.
+/// The era of a revision. Each era has its own way to open a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Era {
@@ -29,7 +29,7 @@ pub enum Era {
 }
 
 impl Era {
-    /// The era of a revision.
+    /// Returns the era of a revision.
     pub fn of(revision: ProtocolVersion) -> Self {
         if revision.is_modern() {
             Self::Modern
@@ -39,11 +39,11 @@ impl Era {
     }
 }
 
-/// A memory for the era of servers by address, such as a command line or a URL origin. It saves
-/// later connections the detection. Thread-safe.
+/// A memory for the eras of servers, by address, such as a command line or a URL origin. Later
+/// connections to a remembered server need not detect the era. Thread-safe.
 ///
-/// Clones share the memory. It lives as long as its last clone. To keep it longer, a host stores
-/// [`entries`](Self::entries).
+/// Clones share the memory. The memory lives as long as its last clone. A host can store the
+/// [`entries`](Self::entries) to keep them longer.
 #[derive(Clone, Default)]
 pub struct EraMemory(Arc<Mutex<HashMap<String, Era>>>);
 
@@ -53,22 +53,22 @@ impl EraMemory {
         Self::default()
     }
 
-    /// The remembered era of an address.
+    /// Returns the remembered era of an address.
     pub fn recall(&self, address: &str) -> Option<Era> {
         self.0.lock().get(address).copied()
     }
 
-    /// Remembers the era of an address.
+    /// Remembers the era of the server at an address.
     pub fn remember(&self, address: impl Into<String>, era: Era) {
         self.0.lock().insert(address.into(), era);
     }
 
-    /// Forgets an address.
+    /// Forgets the era of the server at an address.
     pub fn forget(&self, address: &str) {
         self.0.lock().remove(address);
     }
 
-    /// All remembered addresses and eras.
+    /// Returns all remembered addresses with their eras.
     pub fn entries(&self) -> Vec<(String, Era)> {
         self.0
             .lock()
@@ -84,8 +84,8 @@ impl fmt::Debug for EraMemory {
     }
 }
 
-/// The part of an address that has one era: the origin of a URL, whatever its path; otherwise the
-/// whole address.
+/// Returns the part of an address that has one era. For a URL this is the origin, because the era
+/// does not depend on the path. For any other address it is the whole address.
 // M-VER-C-09
 pub(super) fn holder(address: &str) -> &str {
     let is_url = address.starts_with("http://") || address.starts_with("https://");
@@ -101,21 +101,22 @@ pub(super) fn holder(address: &str) -> &str {
 pub(super) enum Verdict {
     /// The server is modern and supports this revision.
     Modern(ProtocolVersion, Box<DiscoverResult>),
-    /// The server is modern; the probe has to be repeated in this revision.
+    /// The server is modern. The probe has to be repeated in this revision.
     AskAgain(ProtocolVersion),
-    /// The server has to be initialized. The error applies if that is not allowed.
+    /// The server is legacy and has to be initialized. If no legacy revision is allowed, connecting
+    /// fails with this error.
     Legacy(Error),
-    /// The server has exited: a fresh one has to be initialized.
+    /// The server has exited. It has to be started again and initialized.
     Left(Error),
-    /// The server read the probe and did not answer in time. It is initialized, for lack of
-    /// evidence.
+    /// The server read the probe and did not answer in time. It is initialized, because there is no
+    /// evidence that it is modern.
     Silent(Error),
-    /// No connection is possible.
+    /// No connection to the server is possible.
     Hopeless(Error),
 }
 
-/// Judges the answer to a probe. `ours` are the revisions that the client allows. Over HTTP,
-/// silence and answers of proxies do not show the era.
+/// Returns the next step after the answer to a probe. `ours` are the revisions that the client
+/// allows. Over HTTP, a missing answer and the answers of proxies do not show the era.
 pub(super) fn judge(
     answer: Result<&str, Error>,
     ours: &[ProtocolVersion],
@@ -150,13 +151,13 @@ pub(super) fn judge(
     }
 }
 
-/// Whether an HTTP answer refuses this request in particular.
+/// Whether an HTTP answer refuses this particular request, and not the client.
 pub(super) fn is_a_refusal(error: &Error) -> bool {
     error.http_status().is_some() && !is_about_the_client(error)
 }
 
-/// Whether an HTTP answer concerns the client and not this request: it must authenticate, sends too
-/// often, or should come later.
+/// Whether an HTTP answer concerns the client and not this request. The client has to authenticate,
+/// or sends too many requests, or should try again later.
 fn is_about_the_client(error: &Error) -> bool {
     match error.http_status() {
         Some(403) => error.http_challenge().is_some(),
@@ -164,8 +165,8 @@ fn is_about_the_client(error: &Error) -> bool {
     }
 }
 
-/// Whether `initialize` may have been refused because of the probe before it, such as with "already
-/// initialized".
+/// Whether the server may have refused `initialize` because of the probe before it, for example
+/// with "already initialized".
 pub(super) fn may_be_due_to_the_probe(error: &Error) -> bool {
     // Of the excluded statuses some concern authorization, some a missing endpoint, and some a
     // gateway.
@@ -215,7 +216,7 @@ fn judge_refusal(rpc: &RpcError, error: Error, ours: &[ProtocolVersion]) -> Verd
     }
 }
 
-/// The supported revisions that a refusal names.
+/// Returns the supported revisions that an error of the server names.
 pub(super) fn supported_by(rpc: &RpcError) -> Option<Vec<String>> {
     #[derive(Deserialize)]
     struct Data {
@@ -227,7 +228,7 @@ pub(super) fn supported_by(rpc: &RpcError) -> Option<Vec<String>> {
         .map(|data| data.supported)
 }
 
-/// The newest common revision of an era.
+/// Returns the newest revision of an era that both sides support.
 pub(super) fn newest_common(
     theirs: &[ProtocolVersion],
     ours: &[ProtocolVersion],

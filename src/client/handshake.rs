@@ -1,11 +1,12 @@
-//! The opening requests on a stream. They are in flight at the same time, and their timeouts start
-//! when the server has read them.
+//! The opening requests on a stream. Several opening requests may be in flight at the same time.
+//! Their timeouts start when the server has read them.
 //!
-//! A server that starts slowly reads nothing for a while, so its silence proves nothing. If the
-//! transport can tell, the time for a probe begins when the server has read it.
+//! A server that starts slowly reads nothing for a while, so a missing answer proves nothing. If
+//! the transport can report whether the server has read the probe, the timeout of the probe starts
+//! then.
 //!
-//! **Threads.** No threads of its own. The thread that reads the connection passes the answers to
-//! the connecting thread, which waits for them.
+//! **Threads.** The handshake has no threads of its own. The thread that reads the connection
+//! passes the answers to the connecting thread, which waits for them.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
@@ -17,8 +18,8 @@ use crate::protocol::{CancelToken, OnCancel, Peer, StartedCall};
 use crate::schema::{InitializeRequestParams, JsonObject, method};
 use crate::transport::message::RequestKind;
 
-/// How often to poll whether the server has read the sent messages, because transports do not
-/// signal it.
+/// How often the handshake polls whether the server has read the sent messages. Transports do not
+/// signal this.
 const POLL: Duration = Duration::from_millis(20);
 
 /// The outcome of a request.
@@ -36,15 +37,15 @@ enum Event {
 /// The handshake on one connection.
 pub(super) struct Handshake {
     peer: Peer,
-    /// The deadline of the connect operation, and its whole time limit.
+    /// The deadline and the time limit of the connect operation.
     deadline: Option<Instant>,
     in_all: Duration,
     sender: Sender<Event>,
     events: Receiver<Event>,
     calls: Vec<StartedCall>,
-    /// An answer that arrived while another one was awaited.
+    /// An answer that arrived while the handshake waited for another one.
     kept: Option<Answer>,
-    /// The last sent request, and when it was sent.
+    /// The method of the last sent request, and when the request was sent.
     last: (&'static str, Instant),
     cancel: Option<CancelToken>,
     _waker: Option<OnCancel>,
@@ -113,12 +114,13 @@ impl Handshake {
         Ok(())
     }
 
-    /// Waits for the answer to a probe; `None` on timeout. `patience` computes the timeout from the
-    /// remaining time, once the server has read the probe.
+    /// Waits for the answer to a probe. Returns `None` on timeout. `patience` computes the timeout
+    /// from the remaining time, once the server has read the probe.
     ///
     /// # Errors
     ///
-    /// `Timeout` when the server has read nothing until the connect deadline, `Cancelled`.
+    /// `Timeout` when the server has read nothing until the connect deadline; `Cancelled` when the
+    /// connect operation was cancelled.
     pub(super) fn probe_answer(
         &mut self,
         patience: impl Fn(Duration) -> Duration,
@@ -153,12 +155,12 @@ impl Handshake {
         self.next_until(now.checked_add(patience(left)))
     }
 
-    /// Waits for an answer until `until`, and at most until the connect deadline. `None` on
+    /// Waits for an answer until `until`, and at most until the connect deadline. Returns `None` on
     /// timeout.
     ///
     /// # Errors
     ///
-    /// `Cancelled`.
+    /// `Cancelled` when the connect operation was cancelled.
     pub(super) fn answer_until(&mut self, until: Option<Instant>) -> Result<Option<Answer>> {
         match self.kept.take() {
             Some(kept) => Ok(Some(kept)),
@@ -185,7 +187,7 @@ impl Handshake {
         }
     }
 
-    /// The error for a last request without an answer.
+    /// Returns the error for the last sent request if it got no answer.
     pub(super) fn silence(&self) -> Error {
         let (method, sent) = self.last;
         self.late(format_args!("no answer to {method} from"), sent)
@@ -212,8 +214,8 @@ fn cancelled() -> Error {
     Error::new(ErrorKind::Cancelled, "connecting was cancelled").sent(true)
 }
 
-/// Discards pending requests without notifying the server. It may not know the requests, and
-/// `initialize` must not be cancelled.
+/// Discards pending requests without notifying the server. The server might not know the requests,
+/// and `initialize` must not be cancelled.
 impl Drop for Handshake {
     fn drop(&mut self) {
         for call in self.calls.drain(..) {

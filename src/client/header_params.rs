@@ -19,15 +19,16 @@ use crate::sync::Mutex;
 use crate::transport::http::field::{self, Mirror, Mirrored, PARAM_PREFIX};
 use crate::transport::message::{Field, RequestKind};
 
-/// The limit of remembered tools. Above it all are forgotten, and remembering starts again.
+/// The maximum number of remembered tools. Above the limit all tools are forgotten, and remembering
+/// starts again.
 const MAX_TOOLS: usize = 100_000;
 
-/// The tool parameters that header fields repeat, for the listed tools.
+/// The parameters of the listed tools that header fields repeat, by tool name.
 #[derive(Debug, Default)]
 pub(super) struct Mirrors(Mutex<HashMap<String, Vec<Mirrored>>>);
 
 impl Mirrors {
-    /// Remembers a tool. Fails with the reason if it cannot be used over HTTP.
+    /// Remembers a tool. Fails with the reason if the tool cannot be used over HTTP.
     fn learn(&self, tool: &Tool) -> Result<(), String> {
         let mirrored = Mirrored::in_schema(tool.input_schema.as_str());
         let mut tools = self.0.lock();
@@ -50,7 +51,7 @@ impl Mirrors {
         }
     }
 
-    /// Adds header fields for the parameters of a tool that have values.
+    /// Adds header fields for those parameters of a tool that have values in the arguments.
     fn write(&self, tool: &str, arguments: Option<&str>, fields: &mut Vec<Field>) -> Result<()> {
         let tools = self.0.lock();
         let (Some(mirrored), Some(arguments)) = (tools.get(tool), arguments) else {
@@ -82,7 +83,7 @@ fn owned(text: &str) -> Cow<'static, str> {
     Cow::Owned(field::encode(text).into_owned())
 }
 
-/// The header fields of every modern request.
+/// Returns the header fields that every modern request has.
 pub(super) fn standard(revision: ProtocolVersion, method: &str) -> Vec<Field> {
     let method = match method {
         method::TOOLS_CALL => Cow::Borrowed(method::TOOLS_CALL),
@@ -98,7 +99,7 @@ pub(super) fn standard(revision: ProtocolVersion, method: &str) -> Vec<Field> {
 }
 
 impl ClientConnection {
-    /// The session mode and header fields of a request.
+    /// Returns the session mode and the header fields of a request.
     pub(super) fn manner(&self, method: &str, params: &str) -> Result<RequestKind> {
         if !self.is_stateless() {
             return Ok(RequestKind::InSession);
@@ -144,8 +145,8 @@ impl ClientConnection {
         Ok(RequestKind::Stateless(fields))
     }
 
-    /// Removes the tools that cannot be used over HTTP, and remembers the header fields of the
-    /// others.
+    /// Removes the tools that cannot be used over HTTP from the list. Remembers the header fields
+    /// of the other tools.
     pub(super) fn review(&self, tools: &mut Vec<Tool>) {
         if !self.is_stateless() {
             return;
@@ -165,16 +166,16 @@ impl ClientConnection {
         });
     }
 
-    /// Whether each request stands alone, described by header fields: true for a modern server over
-    /// HTTP.
+    /// Whether each request is independent and described by header fields. True for a modern server
+    /// over HTTP.
     pub(super) fn is_stateless(&self) -> bool {
         self.revision.is_modern() && self.peer.core().carrier().is_some()
     }
 }
 
 impl Client {
-    /// Handles a call that was refused because its header fields do not match the tool any more:
-    /// lists the tools again. Returns whether the call can be repeated.
+    /// Handles a call that was refused because its header fields no longer match the tool: lists
+    /// the tools again. Returns whether the call can be repeated.
     pub(super) fn has_learned(
         &self,
         generation: &ClientConnection,

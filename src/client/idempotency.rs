@@ -1,5 +1,5 @@
-//! Retry safety: which requests are idempotent. These are requests that only read, and tools that
-//! declare it.
+//! Retry safety: which requests are idempotent. Requests that only read are idempotent, and tools
+//! that declare themselves idempotent or read-only.
 //!
 //! Spec: Server Features, Tools, "Tool Annotations" (since 2025-03-26). The annotations are hints,
 //! and only the host can decide to trust them.
@@ -12,7 +12,7 @@ use super::Client;
 use crate::schema::{Tool, method};
 use crate::sync::Mutex;
 
-/// Requests that only read, or that set a value again.
+/// The methods whose requests are idempotent: they only read, or set a value.
 const READING: [&str; 10] = [
     method::PING,
     method::SERVER_DISCOVER,
@@ -26,7 +26,8 @@ const READING: [&str; 10] = [
     method::LOGGING_SET_LEVEL,
 ];
 
-/// Whether a request is idempotent, according to the server of the connection with this number.
+/// Whether a request is idempotent, according to the tool list of the server on the connection with
+/// this number.
 pub(super) fn is_harmless(client: &Client, number: u64, method: &str, params: &str) -> bool {
     #[derive(Deserialize)]
     struct Call {
@@ -38,12 +39,13 @@ pub(super) fn is_harmless(client: &Client, number: u64, method: &str, params: &s
                 .is_ok_and(|call| client.0.link.harmless_tools.contains(&call.name, number)))
 }
 
-/// The tools that were listed as idempotent, and the number of the connection on which they were.
+/// The tools that the server listed as idempotent. Each has the number of the connection on which
+/// it was listed.
 #[derive(Debug, Default)]
 pub(super) struct HarmlessTools(Mutex<HashMap<String, u64>>);
 
 impl HarmlessTools {
-    /// Records a page of the tool list. At most `max` tools are kept.
+    /// Records the idempotent tools of a page of the tool list. At most `max` tools are kept.
     pub(super) fn note(&self, tools: &[Tool], max: usize, number: u64) {
         let mut known = self.0.lock();
         for tool in tools {
@@ -55,7 +57,7 @@ impl HarmlessTools {
         }
     }
 
-    /// Forgets all tools, because the list has changed.
+    /// Forgets all tools, because the server's list of tools has changed.
     pub(super) fn forget(&self) {
         self.0.lock().clear();
     }

@@ -1,9 +1,9 @@
-//! Input requests: what a server asks of its client. The handlers are registered once and serve
+//! Input requests: requests of a server to its client. The handlers are registered once and serve
 //! both eras.
 //!
-//! In the legacy era the server sends its own requests. Since 2026-07-28 it answers a call with its
-//! input requests, and the client repeats the call with the answers. In both cases one handler gets
-//! the input request.
+//! In the legacy era the server sends its own requests. Since 2026-07-28 the server answers a call
+//! with its input requests, and the client repeats the call with the answers. In both cases one
+//! handler gets the input request.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,21 +33,21 @@ type SampleFn = dyn Fn(&CreateMessageRequestParams, &Requester) -> Result<Create
     + Sync;
 type RootsFn = dyn Fn(&Requester) -> Result<Vec<Root>, RpcError> + Send + Sync;
 
-/// The server's description for the input handlers.
+/// The name, description and revision of the server, for the input handlers.
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) revision: ProtocolVersion,
     pub(super) info: Option<Implementation>,
 }
 
-/// Input requests by the server's keys.
+/// The input requests of one answer, by the keys that the server gave them.
 pub(super) type Questions = BTreeMap<String, Question>;
 
-/// An unparsed input request. Its handler parses the params.
+/// An input request whose params are not parsed. The handler of its method parses the params.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Question {
     method: String,
-    /// As they came: a `null` too, which a strict client refuses.
+    /// The params as received. An explicit `null` is kept, because a strict client refuses `null`.
     #[serde(default, deserialize_with = "present")]
     params: Option<Box<RawValue>>,
 }
@@ -62,18 +62,19 @@ impl Question {
     }
 }
 
-/// Parses the params of an input request, and returns a function that answers it.
+/// A function that parses the params of an input request, and returns the function that answers the
+/// request.
 ///
-/// It is registered together with the handler. So a program without such a handler is linked
-/// without this parser.
+/// The parser is registered together with the handler, so that a program without a handler is
+/// linked without the parser.
 type Read = fn(Params<'_>) -> serde_json::Result<Box<Answering>>;
 
-/// The params of an input request, and how they are parsed.
+/// The unparsed params of an input request, and how strictly they are parsed.
 #[derive(Clone, Copy)]
 struct Params<'a> {
-    /// Absent if the input request has none.
+    /// The JSON text of the params; `None` if the input request has no params.
     text: Option<&'a str>,
-    /// Whether deviations from the specification are refused.
+    /// Whether params that deviate from the specification are refused.
     is_strict: bool,
 }
 
@@ -86,7 +87,8 @@ impl Params<'_> {
         }
     }
 
-    /// Parses params that may be absent. A client that is not strict ignores them.
+    /// Checks the params of a request that needs none. Only a strict client checks them; otherwise
+    /// they are ignored.
     fn check_optional<T: DeserializeOwned>(self) -> serde_json::Result<()> {
         match self.text {
             Some(_) if self.is_strict => self.read::<T>().map(drop),
@@ -106,18 +108,19 @@ pub(super) struct InputHandlers {
     pub(super) sampling_tools: bool,
     pub(super) sampling_context: bool,
     roots: Option<Arc<RootsFn>>,
-    /// The parsers of the methods that have handlers.
+    /// The methods that have handlers, with the parsers of their params.
     kinds: Vec<(&'static str, Read)>,
     pub(super) pages: OpenPages,
-    /// Set when the connection is open.
+    /// The description of the server. Set once, when the connection is open.
     pub(super) server: Arc<OnceLock<Known>>,
 }
 
-/// The requester of an input.
+/// The context of an input request: the connection and the requester.
 struct Asking<'a> {
     peer: &'a Peer,
     by: Requester,
-    /// The revision of the answer in the legacy era, where it is a result of its own.
+    /// The revision of the answer to a legacy server, where the answer is the result of a request.
+    /// `None` in the modern era.
     revision: Option<ProtocolVersion>,
 }
 
@@ -162,7 +165,7 @@ impl InputHandlers {
         self.roots.is_some()
     }
 
-    /// The handlers for another connection, whose server is not known yet.
+    /// Returns the handlers for another connection, whose server is not known yet.
     pub(super) fn for_one_server(&self) -> Self {
         Self {
             server: Arc::default(),
@@ -170,7 +173,7 @@ impl InputHandlers {
         }
     }
 
-    /// Declares the capabilities of the handlers, in addition to the declared ones.
+    /// Adds the capabilities of the handlers to the client's declared capabilities.
     pub(super) fn declare(&self, capabilities: &mut ClientCapabilities) {
         let mut modes = Vec::new();
         modes.extend(self.form.is_some().then_some(ElicitationMode::Form));
@@ -239,8 +242,8 @@ impl InputHandlers {
         }
     }
 
-    /// Answers every input request or none. On failure the call is dropped without notifying the
-    /// server. All requests are parsed before any handler runs.
+    /// Answers every input request or none. On failure the call is dropped, and the server is not
+    /// notified. All requests are parsed before any handler runs.
     pub(super) fn fulfil(
         &self,
         questions: &[(&String, &Question)],

@@ -1,5 +1,5 @@
-//! Misfits: entries of a server's results that were left out because they are invalid. Each kind is
-//! logged once.
+//! Misfits: entries of a server's results that were left out because they are invalid. Each kind of
+//! misfit is logged once.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -10,12 +10,12 @@ use crate::protocol::{LogLevel, Peer};
 use crate::schema::{Misfit, tree};
 use crate::sync::Mutex;
 
-/// The number of misfits of one result that are logged. The others are counted.
+/// The maximum number of misfits of one result that are logged. Further misfits are only counted.
 const MAX_LINES: usize = 8;
-/// The number of different kinds that are logged.
+/// The maximum number of different kinds of misfits that are logged.
 const MAX_KINDS: usize = 1024;
 
-/// The kinds of misfits that were logged, as hashes.
+/// The kinds of misfits that were logged, as hashes, so that each kind is logged once.
 #[derive(Debug, Default)]
 pub(super) struct ReportedMisfits {
     kinds: Mutex<HashSet<u64>>,
@@ -23,7 +23,7 @@ pub(super) struct ReportedMisfits {
 }
 
 impl ReportedMisfits {
-    /// Logs the misfits of new kinds.
+    /// Logs those misfits of a result whose kinds were not logged before.
     pub(super) fn tell(&self, peer: &Peer, server: &str, method: &str, misfits: &[Misfit]) {
         if misfits.is_empty() {
             return;
@@ -44,7 +44,8 @@ impl ReportedMisfits {
     }
 }
 
-/// A path without list indexes, which may differ next time.
+/// Returns the steps of a path without the list indexes, so that the same fault in another entry
+/// counts as the same kind.
 fn kind_of(path: &str) -> Vec<&str> {
     path.split('/')
         .filter(|step| !step.bytes().all(|byte| byte.is_ascii_digit()))
@@ -73,7 +74,7 @@ pub(super) fn log(peer: &Peer, server: &str, method: &str, misfits: &[Misfit]) {
     });
 }
 
-/// Reads the result of an opening request.
+/// Parses the result of an opening request, such as `initialize`, and logs its misfits.
 pub(super) fn read<R: DeserializeOwned>(
     peer: &Peer,
     method: &str,

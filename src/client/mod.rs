@@ -1,12 +1,12 @@
 //! A client: connects to a server of any revision, and calls it.
 //!
 //! [`connect`](Client::connect) detects the era of the server, negotiates a revision, and remembers
-//! the server's capabilities. A call that needs a capability which the server did not declare fails
-//! at once. Its error names the missing capability, and nothing is sent.
+//! the server's capabilities. If a call needs a capability that the server did not declare, the
+//! call fails at once. Its error names the missing capability, and nothing is sent.
 //!
-//! **Threads.** A call blocks the thread that makes it. Any number of threads may make calls at
-//! once. The connection has a thread of its own that reads when no caller does. Other threads are
-//! started for the server's requests and notifications.
+//! **Threads.** A call blocks the calling thread. Any number of threads may make calls at once. The
+//! connection has a thread of its own, which reads when no caller reads. Other threads are started
+//! for the server's requests and notifications.
 
 mod builder;
 mod cache;
@@ -56,7 +56,7 @@ use crate::transport::Transport;
 
 /// A connected client; thread-safe.
 ///
-/// Clones are handles to the same connection. Dropping the last one closes it.
+/// Clones are handles to the same connection. Dropping the last handle closes the connection.
 ///
 /// # Examples
 ///
@@ -89,7 +89,7 @@ impl Drop for Inner {
     }
 }
 
-/// The server's description of itself when the connection was opened.
+/// The server's description of itself, received when the connection was opened.
 #[derive(Clone, Debug, PartialEq)]
 struct ServerDescription {
     revision: ProtocolVersion,
@@ -99,64 +99,66 @@ struct ServerDescription {
 }
 
 impl Client {
-    /// Creates a builder for a client with this name (for programs) and version.
+    /// Creates a builder for a client with this version and this name, which is for programs.
     pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ClientBuilder {
         ClientBuilder::new(Implementation::new(name, version))
     }
 
-    /// Connects with default settings, under the name of this library.
+    /// Connects to a server with default settings. The server gets the name of this library as the
+    /// client's name.
     ///
     /// # Errors
     ///
-    /// Those of [`ClientBuilder::connect`].
+    /// The errors of [`ClientBuilder::connect`].
     pub fn connect(transport: impl Transport + 'static) -> Result<Self> {
         Self::builder(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION")).connect(transport)
     }
 
-    /// The negotiated revision.
+    /// Returns the negotiated revision.
     pub fn revision(&self) -> ProtocolVersion {
         self.description().revision
     }
 
-    /// The era of the server. Store it and pass it to [`ClientBuilder::era`] next time.
+    /// Returns the era of the server. A host can store the era and pass it to
+    /// [`ClientBuilder::era`] for the next connection.
     pub fn era(&self) -> Era {
         Era::of(self.revision())
     }
 
-    /// The server's name and version, for display and logging. Since 2026-07-28 a server may omit
-    /// it.
+    /// Returns the server's name and version, for display and logging. Since 2026-07-28 a server
+    /// may omit this information.
     pub fn server_info(&self) -> Option<&Implementation> {
         self.description().info.as_ref()
     }
 
-    /// The capabilities of the server.
+    /// Returns the capabilities that the server declared.
     pub fn capabilities(&self) -> &ServerCapabilities {
         &self.description().capabilities
     }
 
-    /// The server's instructions for a model.
+    /// Returns the server's instructions for a model.
     pub fn instructions(&self) -> Option<&str> {
         self.description().instructions.as_deref()
     }
 
-    /// Returns the counters of the connection. After a [restart](ClientBuilder::restart) they are
-    /// those of the new connection.
+    /// Returns the counters of the connection. After a [restart](ClientBuilder::restart) the
+    /// counters of the new connection are returned.
     pub fn stats(&self) -> Stats {
         let mut stats = self.0.link.generation().peer.stats();
         self.0.link.cache.count_in(&mut stats);
         stats
     }
 
-    /// Removes all cached responses of this server. Responses that are in flight are not cached
-    /// either.
+    /// Removes all cached responses of this server. Responses of requests that are in flight are
+    /// not cached either.
     pub fn clear_cache(&self) {
         self.0.link.cache.empty();
     }
 
-    /// Returns a snapshot of calls, active requests of the server, and the writing thread. Print it
-    /// to diagnose a hang.
+    /// Returns a snapshot of calls, active requests of the server, and the writing thread. Print
+    /// the snapshot to diagnose a hang.
     ///
-    /// It may be called from any thread at any time, even after the client was closed.
+    /// This function may be called from any thread at any time, even after the client was closed.
     ///
     /// # Examples
     ///
@@ -170,8 +172,8 @@ impl Client {
         self.0.link.generation().peer.activity()
     }
 
-    /// Whether the server has gone or the connection was closed. It is false while a server is
-    /// being [restarted](ClientBuilder::restart).
+    /// Whether the server has gone or the connection was closed. Returns false while a lost server
+    /// is being [restarted](ClientBuilder::restart).
     pub fn is_closed(&self) -> bool {
         self.0.link.is_over()
     }
@@ -187,7 +189,7 @@ impl Client {
         self.0.link.description()
     }
 
-    /// The name of the server in messages.
+    /// Returns the name of the server for log records and errors.
     fn server_name(&self) -> String {
         match self.server_info() {
             Some(info) if !info.name.is_empty() => info.name.clone(),

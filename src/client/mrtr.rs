@@ -1,4 +1,5 @@
-//! Multi round-trip requests: a call is sent again, with answers, while the server requests input.
+//! Multi round-trip requests: the client repeats a call with answers as long as the server requests
+//! input.
 //!
 //! Spec: Base Protocol, Patterns, "Multi Round-Trip Requests" (2026-07-28).
 
@@ -20,30 +21,32 @@ use crate::schema::{ResultType, demanded_pages, method};
 use crate::transport::clock::about_now;
 use crate::transport::exchange_transport::ExchangeTransport;
 
-/// The number of rounds after which a server gets no more answers.
+/// The maximum number of rounds of one call. After these rounds the server gets no more answers.
 const MAX_ROUNDS: u32 = 10;
-/// The pause before a request state is returned without answers: at first, and the maximum.
+/// The pause before a round without input requests, which only returns the request state: the first
+/// pause, and the maximum.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(250));
 
-/// The answer to a call.
+/// The result of a call, after all rounds.
 pub(super) struct Answer {
     pub(super) result: RawResult,
     /// Whether the result is a task. Always false in the legacy era.
     pub(super) is_task: bool,
-    /// Whether the server requested input first.
+    /// Whether the server requested input before it gave the result.
     pub(super) asked: bool,
 }
 
-/// The outcome of one round.
+/// The outcome of one round of a multi round-trip request.
 enum RoundOutcome {
-    /// The result is complete, or a task.
+    /// The call is over: the result is complete or is a task.
     Over {
         is_task: bool,
     },
     Asked(Asked),
 }
 
-/// The used part of an [`InputRequiredResult`](crate::schema::InputRequiredResult).
+/// The members of an [`InputRequiredResult`](crate::schema::InputRequiredResult) that the client
+/// uses.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Asked {
@@ -52,7 +55,7 @@ struct Asked {
     request_state: Option<String>,
 }
 
-/// Measures the time of a request, without the time that users took for a login.
+/// Measures how long a request takes, without the time that users took for a login.
 struct Clock<'a> {
     carrier: Option<&'a Arc<dyn ExchangeTransport>>,
     started: Instant,
@@ -69,7 +72,7 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// The options with the remaining time.
+    /// Returns the options of the call with the time that is left.
     fn rest_of<'o>(&self, options: &'o mut CallOptions<'_>) -> CallOptions<'o> {
         let people_took = self
             .carrier
@@ -81,9 +84,9 @@ impl<'a> Clock<'a> {
 }
 
 impl Client {
-    /// Sends a request with the usual `_meta`. Sends it once more if the server refused it
-    /// unprocessed, and the reason was resolved. Other retries follow
-    /// [`Supervisor::send`](super::supervisor::Supervisor::send).
+    /// Sends a request with the usual `_meta`. If the server refused the request without processing
+    /// it, and the client resolved the reason of the refusal, sends the request once more. Other
+    /// retries follow [`Supervisor::send`](super::supervisor::Supervisor::send).
     pub(super) fn request_text(
         &self,
         method: &str,
@@ -110,7 +113,8 @@ impl Client {
             .inspect_err(|error| self.note_demanded_pages(error))
     }
 
-    /// Whether to repeat a request that was refused unprocessed, because the reason was resolved.
+    /// Whether to repeat a request that the server refused without processing it: the reason of the
+    /// refusal was resolved.
     fn is_dealt_with(
         &self,
         generation: &ClientConnection,
@@ -140,8 +144,8 @@ impl Client {
         )
     }
 
-    /// Records the URL elicitations that an error requires, because the server will report their
-    /// completion.
+    /// Records the URL elicitations that an error requires. The server will report when they are
+    /// complete.
     fn note_demanded_pages(&self, error: &Error) {
         let demanded = error.rpc().and_then(demanded_pages);
         for id in demanded.into_iter().flatten() {
@@ -149,8 +153,8 @@ impl Client {
         }
     }
 
-    /// Sends a request until its result is complete. Each round has its own timeout, which does not
-    /// run while a user answers.
+    /// Sends a request in rounds until its result is complete. Each round has its own timeout. The
+    /// timeout does not run while a user answers.
     pub(super) fn call_in_rounds(
         &self,
         method: &str,
@@ -227,7 +231,7 @@ impl Client {
         }
     }
 
-    /// Determines whether the server requests input first.
+    /// Parses the outcome of a round: the result, or the input that the server requests first.
     fn judge_round(
         &self,
         generation: &ClientConnection,
@@ -279,7 +283,7 @@ impl Client {
         }
     }
 
-    /// Describes the call, for errors.
+    /// Returns a description of the call for error texts.
     fn during(&self, method: &str) -> String {
         format!("{method} of '{}'", self.server_name())
     }

@@ -9,8 +9,8 @@ use crate::schema::{NotificationParams, method};
 
 impl Client {
     /// Notifies the server that the [roots](super::ClientBuilder::on_list_roots) have changed. In
-    /// the modern era nothing is sent, because a server requests the roots for each call that needs
-    /// them.
+    /// the modern era nothing is sent, because a modern server requests the roots again for each
+    /// call that needs roots.
     ///
     /// Spec: Client Features, "Roots", "Root List Changes" (up to 2025-11-25).
     ///
@@ -36,8 +36,9 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Closed`] when the server has gone, [`ErrorKind::Timeout`] when it does not
-    /// read, [`ErrorKind::Unsupported`] for a modern server over HTTP, which accepts only requests.
+    /// [`ErrorKind::Closed`] when the server has gone, [`ErrorKind::Timeout`] when the server does
+    /// not read, [`ErrorKind::Unsupported`] for a modern server over HTTP, which accepts only
+    /// requests.
     pub fn notify(&self, method: &str, params: &impl Serialize) -> Result<()> {
         let generation = self.0.link.generation();
         if generation.is_stateless() {

@@ -1,5 +1,5 @@
-//! Open URL elicitations, until the server reports that their interaction is complete. 2025-11-25
-//! only.
+//! Open URL elicitations: those whose interaction the server has not yet reported as complete. Only
+//! in 2025-11-25.
 //!
 //! Spec: Client Features, "Elicitation", "Completion Notifications for URL Mode Elicitation"
 //! (2025-11-25).
@@ -13,7 +13,7 @@ use crate::schema::tree;
 use crate::schema::{ElicitationCompleteNotificationParams, method};
 use crate::sync::Mutex;
 
-/// The limit of open elicitations. The oldest one is forgotten above it.
+/// The maximum number of open elicitations. Above the limit the oldest elicitation is forgotten.
 const MAX_PAGES: usize = 1024;
 
 type CompleteFn = dyn Fn(&str) + Send + Sync;
@@ -22,13 +22,13 @@ type CompleteFn = dyn Fn(&str) + Send + Sync;
 #[derive(Clone, Default)]
 pub(super) struct OpenPages {
     pub(super) on_complete: Option<Arc<CompleteFn>>,
-    /// The ids of the elicitations, oldest first.
+    /// The ids of the open elicitations, oldest first.
     open: Arc<Mutex<VecDeque<String>>>,
 }
 
 impl OpenPages {
-    /// Creates a tracker with the same callback for another client. Each client tracks only its own
-    /// elicitations.
+    /// Creates a tracker with this tracker's callback for another client. Each client tracks only
+    /// its own elicitations.
     pub(super) fn for_one_client(&self) -> Self {
         Self {
             on_complete: self.on_complete.clone(),
@@ -36,7 +36,7 @@ impl OpenPages {
         }
     }
 
-    /// Records an open elicitation.
+    /// Records that a URL elicitation is open.
     pub(super) fn add(&self, id: &str) {
         if self.on_complete.is_none() {
             return;
@@ -51,14 +51,16 @@ impl OpenPages {
         open.push_back(id.to_owned());
     }
 
-    /// Removes an elicitation that is complete or was not accepted. Returns whether it was open.
+    /// Removes an elicitation that is complete or was not accepted. Returns whether the elicitation
+    /// was open.
     pub(super) fn remove(&self, id: &str) -> bool {
         let mut open = self.open.lock();
         let place = open.iter().position(|other| other == id);
         place.is_some_and(|place| open.remove(place).is_some())
     }
 
-    /// Handles completion notifications. Ids of elicitations that are not open are ignored.
+    /// Adds the handler of completion notifications. The handler ignores ids of elicitations that
+    /// are not open.
     pub(super) fn listen_in(&self, handlers: Handlers) -> Handlers {
         let Some(on_complete) = self.on_complete.clone() else {
             return handlers;

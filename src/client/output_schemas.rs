@@ -1,8 +1,8 @@
 //! The output schemas of a server's tools, remembered from `tools/list`, and the validation of
 //! results.
 //!
-//! A schema is compiled when its tool is called for the first time. All schemas become unknown when
-//! the server reports a change or is lost, until the tools are listed again.
+//! A schema is compiled when its tool is called for the first time. All schemas are forgotten when
+//! the server reports a change or is lost. They are known again after the tools are listed again.
 //!
 //! Spec: Server Features, Tools, "Output Schema" (since 2025-06-18).
 
@@ -18,22 +18,22 @@ use crate::schema::{CallToolResult, JsonSchema, ProtocolVersion, TaskSupport, To
 use crate::sync::Mutex;
 use crate::validation::{CompiledSchema, Validator};
 
-/// The limit of remembered names and schemas, in bytes.
+/// The maximum number of bytes of all remembered tool names and schemas.
 const MAX_BYTES: usize = 16 << 20;
 
-/// The validation of one call's result.
+/// The output schema and the time limits for validating the result of one call.
 pub(super) struct Promised {
     pub(super) schema: Option<CompiledSchema>,
     /// The generation of the known tools when the call began.
     pub(super) age: u64,
-    /// When the call began, and its timeout.
+    /// When the call began. The next field is the timeout of the call.
     pub(super) began: Instant,
     pub(super) timeout: Option<Duration>,
 }
 
 impl Promised {
-    /// The deadline for validating a result: the end of the call, or one more timeout from now if
-    /// the call was extended.
+    /// Returns the deadline for validating a result: the end of the call's timeout. If this time
+    /// has passed, because the call was extended, validation gets the whole timeout again.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let timeout = self.timeout?;
         let (now, end) = (Instant::now(), self.began.checked_add(timeout)?);
@@ -49,9 +49,9 @@ impl Promised {
 #[derive(Debug)]
 pub(super) struct Outputs {
     validator: Option<Validator>,
-    /// Whether schemas are used exactly as written.
+    /// Whether schemas are used exactly as written, without corrections for known server errors.
     strict: bool,
-    /// The known tools.
+    /// The known tools, with their schemas.
     // Not held while a schema is compiled, since that takes long. So the schema may have been
     // replaced meanwhile: the compiled one is stored only if its source is still the known one.
     known: Mutex<Known>,
@@ -60,11 +60,11 @@ pub(super) struct Outputs {
 #[derive(Debug, Default)]
 struct Known {
     schemas: HashMap<String, Promise>,
-    /// The tools that can only be called as tasks.
+    /// The names of the tools that can only be called as tasks.
     tasks: HashSet<String>,
     bytes: usize,
-    /// The generation of the known tools: increases with each reported change, and when the server
-    /// is lost.
+    /// The generation of the known tools. It increases when the server reports a change, and when
+    /// the server is lost.
     age: u64,
 }
 
@@ -98,13 +98,13 @@ impl Outputs {
         drop(old);
     }
 
-    /// The generation of the known tools. Read it before listing tools.
+    /// Returns the generation of the known tools. Call this before the tools are listed.
     pub(super) fn age(&self) -> u64 {
         self.known.lock().age
     }
 
-    /// Remembers tools, unless the generation has changed since `age`. Returns whether there was
-    /// room for all of them.
+    /// Remembers tools, unless the generation of the known tools has changed since `age`. Returns
+    /// whether all of the tools fitted into the limit.
     pub(super) fn learn(&self, tools: &[Tool], age: u64) -> bool {
         let mut known = self.known.lock();
         if known.age != age {
@@ -119,12 +119,12 @@ impl Outputs {
         left_out == 0
     }
 
-    /// Whether a tool is known to require a task.
+    /// Whether a tool is known to be callable only as a task.
     pub(super) fn needs_task(&self, name: &str) -> bool {
         self.known.lock().tasks.contains(name)
     }
 
-    /// The compiled schema of a tool; `None` if it is unknown.
+    /// Returns the compiled output schema of a tool; `None` if no output schema is known.
     fn promise(&self, name: &str) -> Option<Result<CompiledSchema>> {
         let validator = self.validator.as_ref()?;
         let promise = self.known.lock().schemas.get(name)?.clone();
@@ -147,17 +147,19 @@ impl Outputs {
         Some(compiled)
     }
 
-    /// Prepares the validation of a tool's results, before the call.
+    /// Prepares the validation of a tool's results before the call. Returns the compiled output
+    /// schema, if one is known.
     pub(super) fn check_of(&self, name: &str) -> Result<Option<CompiledSchema>> {
         let compiled = self.promise(name).transpose();
         compiled.map_err(|error| blaming_the_server(error).remark(SWITCH))
     }
 }
 
-/// The remedy for a host that has to use such a server.
+/// The hint added to the error when a server's output schema can't be used.
 const SWITCH: &str = "ClientBuilder::validator can switch the check off";
 
-/// Converts the error, because the server caused it and not the caller.
+/// Converts the error of an unusable schema into a protocol error, because the server caused it and
+/// not the caller.
 fn blaming_the_server(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Invalid => error.with_kind(ErrorKind::Protocol),
@@ -166,8 +168,8 @@ fn blaming_the_server(error: Error) -> Error {
 }
 
 impl Known {
-    /// Remembers that a tool requires a task. Above the limit it is not remembered, and the server
-    /// refuses a plain call of it.
+    /// Remembers that a tool requires a task. If the limit is reached, the tool is not remembered,
+    /// and the server refuses a plain call of the tool.
     fn learn_task(&mut self, tool: &Tool) {
         let execution = tool.execution.as_ref();
         let support = execution.and_then(|execution| execution.task_support.as_ref());
@@ -207,8 +209,8 @@ impl Known {
     }
 }
 
-/// Replaces an empty array by an empty object where only an object is valid: servers written in PHP
-/// cannot distinguish the two.
+/// Replaces an empty array in a result by an empty object where the schema allows only an object.
+/// Servers written in PHP cannot distinguish empty arrays from empty objects.
 pub(super) fn settle_empty(
     promised: Option<&CompiledSchema>,
     revision: ProtocolVersion,
@@ -231,7 +233,7 @@ pub(super) fn settle_empty(
     }
 }
 
-/// Validates a result against a schema.
+/// Validates a tool's result against the tool's output schema.
 pub(super) fn check(
     promised: &CompiledSchema,
     result: &CallToolResult,

@@ -2,8 +2,8 @@
 //!
 //! A page may have any number of items, including zero. A cursor is opaque and returned unchanged,
 //! even if it is empty. A page without a cursor is the last one. A repeated cursor means that the
-//! list has no end. If the server no longer knows a cursor, the list has changed: no page is kept,
-//! and a list that is read as a whole is read once more from the start.
+//! list has no end. If the server refuses a cursor of its own, the list has changed. Then the pages
+//! read so far are discarded. A list that is read as a whole is read once more from the start.
 //!
 //! Spec: Server Features, Utilities, "Pagination" (every revision).
 
@@ -23,7 +23,7 @@ use crate::schema::{
     PaginatedRequestParams, Prompt, Resource, ResourceTemplate, ServerCapabilities, Tool, method,
 };
 
-/// The limits of a list.
+/// The maximum numbers of pages and items of a list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ListBounds {
     pub(super) max_list_pages: usize,
@@ -44,10 +44,10 @@ pub trait ListPage: sealed::Sealed + DeserializeOwned + Clone {
     /// The type of the listed items.
     type Item;
 
-    /// The list method.
+    /// The method that requests a page of the list.
     const METHOD: &'static str;
 
-    /// Takes the items out of the page.
+    /// Returns the items of the page, and consumes the page.
     fn into_items(self) -> Vec<Self::Item>;
 }
 
@@ -55,25 +55,25 @@ mod sealed {
     use super::{Misfit, ServerCapabilities, Tool};
 
     pub trait Sealed {
-        /// The required server capability.
+        /// The name of the server capability that the list method requires.
         const CAPABILITY: &'static str;
 
         fn is_advertised(capabilities: &ServerCapabilities) -> bool;
 
         fn next_cursor(&self) -> Option<&str>;
 
-        /// The entries that were left out of the page.
+        /// Returns the entries that were left out of the page because they are invalid.
         fn misfits(&self) -> &[Misfit];
 
-        /// Whether both pages have equal items.
+        /// Whether this page and another page have equal items.
         fn lists_as(&self, other: &Self) -> bool;
 
-        /// The tools on the page.
+        /// Returns the tools on the page; empty for the pages of other lists.
         fn tools(&self) -> &[Tool] {
             &[]
         }
 
-        /// Processes a page before it is returned.
+        /// Processes a received page before the page is returned to the caller.
         fn review(&mut self, client: &super::Client) {
             _ = client;
         }
@@ -136,21 +136,21 @@ list_page!(
 );
 list_page!(ListPromptsResult, prompts: Prompt, method::PROMPTS_LIST, prompts);
 
-/// An iterator over the pages of a list. Each page is requested when it is needed, unless a fresh
-/// one is cached. It ends after the last page or the first error.
+/// An iterator over the pages of a list. A page is requested when the iterator reaches it, unless a
+/// fresh response is cached. The iterator ends after the last page or the first error.
 ///
-/// Each step blocks as a call does. An empty cursor is used like any other. But if the server
-/// repeats or refuses an empty cursor, the list has ended. If the server refuses another cursor of
-/// its own ([`ErrorCode::INVALID_PARAMS`]), the list has changed. Its pages are then removed from
-/// the cache, and reading restarts with new `Pages`.
+/// Each step blocks as a call does. An empty cursor is used like any other cursor. But if the
+/// server repeats or refuses an empty cursor, the list has ended. If the server refuses another
+/// cursor of its own ([`ErrorCode::INVALID_PARAMS`]), the list has changed. The pages of the list
+/// are then removed from the cache, and reading has to restart with new `Pages`.
 #[must_use = "nothing is asked for before the first page is taken"]
 pub struct Pages<'a, P> {
     client: Client,
     options: CallOptions<'a>,
     course: Course,
-    /// Whether the server no longer knows its own cursor.
+    /// Whether the server has refused a cursor that the server itself had sent.
     is_lost: bool,
-    /// The previous page, if its cursor is empty.
+    /// The previous page, if the cursor of that page is empty.
     before: Option<P>,
 }
 
@@ -166,7 +166,7 @@ impl<'a, P: ListPage> Pages<'a, P> {
         }
     }
 
-    /// Iterates over the items of all pages.
+    /// Returns an iterator over the items of all pages.
     pub fn items(self) -> Items<'a, P> {
         Items {
             pages: self,
@@ -174,12 +174,13 @@ impl<'a, P: ListPage> Pages<'a, P> {
         }
     }
 
-    /// Reads the whole list.
+    /// Reads the whole list. Returns the items of all pages.
     pub(super) fn into_all(self) -> Result<Vec<P::Item>> {
         self.into_all_and_misfits().map(|(all, _)| all)
     }
 
-    /// Reads the whole list, and returns the entries that were left out too.
+    /// Reads the whole list. Returns its items and the entries that were left out because they are
+    /// invalid.
     pub(crate) fn into_all_and_misfits(mut self) -> Result<(Vec<P::Item>, Vec<Misfit>)> {
         match self.read_all() {
             Err(_) if self.is_lost => {
@@ -210,8 +211,8 @@ impl<'a, P: ListPage> Pages<'a, P> {
         Ok((all, misfits))
     }
 
-    /// Requests the page at a cursor. `None` ends the list: an empty cursor, which some servers
-    /// send with each page, gave no new page.
+    /// Requests the page at a cursor. Returns `None` at the end of the list: some servers send an
+    /// empty cursor with each page, and an empty cursor that gives no new page ends the list.
     fn ask(&mut self, cursor: Option<String>) -> Result<Option<P>> {
         let client = &self.client;
         client.need(
@@ -264,7 +265,7 @@ impl<'a, P: ListPage> Pages<'a, P> {
     }
 }
 
-/// Whether the server no longer knows a cursor.
+/// Whether the error shows that the server no longer knows a cursor.
 fn is_refusal(error: &Error) -> bool {
     let code = error.rpc().map(|rpc| rpc.code);
     code == Some(ErrorCode::INVALID_PARAMS)
@@ -327,13 +328,13 @@ impl<P: ListPage> fmt::Debug for Items<'_, P> {
     }
 }
 
-/// The state of reading a list.
+/// The progress of reading a list: the next cursor and the received cursors.
 #[derive(Debug)]
 struct Course {
     next: NextPage,
     pages: usize,
     max_pages: usize,
-    /// Hashes of the received cursors, because a server may send cursors of any length.
+    /// Hashes of the received cursors. Hashes are kept because a cursor may have any length.
     seen: HashSet<u64>,
     hasher: RandomState,
 }
@@ -356,7 +357,7 @@ impl Course {
         }
     }
 
-    /// The cursor of the next request; `None` when the list has ended.
+    /// Returns the cursor of the next request; `None` when the list has ended.
     fn ask(&mut self) -> Option<Option<String>> {
         match std::mem::replace(&mut self.next, NextPage::End) {
             NextPage::First => Some(None),
@@ -365,7 +366,8 @@ impl Course {
         }
     }
 
-    /// Records a received page.
+    /// Records a received page, with the cursor of the next page. Fails if the cursor is repeated,
+    /// or if there are too many pages.
     fn answered(&mut self, cursor: Option<&str>) -> Result<(), (ErrorKind, String)> {
         self.pages += 1;
         let Some(cursor) = cursor else { return Ok(()) };
@@ -390,7 +392,8 @@ impl Course {
 mod tests {
     use super::*;
 
-    /// Reads pages with these cursors. Returns the requested cursors, and the error at the end.
+    /// Reads pages with these cursors. Returns the requested cursors, and the error that ended the
+    /// reading.
     fn walk(cursors: &[Option<&str>], max: usize) -> (Vec<Option<String>>, Option<ErrorKind>) {
         let mut course = Course::new(max);
         let mut asked = Vec::new();

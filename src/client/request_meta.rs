@@ -1,7 +1,7 @@
 //! The `_meta` of every request.
 //!
-//! It is the same for all requests of a connection except for the progress token. So it is
-//! serialized once and copied.
+//! The `_meta` is the same for all requests of a connection except for the progress token. So the
+//! `_meta` is serialized once and copied into each request.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,16 @@ use crate::schema::{
     RequestMetaObject, TASKS_EXTENSION, meta_key,
 };
 
-/// The number of bytes around the members of `_meta` and the params, including the end of the line.
+/// The number of bytes of a request's params besides the members of `_meta` and the params
+/// themselves. The end of the line is included.
 const AROUND_MEMBERS: usize = r#"{"_meta":{"progressToken":}},}"#.len() + 20 + 1;
 
-/// The `_meta` members of all requests of one connection.
+/// The serialized `_meta` members of all requests of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct RequestMeta {
-    /// The members of `_meta` after the progress token, each preceded by a comma.
+    /// The members of `_meta` after the progress token. A comma precedes each member.
     members: String,
-    /// The client's capabilities as JSON.
+    /// The client's capabilities as JSON text.
     capabilities: String,
     /// Whether the client declared that calls may become tasks.
     takes_tasks: bool,
@@ -60,20 +61,21 @@ impl RequestMeta {
         })
     }
 
-    /// Whether modern servers may answer calls with tasks.
+    /// Whether modern servers may answer calls of this client with tasks.
     pub(super) fn takes_tasks(&self) -> bool {
         self.takes_tasks
     }
 
-    /// The client's capabilities as all requests carry them, as JSON.
+    /// Returns the client's capabilities as JSON text, as all requests contain them.
     pub(super) fn capabilities(&self) -> &str {
         &self.capabilities
     }
 
-    /// Writes params with the `_meta` of a request. `own` are members for this request only.
+    /// Writes params with the `_meta` of a request. `own` are `_meta` members for this request
+    /// only.
     ///
-    /// The params may contain a `_meta`, whose other members are kept. The members of the
-    /// connection win over both.
+    /// The params may contain a `_meta` of their own, whose members are kept. The members of the
+    /// connection replace members with the same names in `own` and in the params.
     pub(super) fn write(
         &self,
         id: i64,
@@ -105,7 +107,7 @@ impl RequestMeta {
     }
 }
 
-/// Writes the remaining members of the params' own `_meta`, and then the params.
+/// Appends those members of the params' own `_meta` that are not in `own`, and then the params.
 fn merge(params: &str, own: &JsonObject, text: &mut Vec<u8>) -> serde_json::Result<()> {
     let mut params: Members<'_> = serde_json::from_str(params)?;
     let meta = match params.remove("_meta") {
@@ -125,10 +127,10 @@ fn merge(params: &str, own: &JsonObject, text: &mut Vec<u8>) -> serde_json::Resu
     Ok(())
 }
 
-/// An object whose values keep their original text.
+/// A JSON object whose members keep the original text of their values.
 type Members<'a> = BTreeMap<String, &'a RawValue>;
 
-/// Whether the library sets this key of `_meta` itself.
+/// Whether the library sets this key of `_meta` itself, so that no caller can set it.
 fn is_ours(key: &str) -> bool {
     [
         meta_key::PROGRESS_TOKEN,
@@ -150,7 +152,8 @@ fn write_member(
     serde_json::to_writer(&mut *text, value)
 }
 
-/// Adds the input responses and the request state of the server to params, for a retry.
+/// Adds the input responses, and the request state that the server sent, to the params of a
+/// repeated call.
 pub(super) fn with_answers(
     params: &str,
     responses: Option<&InputResponses>,
@@ -173,7 +176,7 @@ pub(super) fn with_answers(
     )
 }
 
-/// Appends the members of an object to another object.
+/// Appends the members of an object to the JSON text of another object.
 pub(super) fn with_members(params: &str, added: &impl Serialize) -> serde_json::Result<String> {
     let added = serde_json::to_string(added)?;
     let own = params.trim_ascii();
@@ -186,7 +189,7 @@ pub(super) fn with_members(params: &str, added: &impl Serialize) -> serde_json::
     Ok(format!("{own}{comma}{added}"))
 }
 
-/// Whether the text contains `_meta"`.
+/// Whether the text contains `_meta"`, the end of a member name.
 fn names_meta(params: &str) -> bool {
     let mut rest = params.as_bytes();
     while let Some(at) = find(b'_', rest) {
@@ -198,7 +201,8 @@ fn names_meta(params: &str) -> bool {
     false
 }
 
-/// Whether an object has a member `_meta`. The text search avoids parsing most requests.
+/// Whether an object has a member `_meta`. A text search comes first, so that most params need not
+/// be parsed.
 fn has_meta(params: &str) -> bool {
     #[derive(serde::Deserialize)]
     struct Head<'a> {
@@ -209,7 +213,7 @@ fn has_meta(params: &str) -> bool {
         && serde_json::from_str::<Head<'_>>(params).is_ok_and(|head| head.meta.is_some())
 }
 
-/// Serializes params as JSON text. They must be an object.
+/// Serializes params as JSON text. Fails if the params are not an object.
 pub(super) fn params_text(method: &str, params: &impl Serialize) -> Result<String> {
     let text = serde_json::to_string(params).map_err(|error| {
         Error::new(

@@ -1,9 +1,10 @@
-//! The requester of an input, which handlers get together with the input request.
+//! The requester of an input: the description of the server that handlers get together with an
+//! input request.
 
 use crate::protocol::CancelToken;
 use crate::schema::Implementation;
 
-/// The server that requests input, and whether the answer is still wanted.
+/// The server that requests input. Also shows whether the server still waits for the answer.
 #[derive(Clone, Debug)]
 pub struct Requester {
     name: String,
@@ -16,28 +17,30 @@ impl Requester {
         Self { name, info, cancel }
     }
 
-    /// The server's name for display: its title, else its name, else the name of the connection.
+    /// Returns the server's name for display: the title that the server gave, otherwise its name.
+    /// If the server gave no description of itself, returns the name of the connection.
     ///
-    /// The server chooses title and name itself. A host with its own names for its servers should
-    /// show those.
+    /// The server chooses title and name itself. If a host has its own names for its servers, it
+    /// should show its own names.
     pub fn server_name(&self) -> &str {
         let info = self.info.as_ref();
         info.map_or(&self.name, |info| info.title.as_ref().unwrap_or(&info.name))
     }
 
-    /// The server's description of itself. Since 2026-07-28 a server may omit it.
+    /// Returns the server's description of itself. Since 2026-07-28 a server may omit the
+    /// description.
     pub fn server_info(&self) -> Option<&Implementation> {
         self.info.as_ref()
     }
 
-    /// Whether the answer is no longer wanted: the call was cancelled or, in the legacy era, the
-    /// server withdrew its request or has gone. Any dialog can then be closed; the answer is not
-    /// sent.
+    /// Whether the answer is no longer wanted: the call was cancelled. In the legacy era the answer
+    /// is also unwanted when the server withdrew its request or has gone. An open dialog can then
+    /// be closed. The answer is not sent.
     pub fn is_withdrawn(&self) -> bool {
         self.cancel.is_triggered()
     }
 
-    /// The token that is cancelled when the answer is no longer wanted.
+    /// Returns the token that is cancelled when the answer is no longer wanted.
     pub fn cancel_token(&self) -> &CancelToken {
         &self.cancel
     }

@@ -1,4 +1,4 @@
-//! The restart policy of a lost server: back-off and number of attempts.
+//! The restart policy for a lost server: back-off and number of attempts.
 
 use std::time::Duration;
 
@@ -8,8 +8,9 @@ use crate::error::Error;
 /// [`ClientBuilder::restart`](super::ClientBuilder::restart).
 ///
 /// The delays use exponential back-off with jitter. The first delay is
-/// [`first_delay`](Self::first_delay), and each further one is twice as long. A random part of up
-/// to half is subtracted from each, so that the clients of one server do not return all at once.
+/// [`first_delay`](Self::first_delay), and each further delay is twice as long. A random part of up
+/// to half is subtracted from each delay. So the clients of one server do not reconnect all at
+/// once.
 ///
 /// # Examples
 ///
@@ -68,11 +69,11 @@ impl Restart {
         self
     }
 
-    /// Limits the number of consecutive attempts; then the server is given up. Defaults to 10; 0
-    /// gives it up at once.
+    /// Limits the number of consecutive attempts. After them the client gives the server up.
+    /// Defaults to 10. With 0 the client gives a lost server up at once.
     ///
-    /// If a restarted server is lost before [`reset_after`](Self::reset_after), its next attempts
-    /// count in the same series.
+    /// If a restarted server is lost before it was up for [`reset_after`](Self::reset_after), the
+    /// counting of attempts continues.
     pub fn max_attempts(mut self, attempts: u32) -> Self {
         self.max_attempts = attempts;
         self
@@ -84,12 +85,13 @@ impl Restart {
         self
     }
 
-    /// Whether to retry idempotent calls automatically on the new server, although the lost server
-    /// may have started them. Defaults to no, because it requires trust in the server's own claims.
+    /// Sets whether idempotent calls are retried automatically on the restarted server, although
+    /// the lost server may have executed them. Defaults to no, because retrying requires trust in
+    /// the server's own claims.
     ///
-    /// It applies to reading and listing, and to tools that declare themselves read-only or
-    /// idempotent ([`ToolAnnotations`]) in a list that this client has read. Calls that were not
-    /// sent wait for the new server in any case, within their deadline.
+    /// The setting applies to reading and listing, and to tools that declare themselves read-only
+    /// or idempotent ([`ToolAnnotations`]) in a list that this client has read. Calls that were not
+    /// sent wait for the restarted server in any case, within their deadline.
     ///
     /// [`ToolAnnotations`]: crate::schema::ToolAnnotations
     pub fn retry_idempotent_calls(mut self, resends: bool) -> Self {
@@ -103,13 +105,13 @@ impl Restart {
 }
 
 /// An event of a client's connection: see
-/// [`on_connection_event`](super::ClientBuilder::on_connection_event). Its `Display` text is for
-/// users.
+/// [`on_connection_event`](super::ClientBuilder::on_connection_event). Displaying the event gives a
+/// text for users.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ConnectionEvent {
-    /// The server was lost, or a restart failed. It will be restarted after a delay. Calls in
-    /// flight have failed.
+    /// The server was lost, or a restart failed. The server will be restarted after a delay. Calls
+    /// in flight have failed.
     #[non_exhaustive]
     Lost {
         /// The error that ended the connection or the attempt.
@@ -119,14 +121,14 @@ pub enum ConnectionEvent {
         /// The delay before this attempt.
         delay: Duration,
     },
-    /// The server is connected again. It may be another version and has no earlier state, so assume
-    /// that everything has changed.
+    /// The server is connected again. It may be another version of the server and has no earlier
+    /// state. Assume that everything has changed.
     #[non_exhaustive]
     Restored {
         /// The number of the successful attempt.
         attempt: u32,
     },
-    /// The server is not restarted any more. Further calls fail.
+    /// The server is given up and not restarted any more. Further calls fail.
     #[non_exhaustive]
     GivenUp {
         /// The error that ended the last connection or attempt.
@@ -158,7 +160,7 @@ impl std::fmt::Display for ConnectionEvent {
     }
 }
 
-/// The attempt counter. Time and random numbers are arguments.
+/// The counter of restart attempts. Time and random numbers are arguments of its methods.
 #[derive(Debug)]
 pub(super) struct Attempts {
     settings: Restart,
@@ -170,7 +172,7 @@ impl Attempts {
         Self { settings, made: 0 }
     }
 
-    /// Records the uptime of the server.
+    /// Records how long the server was up before it was lost.
     pub(super) fn was_up(&mut self, uptime: Duration) {
         if uptime >= self.settings.reset_after {
             self.made = 0;

@@ -1,9 +1,10 @@
 //! Session recovery: what a client does when a legacy server has lost its session.
 //!
-//! A server that does not know a session answers with 404, or refuses a request without naming it,
-//! and has done nothing. After a 404 the client opens a new session at once. After another refusal
-//! it first sends a `ping`, and opens a new session if that is refused too. Then it sends the
-//! request again. One caller does this for all waiting callers.
+//! A server that does not know a session answers with 404, or refuses the request in a response
+//! that does not contain the request's id. In both cases the server has not processed the request.
+//! After a 404 the client opens a new session at once. After another refusal it first sends a
+//! `ping`, and opens a new session if the `ping` is refused too. Then it sends the request again.
+//! One caller recovers the session for all waiting callers.
 //!
 //! ```text
 //!  refused ─┬─ 404 ───────────────────────────────▶ initialize ──▶ once more
@@ -24,7 +25,7 @@ use crate::protocol::{CallOptions, CancelToken, LogLevel};
 use crate::schema::{InitializeRequestParams, JsonObject, SetLevelRequestParams, method};
 use crate::sync::{Condvar, Mutex};
 
-/// How to open a new session.
+/// The params and the timeout for opening a new session.
 #[derive(Debug)]
 pub(super) struct Reopening {
     pub(super) params: InitializeRequestParams,
@@ -32,7 +33,7 @@ pub(super) struct Reopening {
     turn: Arc<RecoveryLock>,
 }
 
-/// The right to recover the session. One caller has it at a time.
+/// The lock for recovering the session. One caller holds it at a time.
 #[derive(Debug, Default)]
 struct RecoveryLock {
     // Protects the right, not the session. It is not held during requests. Waiters check the
@@ -43,13 +44,13 @@ struct RecoveryLock {
 
 #[derive(Debug, Default)]
 struct TurnState {
-    /// Whether a caller has the right.
+    /// Whether a caller holds the lock for recovering the session.
     is_taken: bool,
-    /// The time of the last check that found the session known.
+    /// The time of the last check in which the server knew the session.
     was_good: Option<Instant>,
 }
 
-/// How certainly the refusal of a request shows that its session is lost.
+/// How certainly the refusal of a request shows that the session of the request is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Loss {
     Certain,
@@ -70,12 +71,13 @@ impl Loss {
     }
 }
 
-/// The result of a session check.
+/// The result of checking whether the server still knows the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Proof {
     Known,
     Lost,
-    /// There was no answer, or one that does not show it.
+    /// The check failed: there was no answer, or the answer does not show whether the session is
+    /// known.
     Neither,
 }
 
@@ -90,7 +92,7 @@ impl Reopening {
 }
 
 impl RecoveryLock {
-    /// Wakes the waiters.
+    /// Wakes the callers that wait for the recovery lock.
     fn wake(&self) {
         // The lock is taken so that the wakeup cannot fall between a waiter's check and its wait.
         let _state = self.state.lock();
@@ -99,17 +101,17 @@ impl RecoveryLock {
 }
 
 impl ClientConnection {
-    /// The session of the next request.
+    /// Returns the number of the session that the next request uses; `None` without sessions.
     pub(super) fn session(&self) -> Option<u64> {
         self.peer.core().carrier()?.session()
     }
 
-    /// Whether to send a refused request once more, because its session was lost and there is a new
-    /// one. Opens the new session, unless another caller has done so.
+    /// Whether to repeat a refused request, because its session was lost and a new session is open.
+    /// Opens the new session, unless another caller has opened it.
     ///
     /// # Errors
     ///
-    /// When a new session could not be opened.
+    /// Fails when a new session could not be opened.
     pub(super) fn has_recovered(
         &self,
         session: Option<u64>,
@@ -123,8 +125,8 @@ impl ClientConnection {
         }
     }
 
-    /// Checks the session after its stream for messages outside of calls was refused, and opens a
-    /// new one if it is lost.
+    /// Checks the session after the server refused the stream for messages outside of calls. Opens
+    /// a new session if the session is lost.
     pub(super) fn look_after_session(&self, refusal: &Error, link: &Supervisor) {
         if Loss::of(refusal).is_none() {
             return;
@@ -257,7 +259,7 @@ impl ClientConnection {
     }
 }
 
-/// A guard that releases the right and wakes the waiters when it is dropped.
+/// A guard that releases the recovery lock and wakes the waiters when it is dropped.
 struct RecoveryGuard<'a>(&'a RecoveryLock);
 
 impl Drop for RecoveryGuard<'_> {

@@ -1,4 +1,4 @@
-//! One subscription of the host: its filter, its state and the wait for its start.
+//! One subscription of the host: its filter, its state, and the wait until it is open.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,10 +14,10 @@ use crate::sync::{Condvar, Mutex};
 /// The event callback of a subscription.
 pub(super) type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;
 
-/// The state of a subscriber: its filter, its callback and its phase.
+/// A subscriber: the filter, the callback and the phase of one subscription.
 pub(super) struct Subscriber {
     pub(super) filter: SubscriptionFilter,
-    /// The `_meta` members of its request.
+    /// The `_meta` members of the request that opens the subscription.
     pub(super) meta: JsonObject,
     pub(super) on_event: OnEvent,
     // Every change of the phase or the fault that `wait` waits for is made under this lock and
@@ -28,20 +28,21 @@ pub(super) struct Subscriber {
 
 pub(super) struct State {
     pub(super) phase: Phase,
-    /// The number of answers that are needed before the subscription is open.
+    /// The number of answers that are still needed before the subscription is open.
     pub(super) awaited: usize,
     pub(super) granted: SubscriptionFilter,
     pub(super) fault: Option<Error>,
     pub(super) opened: Option<OpenedOn>,
 }
 
-/// The connection on which a subscription was opened.
+/// The connection on which a subscription was opened, and the requests that opened it.
 pub(super) struct OpenedOn {
     pub(super) peer: Peer,
     pub(super) number: u64,
-    /// The request that stays open, or the requests that opened it.
+    /// The request that stays open for the whole subscription. In the legacy era: the requests that
+    /// opened the subscription.
     pub(super) calls: Vec<StartedCall>,
-    /// The resources to unsubscribe, in the legacy era.
+    /// In the legacy era: the URIs of the resources to unsubscribe at the end.
     pub(super) uris: Vec<String>,
 }
 
@@ -57,14 +58,14 @@ impl State {
 pub(super) enum Phase {
     Opening,
     Open,
-    /// Waiting for the next connection.
+    /// The connection was lost. The subscription waits for the next connection.
     Waiting,
-    /// The end will be reported after the events that came before.
+    /// The subscription has ended. Its end will be reported after the events that came before.
     Ending,
     Over,
 }
 
-/// The limits of opening a subscription.
+/// The time limits and the cancel token for opening a subscription.
 pub(super) struct Wait {
     started: Instant,
     timeout: Option<Duration>,
@@ -110,7 +111,8 @@ impl Subscriber {
         self.state.lock().phase == Phase::Over
     }
 
-    /// Starts to open the subscription on a connection. Returns `false` if it was dropped.
+    /// Begins to open the subscription on a connection. Returns `false` if the subscription was
+    /// dropped.
     pub(super) fn begin(
         &self,
         generation: &ClientConnection,
@@ -138,8 +140,8 @@ impl Subscriber {
         true
     }
 
-    /// Keeps a request that opens the subscription. If the subscription was dropped meanwhile,
-    /// cancels the request and returns `false`.
+    /// Keeps a request that opens the subscription. If the subscription was dropped in the
+    /// meantime, cancels the request and returns `false`.
     pub(super) fn keep(&self, call: StartedCall, uri: Option<&str>) -> bool {
         let mut state = self.state.lock();
         if let Some(opened) = &mut state.opened {
@@ -152,8 +154,8 @@ impl Subscriber {
         false
     }
 
-    /// Whether the subscription covers an event. `listens` is true if it has an open request, whose
-    /// id all its events carry. `named` is true if this event carries it.
+    /// Whether the subscription covers an event. `listens` is true if the subscription has an open
+    /// request, whose id all its events carry. `named` is true if this event carries the id.
     pub(super) fn concerns(&self, event: &Event, listens: bool, named: bool) -> bool {
         let filter = &self.filter;
         let uris = filter.resource_subscriptions.as_deref();
@@ -181,7 +183,8 @@ impl Subscriber {
         }
     }
 
-    /// Handles the agreement or refusal of the server. Runs on the reading thread.
+    /// Handles the server's answer to the request that opens the subscription: agreement or
+    /// refusal. Runs on the reading thread.
     pub(super) fn agree(
         &self,
         number: u64,
@@ -205,7 +208,8 @@ impl Subscriber {
         self.changed.notify_all();
     }
 
-    /// Handles the end of the open request or of the connection. Runs where the end was detected.
+    /// Handles the end of the open request or of the connection. Runs on the thread that detected
+    /// the end.
     pub(super) fn end(
         self: &Arc<Self>,
         all: &Arc<Subscriptions>,
@@ -262,7 +266,7 @@ impl Subscriber {
         }
     }
 
-    /// Blocks until the server has agreed.
+    /// Blocks until the server has agreed to the subscription.
     pub(super) fn wait(self: &Arc<Self>, wait: &Wait, server: &str) -> Result<()> {
         let told = Arc::clone(self);
         let _nudge = wait.cancel.as_ref().map(|token| {

@@ -3,8 +3,9 @@
 //! ```text
 //!           modern                                          legacy
 //!  open     subscriptions/listen, until it is acknowledged  resources/subscribe for each resource
-//!  events   those that carry the id of that request         list_changed and updated, filtered
-//!  end      its result, or notifications/cancelled          –
+//!  events   those with the id of the listen request         list_changed and updated, filtered
+//!  end      the result of the listen request,               –
+//!           or notifications/cancelled
 //!  drop     notifications/cancelled                         resources/unsubscribe
 //! ```
 //!
@@ -32,39 +33,40 @@ pub enum Event {
     PromptsChanged,
     /// The list of resources has changed.
     ResourcesChanged,
-    /// The content of this resource has changed. It may be part of a resource in the filter.
+    /// The content of this resource has changed. The resource may be a part of a resource in the
+    /// filter.
     ResourceUpdated(String),
-    /// The state of a task has changed. Sent for each change, and by most servers also at the start
-    /// of the subscription. It contains the complete state.
+    /// The state of a task has changed. This event contains the complete state of the task. It is
+    /// sent for each change, and by most servers also at the start of the subscription.
     #[non_exhaustive]
     TaskChanged {
         /// The task id, for [`Client::task`].
         id: String,
         /// The status of the task.
         status: TaskStatus,
-        /// The task as JSON, a [`DetailedTask`](crate::schema::DetailedTask): its input requests,
-        /// result or error, if any.
+        /// The task as JSON, a [`DetailedTask`](crate::schema::DetailedTask). It includes the
+        /// task's input requests, result or error, if any.
         json: String,
     },
-    /// Changes may have been missed, so assume that everything has changed. The subscription was
-    /// renewed and continues.
+    /// The subscription was renewed and continues. Changes may have been missed, so assume that
+    /// everything has changed.
     ///
-    /// Sent after the connection was lost and restored by a
+    /// This event is sent after the connection was lost and restored by a
     /// [restart](super::ClientBuilder::restart). In the legacy era over HTTP it is also sent after
     /// a new session was opened, and when the stream of changes was interrupted.
     EverythingChanged,
-    /// The last event: the subscription has ended.
+    /// The subscription has ended. This is its last event.
     #[non_exhaustive]
     Ended {
-        /// Whether the server ended the subscription normally. If not, the connection was lost or
-        /// closed, or the server failed; changes may have been missed.
+        /// Whether the server ended the subscription normally. Otherwise the connection was lost or
+        /// closed, or the server failed. Changes may have been missed then.
         clean: bool,
     },
 }
 
 /// A subscription to changes on the server. Dropping it ends the subscription.
 ///
-/// It does not keep the connection open.
+/// A subscription does not keep the connection open.
 #[must_use = "dropping it ends the subscription"]
 pub struct Subscription {
     told: Arc<Subscriber>,
@@ -72,8 +74,8 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// The changes that the server reports: the requested filter without the parts that the server
-    /// does not support. It may change after each [`Event::EverythingChanged`].
+    /// Returns the changes that the server reports: the requested filter without the parts that the
+    /// server does not support. The result may differ after each [`Event::EverythingChanged`].
     pub fn granted(&self) -> SubscriptionFilter {
         self.told.granted()
     }
@@ -104,27 +106,28 @@ impl Client {
     /// [`Event::Ended`] was reported.
     ///
     /// Blocks until the server has agreed, at most 60 s. The server may agree to a part of the
-    /// filter: see [`Subscription::granted`]. `on_event` runs on a thread of the connection, one
-    /// event at a time and in order, possibly before this function returns. It may call the server
-    /// and drop the handle. A callback that still runs when its connection is closed does not delay
-    /// the next connection.
+    /// filter: see [`Subscription::granted`]. `on_event` runs on a thread of the connection, for
+    /// one event at a time and in order. It may run before this function returns. It may call the
+    /// server and drop the handle. If `on_event` still runs when its connection is closed, the next
+    /// connection does not wait for it.
     ///
     /// After a [restart](super::ClientBuilder::restart) of the server the subscription is renewed,
-    /// [`Event::EverythingChanged`] is reported, and [`Subscription::granted`] returns the new
-    /// agreement.
+    /// and [`Event::EverythingChanged`] is reported. [`Subscription::granted`] then returns the
+    /// filter to which the restarted server agreed.
     ///
-    /// In the legacy era a server reports list changes without a subscription; they are filtered
-    /// here. Resources are subscribed one by one. Task events exist only in the modern era, for
-    /// clients that accept [tasks](super::ClientBuilder::tasks).
+    /// In the legacy era a server reports changes of lists without a subscription, and this client
+    /// filters the reports. Resources are subscribed one by one. Task events exist only in the
+    /// modern era, for clients that accept [tasks](super::ClientBuilder::tasks).
     ///
     /// Spec: Base Protocol, Patterns, "Subscriptions" (2026-07-28); Server Features, Resources,
     /// "Subscriptions" (up to 2025-11-25).
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Peer`](crate::ErrorKind::Peer) when the server refuses,
-    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) (the server is notified),
-    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when it has gone.
+    /// [`ErrorKind::Peer`](crate::ErrorKind::Peer) when the server refuses;
+    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) when the server does not answer in time
+    /// (the server is notified); [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the server
+    /// has gone.
     ///
     /// # Examples
     ///
@@ -150,8 +153,8 @@ impl Client {
         self.subscribe_with(filter, CallOptions::new(), on_event)
     }
 
-    /// Subscribes with options: a timeout or a cancel token for opening the subscription, or
-    /// members of `_meta`.
+    /// Subscribes to changes on the server, with options: a timeout or a cancel token for opening
+    /// the subscription, or members of `_meta`.
     ///
     /// # Errors
     ///

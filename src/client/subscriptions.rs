@@ -2,17 +2,16 @@
 //! survive a lost connection.
 //!
 //! ```text
-//!            agreed            the connection is lost             there is another one
+//!            agreed            the connection is lost          the next connection is open
 //!  opening ─────────▶ open ───────────────────────────▶ waiting ──────────────────▶ opening again,
-//!     ╲                 ╲ ended by the server,             ╲ no other one comes      then open:
+//!     ╲                 ╲ ended by the server,             ╲ no next connection     then open:
 //!      ╲ refused         ╲ or lost for good                 ╲                        everything
 //!       ╰──▶ over         ╰──▶ ending ──▶ over               ╰──▶ over               changed
 //! ```
 //!
 //! Answers and the acknowledgement are processed on the reading thread, so that a subscription can
 //! be opened from any callback. Events and the end go through the connection's ordered notification
-//! thread. Messages of any other connection than the one on which a subscription was last opened
-//! are ignored.
+//! thread. Each subscription accepts messages only from the connection on which it was last opened.
 //!
 //! **Lock order:** `uris` before the table, the table before a subscription's state. No lock is
 //! held while user code runs.
@@ -42,23 +41,23 @@ use crate::schema::{
 use crate::sync::Mutex;
 use crate::transport::message::RequestKind;
 
-/// All subscriptions of a client.
+/// The table of all subscriptions of a client.
 pub(super) struct Subscriptions {
     // Held for lookups and changes of the list only. Subscribers are copied out, and called after
     // it is released.
     table: Mutex<Vec<Entry>>,
-    /// The number of subscriptions of each resource, on the connection with this number, in the
-    /// legacy era.
+    /// In the legacy era: the number of subscriptions of each resource URI, on the connection with
+    /// this number.
     // Held while a request about a resource is sent. So the requests leave in the order in which
     // the counts changed. Otherwise a late unsubscribe could end a newer subscription.
     uris: Mutex<(u64, HashMap<String, usize>)>,
-    /// Whether a lost connection will be followed by another one.
+    /// Whether a lost connection will be followed by another connection.
     lasting: AtomicBool,
 }
 
 struct Entry {
-    /// The number of the connection, and the id of the request that opened the subscription there;
-    /// 0 in the legacy era.
+    /// The number of the connection and the id of the request that opened the subscription. The id
+    /// is 0 in the legacy era.
     opened: (u64, i64),
     told: Arc<Subscriber>,
 }
@@ -72,7 +71,7 @@ impl Subscriptions {
         }
     }
 
-    /// Adds the handlers of subscriptions to those of a connection.
+    /// Adds the handlers of subscription messages to the handlers of a connection.
     pub(super) fn listen_in(self: &Arc<Self>, handlers: Handlers, number: u64) -> Handlers {
         let this = Arc::clone(self);
         let handlers = handlers.quick_notification(
@@ -95,7 +94,7 @@ impl Subscriptions {
         })
     }
 
-    /// Requests a subscription from the server. The caller has to [wait](Subscriber::wait) for the
+    /// Sends the request for a subscription. The caller has to [wait](Subscriber::wait) for the
     /// server's agreement.
     pub(super) fn open(
         self: &Arc<Self>,
@@ -197,7 +196,8 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// Handles the end of a connection. Runs where the end was detected.
+    /// Handles the end of a connection for all of its subscriptions. Runs on the thread that
+    /// detected the end.
     pub(super) fn connection_ended(self: &Arc<Self>, peer: &Peer, number: u64) {
         let table = self.table.lock();
         let concerned = table.iter().filter(|entry| entry.opened.0 == number);
@@ -211,8 +211,8 @@ impl Subscriptions {
         }
     }
 
-    /// Renews all waiting subscriptions on this connection, and reports that everything changed.
-    /// Blocks until the server has answered.
+    /// Renews all waiting subscriptions on this connection, and reports to their callbacks that
+    /// everything has changed. Blocks until the server has answered.
     pub(super) fn restore(
         self: &Arc<Self>,
         generation: &ClientConnection,
@@ -249,12 +249,13 @@ impl Subscriptions {
         }
     }
 
-    /// Records that no connection follows a lost one any more.
+    /// Records that no further connection will follow a lost connection.
     pub(super) fn stop_lasting(&self) {
         self.lasting.store(false, Ordering::SeqCst);
     }
 
-    /// Ends the subscriptions that wait for a new connection, on this thread.
+    /// Ends the subscriptions that wait for the next connection. Runs their callbacks on this
+    /// thread.
     pub(super) fn end_waiting(&self) {
         for told in self.waiting() {
             self.end_one(&told);
@@ -284,7 +285,7 @@ impl Subscriptions {
         }
     }
 
-    /// Ends a subscription that failed: notifies the server, if it is connected, and the host.
+    /// Ends a subscription that failed. Notifies the host, and the server if it is connected.
     fn end_one(&self, told: &Arc<Subscriber>) {
         if self.drop_one(told) {
             // A panic of this callback must not prevent the others from running.
@@ -294,8 +295,8 @@ impl Subscriptions {
         }
     }
 
-    /// Ends a subscription, because its handle was dropped or it failed. Returns whether it was
-    /// still wanted.
+    /// Ends a subscription, because its handle was dropped or it failed. Returns whether the
+    /// subscription was still wanted.
     pub(super) fn drop_one(&self, told: &Arc<Subscriber>) -> bool {
         let mut state = told.state.lock();
         let was_wanted = std::mem::replace(&mut state.phase, Phase::Over) != Phase::Over;
@@ -322,7 +323,7 @@ impl Subscriptions {
             .retain(|entry| !Arc::ptr_eq(told, &entry.told));
     }
 
-    /// Handles an acknowledgement. Runs on the reading thread.
+    /// Handles the server's acknowledgement of a subscription. Runs on the reading thread.
     fn acknowledged(&self, notification: &Notification, number: u64) {
         let params: SubscriptionsAcknowledgedNotificationParams =
             match tree::read(notification.params()) {
@@ -385,8 +386,8 @@ impl Subscriptions {
         }
     }
 
-    /// Subscribes to all resources again, because the server has opened a new session on this
-    /// connection.
+    /// Subscribes to the resources of all subscriptions again, because the server has opened a new
+    /// session on this connection.
     pub(super) fn subscribe_again(&self, peer: &Peer, number: u64) {
         let counts = self.uris.lock();
         for uri in counts.1.keys().filter(|_| counts.0 == number) {
@@ -418,7 +419,7 @@ impl Subscriptions {
         }
     }
 
-    /// Unsubscribes from resources that no other subscription of the connection uses.
+    /// Unsubscribes from those resources that no other subscription of the connection uses.
     fn unsubscribe(&self, peer: &Peer, number: u64, uris: &[String]) {
         let mut counts = self.uris.lock();
         for uri in uris {
@@ -452,7 +453,7 @@ fn id_of(meta: Option<&NotificationMetaObject>) -> Option<i64> {
     meta?.subscription_id.as_ref()?.as_i64()
 }
 
-/// The part of a filter that a legacy server supports.
+/// Returns the part of a filter that a legacy server with these capabilities supports.
 fn possible(filter: &SubscriptionFilter, capabilities: &ServerCapabilities) -> SubscriptionFilter {
     let tools = capabilities.tools.as_ref();
     let prompts = capabilities.prompts.as_ref();
@@ -483,12 +484,13 @@ fn possible(filter: &SubscriptionFilter, capabilities: &ServerCapabilities) -> S
     }
 }
 
-/// Whether a resource equals another one or lies below it. Both URIs are normalized.
+/// Whether a resource equals another resource or lies below it. Both URIs are normalized.
 pub(super) fn is_part(uri: &str, whole: &str) -> bool {
     is_part_exactly(uri, whole) || is_part_exactly(&normalized(uri), &normalized(whole))
 }
 
-/// Whether a resource equals another one or lies below it, for URIs in the same spelling.
+/// Whether a resource equals another resource or lies below it. Both URIs must have the same
+/// spelling.
 pub(super) fn is_part_exactly(uri: &str, whole: &str) -> bool {
     uri.strip_prefix(whole).is_some_and(|rest| {
         rest.is_empty() || whole.ends_with('/') || rest.starts_with(['/', '#', '?'])

@@ -1,24 +1,25 @@
-//! The supervisor of a client's connection: holds the current connection, and restarts a lost
+//! The supervisor of a client's connections: it holds the current connection, and restarts a lost
 //! server.
 //!
 //! ```text
-//!            the connection ends              its time has come, and it succeeds
+//!            the connection ends              after the delay, an attempt succeeds
 //!    up ─────────────────────────▶ down ──────────────────────────────────────────▶ up
-//!     │                             │  ╲ it fails: down, for longer ──▶ …
+//!     │                             │  ╲ the attempt fails: down, with a longer delay ──▶ …
 //!     │ close                       │ close, or no attempt is left
 //!     ╰───────────────▶ over ◀──────╯
 //! ```
 //!
-//! Without restarts, only a close leads from up to over. The connection itself then knows the
-//! reason of its end.
+//! Without restarts, only a close leads from up to over. The connection itself stores the reason of
+//! its end.
 //!
 //! **Generations.** Each connection has a number. A connection is closed before the next one is
-//! opened. Late events of an old connection, such as the outcome of a request, carry its number,
-//! and are ignored.
+//! opened. Late events of an old connection, such as the outcome of a request, carry the old
+//! number, and are ignored.
 //!
-//! **Threads.** One thread, `mcplink-restart`, runs from the loss of a server until its return or
-//! the end. It waits, opens the next connection and renews the subscriptions. A close ends its wait
-//! and joins it, unless it is in a callback of the host that does not return.
+//! **Threads.** One thread, `mcplink-restart`, runs from the loss of a server until the server is
+//! connected again or given up. The thread waits, opens the next connection and renews the
+//! subscriptions. A close ends the wait and joins the thread, unless the thread runs a callback of
+//! the host that does not return.
 //!
 //! **Lock order:** the state's lock before those of the attempts, the cache and the output schemas.
 //! No lock is held while a connection is opened or closed, or while user code runs.
@@ -56,20 +57,20 @@ use crate::schema::{
 use crate::sync::{Condvar, Mutex};
 use crate::transport::{Stack, Transport};
 
-/// The most different descriptions that a server may give during the life of a client. All are
-/// kept, because references to them stay valid.
+/// The maximum number of different descriptions that the servers of one client may give. All
+/// descriptions are kept, because references to them stay valid.
 const MAX_DESCRIPTIONS: usize = 64;
 
-/// A hook for connection events.
+/// A hook that receives the connection events of a client.
 pub(super) type EventHook = Arc<dyn Fn(ConnectionEvent) + Send + Sync>;
 
 thread_local! {
-    /// The supervisor whose server this thread restarts, as its address. Such a thread must not
-    /// wait for itself.
+    /// The address of the supervisor whose server this thread restarts; 0 on other threads. A
+    /// restarting thread must not wait for a restart of its own server.
     static RESTARTS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// One connection, with the data that calls need.
+/// One connection of a client, with the data that calls need.
 pub(super) struct ClientConnection {
     pub(super) number: u64,
     pub(super) peer: Peer,
@@ -77,17 +78,17 @@ pub(super) struct ClientConnection {
     pub(super) inputs: InputHandlers,
     pub(super) revision: ProtocolVersion,
     pub(super) mirrors: Mirrors,
-    /// How to open a new session, on a server with sessions.
+    /// The means to open a new session, if the server has sessions.
     pub(super) reopening: Option<Reopening>,
 }
 
-/// The supervisor: the series of a client's connections.
+/// The supervisor: it manages the series of a client's connections.
 pub(super) struct Supervisor {
     settings: ClientBuilder,
-    /// How to restart the server; `None` without restarts.
+    /// The transport and the policy for restarting the server; `None` without restarts.
     again: Option<RestartPlan>,
-    /// The era that the server proved last, at first the host's setting; `None` after a failed or
-    /// unproved connect.
+    /// The era for the next connect: at first the host's setting, later the era that the server
+    /// proved last. `None` after a failed connect, or after one that proved no era.
     verdict: Mutex<Option<Era>>,
     address: Option<String>,
     me: Weak<Self>,
@@ -105,7 +106,7 @@ pub(super) struct Supervisor {
     // A waiter checks the phase under it, and a change that it waits for is made under it and
     // notifies `changed` afterwards; so no wakeup is lost.
     state: Mutex<State>,
-    /// Signals another phase, or the end of the restarting thread.
+    /// Is notified when the phase changes, and when the restarting thread ends.
     changed: Condvar,
 }
 
@@ -117,13 +118,13 @@ struct RestartPlan {
 
 struct State {
     phase: Phase,
-    /// The current connection, or the last one.
+    /// The current connection; while the server is lost, the last connection.
     generation: Option<Arc<ClientConnection>>,
     connection: Option<Connection>,
     since: Instant,
-    /// Whether the loss was reported to the host. Used only without restarts.
+    /// Whether the loss of the server was reported to the host. Used only without restarts.
     end_told: bool,
-    /// The connection that is being opened.
+    /// The connection that is being opened, so that a close can end it.
     opening: Option<Connection>,
     // Set when the thread is started, and cleared under the lock in which the thread sees that it
     // has nothing to do. So each loss has exactly one thread.
@@ -133,9 +134,10 @@ struct State {
 
 enum Phase {
     Up,
-    /// The server was lost for this reason; another attempt will follow.
+    /// The server was lost for this reason. Another attempt will follow.
     Down(Error),
-    /// The end, with its reason. Calls fail with it unless their connection has a more precise one.
+    /// The client is over, for this reason. Calls fail with this reason unless their connection
+    /// stores a more precise one.
     Over(Error),
 }
 
@@ -203,20 +205,20 @@ impl Supervisor {
         self.descriptions.current()
     }
 
-    /// The current connection, or the last one.
+    /// Returns the current connection; while the server is lost, the last connection.
     pub(super) fn generation(&self) -> Arc<ClientConnection> {
         let state = self.state.lock();
         Arc::clone(state.last())
     }
 
-    /// The connection with this number, if it is the current one.
+    /// Returns the connection with this number if it is the current connection.
     fn current(self: Arc<Self>, number: u64) -> Option<(Arc<Self>, Arc<ClientConnection>)> {
         let generation = self.state.lock().generation.clone();
         let generation = generation.filter(|generation| generation.number == number)?;
         Some((self, generation))
     }
 
-    /// Whether all further calls fail.
+    /// Whether the client is over, so that all further calls fail.
     pub(super) fn is_over(&self) -> bool {
         self.ends_calls(&self.state.lock())
     }
@@ -229,12 +231,12 @@ impl Supervisor {
         }
     }
 
-    /// Whether idempotent calls that a lost server may have started are retried.
+    /// Whether idempotent calls that a lost server may have executed are retried.
     pub(super) fn resends(&self) -> bool {
         self.again.as_ref().is_some_and(|again| again.resends)
     }
 
-    /// The `_meta` members of a call that the revision supports.
+    /// Returns those of a call's own `_meta` members that the revision supports.
     ///
     /// # Errors
     ///
@@ -257,8 +259,9 @@ impl Supervisor {
         Ok(meta)
     }
 
-    /// Records the output schemas of tools and, if calls are retried, which tools are idempotent.
-    /// `age` is that of the [outputs](Outputs::age) before the tools were listed.
+    /// Records the output schemas of listed tools. If calls are retried, also records which tools
+    /// are idempotent. `age` is the [generation](Outputs::age) of the known tools, read before the
+    /// tools were listed.
     pub(super) fn note_tools(&self, tools: &[Tool], age: u64) {
         if !self.outputs.learn(tools, age) {
             let peer = &self.generation().peer;
@@ -282,8 +285,9 @@ impl Supervisor {
         self.await_newer(None, options.shorter_bound(), cancel)
     }
 
-    /// Sends a request, and retries it on the next connection if it was not sent on this one. If it
-    /// may have been sent, it is retried only if it is idempotent and the host allows it.
+    /// Sends a request. If the request was not sent because the connection was lost, sends it on
+    /// the next connection. If the lost server may have received the request, it is retried only if
+    /// it is idempotent and the host allows retries.
     ///
     /// The time spent waiting for a server counts against the call's limits.
     pub(super) fn send<T>(
@@ -336,7 +340,7 @@ impl Supervisor {
             && generation.peer.is_closed()
     }
 
-    /// Blocks until there is a connection that is newer than `than`.
+    /// Blocks until there is a connection that is newer than the connection `than`.
     fn await_newer(
         &self,
         than: Option<u64>,
@@ -389,7 +393,8 @@ impl Supervisor {
         }
     }
 
-    /// Waits for `span`, or until the token is cancelled or all further calls fail.
+    /// Waits for the duration `span`. Returns earlier if the token is cancelled or the client is
+    /// over.
     pub(super) fn pause(&self, span: Duration, cancel: &CancelToken) {
         let deadline = Instant::now().checked_add(span);
         let _nudge = self.nudge_on(cancel);
@@ -402,7 +407,7 @@ impl Supervisor {
         }
     }
 
-    /// Wakes the waiters when a token is cancelled.
+    /// Registers a callback that wakes the waiters of this supervisor when a token is cancelled.
     fn nudge_on(&self, token: &CancelToken) -> OnCancel {
         let me = self.me.clone();
         token.on_trigger(move || {
@@ -419,12 +424,12 @@ impl Supervisor {
         std::ptr::from_ref(self) as usize
     }
 
-    /// Returns the number of the next connection.
+    /// Returns an unused number for the next connection.
     pub(super) fn next_number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed) as u64 + 1
     }
 
-    /// Registers a connection that is being opened, so that a close ends it.
+    /// Registers a connection that is being opened, so that a close of the client ends it.
     pub(super) fn adopt(&self, connection: &Connection) -> Result<()> {
         let mut state = self.state.lock();
         if let Phase::Over(error) = &state.phase {
@@ -519,7 +524,8 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Handles the end of a connection. Runs on the thread that detected it, and does not block.
+    /// Handles the end of the connection with this number. Runs on the thread that detected the
+    /// end, and does not block.
     pub(super) fn lost(self: &Arc<Self>, number: u64) {
         let mut state = self.state.lock();
         let is_current = state
@@ -571,7 +577,7 @@ impl Supervisor {
         self.changed.notify_all();
     }
 
-    /// Adds handlers that follow the connection's changes and its end.
+    /// Adds the handlers of change notifications and of the connection's end.
     pub(super) fn follow(self: &Arc<Self>, handlers: Handlers, number: u64) -> Handlers {
         let me = self.me.clone();
         // This runs on the reading thread, before the host's handler, which may list the tools at
@@ -605,8 +611,8 @@ impl Supervisor {
         })
     }
 
-    /// Handles notifications that may have been missed: clears the data kept about the server, and
-    /// informs subscriptions.
+    /// Handles an interruption in which notifications may have been missed. Clears the cached data
+    /// of the server, and notifies the subscriptions.
     pub(super) fn missed_changes(&self, peer: &Peer, number: u64) {
         self.cache.empty();
         self.harmless_tools.forget();
@@ -614,8 +620,8 @@ impl Supervisor {
         self.subscriptions.everything_changed(peer, number);
     }
 
-    /// Reports an event to the host. Called only by the restarting thread or, without restarts, by
-    /// the connection's notification thread.
+    /// Reports a connection event to the host. Called only by the restarting thread or, without
+    /// restarts, by the connection's notification thread.
     fn tell(&self, event: ConnectionEvent) {
         let settings = &self.settings;
         let level = match &event {
@@ -630,12 +636,12 @@ impl Supervisor {
         }
     }
 
-    /// Closes for good; idempotent and bounded in time.
+    /// Closes the connection and ends all restarts; idempotent and bounded in time.
     pub(super) fn close(&self) {
         self.close_with(Connection::close);
     }
 
-    /// Closes fast, for a connection that no client uses yet.
+    /// Closes the connection fast, for a connection that no client uses yet.
     pub(super) fn close_at_once(&self) {
         self.close_with(Connection::close_at_once);
     }
@@ -679,7 +685,7 @@ impl fmt::Debug for Supervisor {
     }
 }
 
-/// The method that checks whether the server responds.
+/// Returns the method that checks whether the server responds.
 pub(super) fn ping_method(revision: ProtocolVersion) -> &'static str {
     if revision.is_modern() {
         method::SERVER_DISCOVER
@@ -688,7 +694,7 @@ pub(super) fn ping_method(revision: ProtocolVersion) -> &'static str {
     }
 }
 
-/// The reason why a connection is unusable.
+/// Returns the error with the reason why a connection is unusable.
 fn gone(generation: &ClientConnection) -> Error {
     let ended = generation.peer.core().ended();
     ended.unwrap_or_else(|| {
@@ -697,7 +703,7 @@ fn gone(generation: &ClientConnection) -> Error {
     })
 }
 
-/// The different descriptions that the server has given.
+/// The different descriptions that the servers of one client have given.
 // `current` is stored with `Release` after its entry was set, and loaded with `Acquire`. Entries
 // never change, so references to them stay valid.
 struct Descriptions {
@@ -719,7 +725,7 @@ impl Descriptions {
             .expect("a client is made when its server has described itself")
     }
 
-    /// Sets the current description. Called by one thread at a time.
+    /// Sets the current description of the server. Called by one thread at a time.
     fn set(&self, description: ServerDescription) -> Result<()> {
         for (index, place) in self.all.iter().enumerate() {
             if *place.get_or_init(|| description.clone()) == description {

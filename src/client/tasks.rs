@@ -1,9 +1,9 @@
 //! Tasks: calls whose results are fetched later.
 //!
-//! In 2025-11-25 the client requests a task with each call. Since then the server decides, for
-//! clients that declare the extension `io.modelcontextprotocol/tasks`. A [`TaskHandle`] hides the
-//! difference: it polls, has input requests answered by the client's handlers, and fetches the
-//! result.
+//! In 2025-11-25 the client requests a task with each call. Since 2026-07-28 the server decides,
+//! for clients that declare the extension `io.modelcontextprotocol/tasks`. A [`TaskHandle`] hides
+//! the difference. It polls the task, lets the client's handlers answer input requests, and fetches
+//! the result.
 //!
 //! Spec: Base Protocol, Utilities, "Tasks" (2025-11-25); Extensions, "Tasks" (2026-07-28).
 
@@ -28,8 +28,8 @@ use crate::schema::{
 };
 use crate::transport::clock::about_now;
 
-/// The poll interval: the default if the server gives none, and the minimum and maximum that a
-/// server may request.
+/// The poll interval: the default if the server gives none, the minimum, and the maximum. A server
+/// can request only intervals between minimum and maximum.
 const POLL: (Duration, Duration, Duration) = (
     Duration::from_millis(500),
     Duration::from_millis(10),
@@ -49,15 +49,15 @@ pub enum ToolAnswer {
     Task(TaskHandle),
 }
 
-/// How a tool is called, as far as the client decides it.
+/// The way in which the client calls a tool: plainly or as a task.
 #[derive(Clone, Copy, PartialEq)]
 enum Call {
     Plain,
-    /// As a task of revision 2025-11-25.
+    /// The client requests a task, as defined in revision 2025-11-25.
     AsTask,
 }
 
-/// The answer to a tool call, with the unparsed result.
+/// The answer to a tool call: an unparsed result or a task.
 enum Called {
     Result(RawResult),
     Task(TaskHandle),
@@ -66,31 +66,32 @@ enum Called {
 /// A handle to a task of a server: a call that continues after its first answer.
 ///
 /// Dropping the handle does not affect the task. With its [id](Self::id) another client, even in
-/// another process, can continue with [`Client::task`], as long as the server keeps the task. A
-/// cancelled task may be removed at once.
+/// another process, can continue with [`Client::task`], as long as the server keeps the task. The
+/// server may remove a cancelled task at once.
 // L-TASK-B-20
 #[derive(Clone, Debug)]
 pub struct TaskHandle {
     client: Client,
     id: String,
-    /// The called tool, if known.
+    /// The name of the tool that was called, if known.
     tool: Option<String>,
-    /// When the task was created or looked up.
+    /// When this client created or looked up the task.
     since: Instant,
     poll: Option<Duration>,
 }
 
-/// The observed state of a task.
+/// The state of a task, as the server reported it last.
 struct Seen {
     status: TaskStatus,
     message: Option<String>,
     poll: Option<Duration>,
     ttl: Option<Duration>,
-    /// The details that modern servers add.
+    /// The details that only modern servers include in the state of a task.
     detailed: Option<Box<Detailed>>,
 }
 
-/// The used part of a [`DetailedTask`](crate::schema::DetailedTask), with unparsed input requests.
+/// The members of a [`DetailedTask`](crate::schema::DetailedTask) that the client uses. Its input
+/// requests are unparsed.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Detailed {
@@ -132,8 +133,8 @@ impl From<Detailed> for Seen {
 }
 
 impl Client {
-    /// Calls a tool as a task, so that the result is fetched later. `ttl` is how long the server
-    /// should keep the task; since 2026-07-28 the server decides that.
+    /// Calls a tool as a task, so that the result can be fetched later. `ttl` is how long the
+    /// server should keep the task. Since 2026-07-28 the server decides this.
     ///
     /// Since 2026-07-28 the server also decides whether the call becomes a task. The client must
     /// have declared [`ClientBuilder::tasks`](super::ClientBuilder::tasks). In 2025-11-25 the tools
@@ -142,7 +143,7 @@ impl Client {
     /// # Errors
     ///
     /// As [`call_tool`](Self::call_tool); [`ErrorKind::Unsupported`] when the server or the tool
-    /// does not support tasks, in which case the tool is not called.
+    /// does not support tasks. In this case the tool is not called.
     pub fn call_tool_as_task(
         &self,
         name: &str,
@@ -178,7 +179,7 @@ impl Client {
         )
     }
 
-    /// Returns a handle to an earlier task by its id. Nothing is sent.
+    /// Returns a handle to an existing task with this id. Nothing is sent.
     pub fn task(&self, id: impl Into<String>) -> TaskHandle {
         TaskHandle {
             client: self.clone(),
@@ -197,7 +198,7 @@ impl Client {
                 .is_some_and(|support| support != TaskSupport::Forbidden))
     }
 
-    /// Whether the server supports task calls of revision 2025-11-25.
+    /// Whether the server supports tool calls as tasks of revision 2025-11-25.
     fn runs_tasks(&self) -> bool {
         let tasks = self.capabilities().tasks.as_ref();
         self.revision().has_core_tasks()
@@ -212,8 +213,8 @@ impl Client {
         Ok(tool.and_then(|tool| tool.execution?.task_support))
     }
 
-    /// Sends a tool call. The client's request (2025-11-25) or the result type (later) shows
-    /// whether the answer is a task.
+    /// Sends a tool call. In 2025-11-25 the answer is a task if the client requested a task. Later
+    /// the result type shows whether the answer is a task.
     fn call_tool_once(
         &self,
         name: &str,
@@ -238,7 +239,7 @@ impl Client {
         Ok(Called::Task(task))
     }
 
-    /// Calls a tool and waits for its result, as a task if the tool requires it.
+    /// Calls a tool and waits for its result. If the tool requires a task, calls it as a task.
     pub(super) fn call_tool_to_its_end(
         &self,
         name: &str,
@@ -282,22 +283,23 @@ fn task_metadata(ttl: Option<Duration>) -> TaskMetadata {
 }
 
 impl TaskHandle {
-    /// The id of the task. Keep it for [`Client::task`].
+    /// Returns the id of the task. A host can store the id and pass it to [`Client::task`].
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Requests the status of the task.
+    /// Requests the status of the task from the server.
     ///
     /// # Errors
     ///
-    /// As other calls; [`ErrorKind::Peer`] when the server does not know the task (any more).
+    /// As other calls; [`ErrorKind::Peer`] when the server does not know the task or has removed
+    /// it.
     pub fn status(&self) -> Result<TaskStatus> {
         Ok(self.look(&mut CallOptions::new())?.status)
     }
 
     /// Cancels the task: the server stops it when it can. Since 2026-07-28 the server acknowledges
-    /// this even if the task has ended.
+    /// the cancellation even if the task has already ended.
     ///
     /// # Errors
     ///
@@ -307,8 +309,8 @@ impl TaskHandle {
             .map(drop)
     }
 
-    /// Cancels the task without waiting for the server's answer, because the caller has no time
-    /// left.
+    /// Cancels the task without waiting for the server's answer. Used when the time of the call is
+    /// over.
     fn cancel_unheard(&self) {
         let generation = self.client.0.link.generation();
         let sent = params_text(method::TASKS_CANCEL, &TaskRequestParams::new(&self.id))
@@ -331,7 +333,8 @@ impl TaskHandle {
         }
     }
 
-    /// Waits for the result with the default options. See [`wait_with`](Self::wait_with).
+    /// Waits for the result of the task with the default options. See
+    /// [`wait_with`](Self::wait_with).
     ///
     /// # Errors
     ///
@@ -340,17 +343,17 @@ impl TaskHandle {
         self.wait_with(CallOptions::new())
     }
 
-    /// Waits for the result. Polls the task at the server's interval. The client's handlers answer
-    /// input requests, since 2026-07-28 on this thread.
+    /// Waits for the result of the task. Polls the task at the server's interval. The client's
+    /// handlers answer input requests. Since 2026-07-28 the handlers run on this thread.
     ///
     /// [`CallOptions::timeout`] applies to each request, and [`CallOptions::max_timeout`] to the
-    /// whole wait. If a timeout or a token ends the wait, the task continues: wait again, or
-    /// [cancel](Self::cancel) it.
+    /// whole wait. If a timeout or a token ends the wait, the task continues. The host can wait
+    /// again, or [cancel](Self::cancel) the task.
     ///
     /// # Errors
     ///
     /// As [`Client::call_tool`]; [`ErrorKind::Peer`] when the task failed or the server does not
-    /// know it; [`ErrorKind::Cancelled`] when the task or the token was cancelled;
+    /// know the task; [`ErrorKind::Cancelled`] when the task or the token was cancelled;
     /// [`ErrorKind::Timeout`] when the server's `ttl` or the time of the options is over.
     pub fn wait_with(&self, options: CallOptions<'_>) -> Result<CallToolResult> {
         let Some(tool) = &self.tool else {
@@ -362,7 +365,7 @@ impl TaskHandle {
         self.client.read_tool_result(tool, promised, &result)
     }
 
-    /// Waits for the result, and returns it as raw JSON: see [`Client::call_tool_raw`].
+    /// Waits for the result of the task, and returns it as raw JSON: see [`Client::call_tool_raw`].
     ///
     /// # Errors
     ///
@@ -381,7 +384,7 @@ impl TaskHandle {
         self.wait_since(Instant::now(), options)
     }
 
-    /// Waits for the result, with a time limit that began at `started`.
+    /// Waits for the result of the task. The time limit of the options began at `started`.
     fn wait_since(&self, started: Instant, mut options: CallOptions<'_>) -> Result<RawResult> {
         let in_all = options.in_all();
         let mut answered = HashSet::new();
@@ -423,7 +426,7 @@ impl TaskHandle {
         }
     }
 
-    /// Fails when the server's `ttl` of the task is over.
+    /// Fails when the `ttl` that the server gave the task is over.
     fn check_time(&self, seen: &Seen) -> Result<()> {
         if let Some(ttl) = seen.ttl.filter(|ttl| self.since.elapsed() > *ttl) {
             let named = self.named();
@@ -447,8 +450,8 @@ impl TaskHandle {
         }
     }
 
-    /// Answers the input requests of a task. In 2025-11-25 they arrive during the request for the
-    /// result, which may also return the result.
+    /// Answers the input requests of a task. In 2025-11-25 the input requests arrive during the
+    /// request for the result. That request may also return the result.
     fn give_input(
         &self,
         seen: &Seen,
@@ -540,7 +543,8 @@ impl TaskHandle {
     }
 }
 
-/// The time until the next poll, limited by the remaining time.
+/// Returns the time until the next poll of a task. It does not exceed the remaining time of the
+/// wait.
 fn interval(asked: Option<Duration>, in_all: Option<Duration>, started: Instant) -> Duration {
     let (usual, shortest, longest) = POLL;
     let interval = asked.unwrap_or(usual).clamp(shortest, longest);

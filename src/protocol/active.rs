@@ -1,4 +1,4 @@
-//! The table of active requests: requests of the peer without an answer, and running handlers.
+//! The table of active items: unanswered requests of the peer, and running handlers.
 //!
 //! Bookkeeping only: it lists active requests for [`Activity`](super::Activity) and finds slow
 //! handlers. The reading thread checks it periodically, so no timer thread is needed. A slow
@@ -14,21 +14,21 @@ use super::handlers::{self, Handlers};
 use crate::jsonrpc::RequestId;
 use crate::sync::Mutex;
 
-/// The longest time until the next check.
+/// The maximum time until the next check for slow handlers.
 const FAR: Duration = Duration::from_secs(3600);
 
-/// The number of entries up to which an empty table keeps its memory.
+/// The number of slots up to which an empty table keeps its memory.
 const KEPT: usize = 64;
 
 /// The table of active requests of a connection.
 #[derive(Debug)]
 pub(crate) struct ActiveRequests {
     state: Mutex<State>,
-    /// The number of items.
+    /// The number of items in the table.
     // Stored under the lock with `Release`, so that `is_empty` needs no lock. A stale value only
     // delays a check.
     count: AtomicUsize,
-    /// The run time from which a handler is slow.
+    /// The run time from which a handler counts as slow.
     long: Duration,
     handlers: Arc<Handlers>,
 }
@@ -36,9 +36,10 @@ pub(crate) struct ActiveRequests {
 #[derive(Debug)]
 struct State {
     last_turn: u32,
-    /// The slots of the table. An item keeps its slot, so that a key finds it without a search.
+    /// The slots of the table. An item keeps its slot, so that its key finds the slot without a
+    /// search.
     places: Vec<Place>,
-    /// Free slots. The last freed one is reused first.
+    /// The indexes of the free slots. The slot that was freed last is reused first.
     free: Vec<u32>,
     /// The time of the next check for slow handlers.
     look_at: Instant,
@@ -46,7 +47,8 @@ struct State {
 
 #[derive(Debug, Default)]
 struct Place {
-    /// The generation of the slot; distinguishes an item from earlier ones in this slot.
+    /// The generation of the slot. It distinguishes the current item from earlier items in this
+    /// slot.
     turn: u32,
     item: Option<Item>,
 }
@@ -55,12 +57,12 @@ struct Place {
 struct Item {
     what: What,
     since: Instant,
-    /// Whether its answer or its handler is still pending.
+    /// Whether the answer or the handler of the item is still pending.
     open: bool,
     run: Option<Run>,
 }
 
-/// An active item, with the index of its handler.
+/// The kind of an active item, with the index of its handler.
 #[derive(Debug)]
 pub(crate) enum What {
     Request(handlers::Place, RequestId),
@@ -71,11 +73,11 @@ pub(crate) enum What {
 struct Run {
     since: Instant,
     thread: Thread,
-    /// Whether its slow run was logged.
+    /// Whether it was logged that this handler is slow.
     told: bool,
 }
 
-/// A slow handler.
+/// A slow handler, as it is logged.
 pub(crate) struct SlowHandler {
     pub(crate) what: String,
     pub(crate) took: Duration,
@@ -97,12 +99,13 @@ impl ActiveRequests {
         }
     }
 
-    /// Adds an item. Its key must be passed to [`leave`](Self::leave).
+    /// Adds an item. Returns its key, which must be passed to [`leave`](Self::leave).
     pub(crate) fn enter(&self, what: What, now: Instant) -> u64 {
         self.enter_as(what, now, None)
     }
 
-    /// Adds an item whose handler runs on this thread, unless [`wait`](Self::wait) follows.
+    /// Adds an item whose handler runs on this thread. If the handler has to wait for another
+    /// thread, the caller calls [`wait`](Self::wait) next.
     pub(crate) fn enter_running(&self, what: What, now: Instant) -> u64 {
         self.enter_as(what, now, Some(Run::here(now)))
     }
@@ -133,7 +136,7 @@ impl ActiveRequests {
         key
     }
 
-    /// Records that the item was answered, or needs no answer.
+    /// Records that the item was answered, or needs no answer. `key` is the key of the item.
     pub(crate) fn leave(&self, key: u64) {
         self.change(key, |item| item.open = false);
     }
@@ -149,7 +152,8 @@ impl ActiveRequests {
         self.change(key, |item| item.run = Some(run));
     }
 
-    /// Records that the item's handler has returned. Returns it if it was slow.
+    /// Records that the item's handler has returned. Returns a description of the handler if it was
+    /// slow.
     pub(crate) fn end_run(&self, key: u64, now: Instant) -> Option<SlowHandler> {
         let mut late = None;
         self.change(key, |item| {
@@ -192,8 +196,8 @@ impl ActiveRequests {
         self.count.load(Ordering::Acquire) == 0
     }
 
-    /// Returns the handlers that became slow since the last check, and the time until the next one.
-    /// `None` if the table is empty.
+    /// Returns the handlers that became slow since the last check, and the time until the next
+    /// check. Returns `None` if the table is empty.
     pub(crate) fn look(&self, now: Instant) -> Option<(Vec<SlowHandler>, Duration)> {
         if self.is_empty() {
             return None;

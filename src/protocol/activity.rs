@@ -1,4 +1,4 @@
-//! Introspection: which thread waits for what.
+//! Introspection: a snapshot that shows which thread waits for which request.
 
 use std::fmt;
 use std::thread::Thread;
@@ -7,12 +7,13 @@ use std::time::Duration;
 use crate::error::{Excerpt, Span};
 use crate::jsonrpc::RequestId;
 
-/// A snapshot of a connection's activity: pending calls, active requests, and how long each has
-/// taken. Its text helps to find a hang.
+/// A snapshot of a connection's activity: the pending calls and the active requests, with their
+/// durations. The text of the snapshot helps to find a hang.
 ///
-/// See [`Client::activity`](crate::client::Client::activity),
+/// [`Client::activity`](crate::client::Client::activity),
 /// [`Connection::activity`](super::Connection::activity) and
-/// [`Peer::activity`](super::Peer::activity). They may be called from any thread at any time.
+/// [`Peer::activity`](super::Peer::activity) return a snapshot. They may be called from any thread
+/// at any time.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Activity {
@@ -20,28 +21,28 @@ pub struct Activity {
     pub peer: String,
     /// Whether the connection has ended.
     pub has_ended: bool,
-    /// Requests of ours without an outcome, oldest first: calls, requests to a client of the legacy
-    /// era, open subscriptions.
+    /// Requests of this side without an outcome, oldest first. These are calls, requests to a
+    /// client of the legacy era, and open subscriptions.
     pub calls: Vec<PendingCall>,
     /// Requests of the peer without an answer, and running handlers, oldest first. Subscription
     /// streams are not included.
     pub requests: Vec<OpenRequest>,
-    /// The thread that is writing to the peer.
+    /// The thread that is writing to the peer; `None` if no thread is writing.
     pub writing: Option<Running>,
-    /// The number of threads that wait for room in the outgoing queue, because the peer reads too
+    /// The number of threads that wait for space in the outgoing queue, because the peer reads too
     /// slowly.
     pub waiting_to_write: usize,
     /// The number of bytes that wait to be written.
     pub queued_bytes: usize,
     /// The number of handlers that wait for a thread.
     pub waiting_handlers: usize,
-    /// The number of callbacks that wait for the thread that runs them in order.
+    /// The number of callbacks that wait for the thread that runs callbacks in order.
     pub waiting_callbacks: usize,
     /// The number of threads of the connection.
     pub threads: usize,
 }
 
-/// A request of ours that waits for its outcome.
+/// A request of this side that waits for its outcome.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PendingCall {
@@ -49,9 +50,9 @@ pub struct PendingCall {
     pub id: i64,
     /// The method of the request.
     pub method: String,
-    /// The time since it was sent.
+    /// The time since the request was sent.
     pub age: Duration,
-    /// The waiting thread; `None` if the outcome goes to a callback.
+    /// The name of the waiting thread; `None` if a callback receives the outcome.
     pub thread: Option<String>,
 }
 
@@ -63,10 +64,10 @@ pub struct OpenRequest {
     pub id: Option<RequestId>,
     /// The method of the message.
     pub method: String,
-    /// The time since it arrived.
+    /// The time since the message arrived.
     pub age: Duration,
-    /// The running handler. `None` while the request waits for a thread, for an answer of the peer,
-    /// or for the owner of its [`Responder`](super::Responder).
+    /// The thread that runs the handler. `None` while the request waits for a thread, for an answer
+    /// of the peer, or for the owner of its [`Responder`](super::Responder).
     pub running: Option<Running>,
 }
 
@@ -74,7 +75,7 @@ pub struct OpenRequest {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Running {
-    /// How long it has been running.
+    /// How long the thread has been running the handler or writing.
     pub span: Duration,
     /// The name and number of the thread.
     pub thread: String,

@@ -1,4 +1,4 @@
-//! Calls: how long the caller of a request waits, and how it reads while it waits.
+//! Calls: how long the caller of a request waits, and how the caller reads while it waits.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -24,10 +24,12 @@ use crate::transport::exchange_transport::{
 };
 use crate::transport::message::RequestKind;
 
-/// How long a caller reads for all callers before it leaves reading to a thread of the connection.
+/// How long a caller that waits for its answer reads for all callers. Then a thread of the
+/// connection reads.
 const STINT: Duration = Duration::from_millis(10);
 
-/// The options of one call. The defaults wait 60 s for an answer or progress, and 10 min in all.
+/// The options of one call. By default a call waits 60 s for an answer or progress, and at most 10
+/// min.
 #[must_use]
 pub struct CallOptions<'a> {
     timeout: Option<Duration>,
@@ -61,8 +63,8 @@ impl<'a> CallOptions<'a> {
         Self::default()
     }
 
-    /// Limits how long to wait for the answer, or for progress, which restarts the time. Defaults
-    /// to 60 s; then the call fails with `Timeout`.
+    /// Limits how long to wait for the answer. Each progress message restarts the time. Defaults to
+    /// 60 s. When the time is over, the call fails with `Timeout`.
     ///
     /// The time does not run while a handler of a [`Client`](crate::client::Client) answers an
     /// input request of the server.
@@ -71,11 +73,11 @@ impl<'a> CallOptions<'a> {
         self
     }
 
-    /// Limits how long to wait in all, whatever the progress. Defaults to 10 min; then the call
-    /// fails with `Timeout`.
+    /// Limits how long the whole call may take, even if progress arrives. Defaults to 10 min. When
+    /// the time is over, the call fails with `Timeout`.
     ///
-    /// It covers everything that belongs to the call: multi round-trip requests, a task, the wait
-    /// for a server that is restarted. The time does not run while a handler answers an input
+    /// The limit covers everything that belongs to the call: multi round-trip requests, a task, the
+    /// wait for a server that is restarted. The time does not run while a handler answers an input
     /// request of the server.
     pub fn max_timeout(mut self, max_timeout: Duration) -> Self {
         self.max_timeout = Some(max_timeout);
@@ -95,24 +97,25 @@ impl<'a> CallOptions<'a> {
         self
     }
 
-    /// Runs `callback` for each progress message: on the calling thread, in the order of arrival,
-    /// before the call returns.
+    /// Runs `callback` for each progress message of the call. The callback runs on the calling
+    /// thread, in the order of arrival, before the call returns.
     pub fn on_progress(mut self, callback: impl FnMut(Progress) + 'a) -> Self {
         self.on_progress = Some(Box::new(callback));
         self
     }
 
-    /// The timeout of the call if nothing extends it.
+    /// Returns the timeout of the call if neither progress nor users extend it.
     pub(crate) fn timeout_of_call(&self) -> Option<Duration> {
         self.timeout
     }
 
-    /// Waits for `span`, or until the call is cancelled. Returns whether it is cancelled.
+    /// Waits for the duration `span`, or until the call is cancelled. Returns whether it is
+    /// cancelled.
     pub(crate) fn pause(&self, span: Duration) -> bool {
         self.cancel_token().wait(span)
     }
 
-    /// The token that cancels the call, or a new one if none was set.
+    /// Returns the token that cancels the call, or a new token if none was set.
     pub(crate) fn cancel_token(&self) -> CancelToken {
         self.cancel.clone().unwrap_or_default()
     }
@@ -121,17 +124,17 @@ impl<'a> CallOptions<'a> {
     /// replaced: the progress token, and since 2026-07-28 the protocol version, client capabilities
     /// and client info.
     ///
-    /// Only a [`Client`](crate::client::Client) uses this; [`Peer::request`](super::Peer::request)
-    /// sends its params unchanged.
+    /// Only a [`Client`](crate::client::Client) uses this option.
+    /// [`Peer::request`](super::Peer::request) sends its params unchanged.
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<serde_json::Value>) -> Self {
         self.meta.insert(key.into(), value.into());
         self
     }
 
-    /// Requests log messages of at least this level while the call runs. Defaults to no log
-    /// messages.
+    /// Requests log messages of at least this level while the call runs. By default no log messages
+    /// are requested.
     ///
-    /// Servers of revisions before 2026-07-28 do not receive it: see
+    /// Servers of revisions before 2026-07-28 do not receive this option. For them use
     /// [`Client::set_log_level`](crate::client::Client::set_log_level).
     ///
     /// Spec: Server Features, Utilities, "Logging" (2026-07-28; deprecated there).
@@ -139,9 +142,10 @@ impl<'a> CallOptions<'a> {
         self.meta(meta_key::LOG_LEVEL, level.as_str())
     }
 
-    /// Sends a trace context with the call. Members that it lacks keep their values.
+    /// Sends a trace context with the call. Members that the trace context lacks keep their values.
     ///
-    /// Spec: Base Protocol, "`_meta`" (2026-07-28). It is sent to peers of earlier revisions too.
+    /// Spec: Base Protocol, "`_meta`" (2026-07-28). The trace context is sent to peers of earlier
+    /// revisions too.
     pub fn trace_context(mut self, trace: &TraceContext) -> Self {
         for (key, value) in trace.members() {
             self.meta.insert(key.to_owned(), value.into());
@@ -149,10 +153,10 @@ impl<'a> CallOptions<'a> {
         self
     }
 
-    /// Sends the request even if a fresh response is cached; the new response replaces it. Defaults
-    /// to using the cache.
+    /// Sends the request even if a fresh response is cached. The new response replaces the cached
+    /// one. By default the cache is used.
     ///
-    /// For a list this applies to every page, so that all pages are of one time. Only a
+    /// For a list the option applies to every page, so that no page is older than the call. Only a
     /// [`Client`](crate::client::Client) has a cache: see
     /// [`ResponseCache`](crate::client::ResponseCache).
     pub fn bypass_cache(mut self) -> Self {
@@ -160,32 +164,33 @@ impl<'a> CallOptions<'a> {
         self
     }
 
-    /// Whether the cache is bypassed.
+    /// Whether the call bypasses the response cache.
     pub(crate) fn bypasses_cache(&self) -> bool {
         self.bypass_cache
     }
 
-    /// The members set with [`meta`](Self::meta).
+    /// Returns the `_meta` members that were set with [`meta`](Self::meta).
     pub(crate) fn own_meta(&self) -> &JsonObject {
         &self.meta
     }
 
-    /// The timeout of the call, and the token that cancels it.
+    /// Returns the timeout of the call and the token that cancels the call.
     pub(crate) fn patience(&self) -> (Option<Duration>, Option<CancelToken>) {
         (self.timeout, self.cancel.clone())
     }
 
-    /// The shorter of the two bounds: the call ends then if no progress arrives.
+    /// Returns the shorter of timeout and maximum timeout. Without progress the call ends after
+    /// this time.
     pub(crate) fn shorter_bound(&self) -> Option<Duration> {
         self.timeout.into_iter().chain(self.max_timeout).min()
     }
 
-    /// The bound of the whole call.
+    /// Returns the maximum timeout of the whole call.
     pub(crate) fn in_all(&self) -> Option<Duration> {
         self.max_timeout
     }
 
-    /// The options for one of several calls.
+    /// Returns the options for one of the several requests of this call.
     pub(crate) fn for_one(&mut self) -> CallOptions<'_> {
         CallOptions {
             timeout: self.timeout,
@@ -202,8 +207,8 @@ impl<'a> CallOptions<'a> {
         }
     }
 
-    /// The options for a call that continues: `waited` counts against the timeout, `elapsed`
-    /// against the bound of the whole call.
+    /// Returns the options for the rest of a call. `waited` is subtracted from the timeout, and
+    /// `elapsed` from the maximum timeout of the whole call.
     pub(crate) fn after(&mut self, waited: Duration, elapsed: Duration) -> CallOptions<'_> {
         let mut options = self.for_one();
         options.timeout = options.timeout.map(|span| span.saturating_sub(waited));
@@ -211,12 +216,13 @@ impl<'a> CallOptions<'a> {
         options
     }
 
-    /// Sets the header fields of the next request, for a transport that has them.
+    /// Sets the request kind of the next request, with its header fields if the transport has
+    /// header fields.
     pub(crate) fn set_manner(&mut self, manner: RequestKind) {
         self.manner = manner;
     }
 
-    /// Never sends a cancellation: for `initialize`, which must not be cancelled.
+    /// Makes the call send no cancellation. Used for `initialize`, which must not be cancelled.
     pub(crate) fn without_cancelling(mut self) -> Self {
         self.may_cancel = false;
         self
@@ -235,18 +241,18 @@ impl fmt::Debug for CallOptions<'_> {
     }
 }
 
-/// A call in flight. Dropping it before it is done gives the call up and notifies the peer.
+/// A call in flight. Dropping the call before it is done gives it up and notifies the peer.
 struct Call<'c> {
     core: &'c Arc<Core>,
     method: &'c str,
     waiter: Waiter,
-    /// The start of the call, used as "now" by the first timeout check.
+    /// The start of the call. The first timeout check uses it as the current time.
     began: Option<Instant>,
     deadline: Deadline,
     /// The time that users had spent on the peer's input requests when the call began.
     people_took: Duration,
     may_cancel: bool,
-    /// The reason for the cancellation, sent to the peer.
+    /// The reason of the cancellation. The reason is sent to the peer.
     reason: Cow<'static, str>,
 }
 
@@ -353,7 +359,7 @@ impl Call<'_> {
         })
     }
 
-    /// Gives up a request that was never sent, without notifying the peer.
+    /// Gives up a request that was never sent. The peer is not notified.
     fn forget(&mut self) {
         self.may_cancel = false;
         self.core.engine().calls.give_up(self.waiter.id);
@@ -437,7 +443,7 @@ impl Call<'_> {
         }
     }
 
-    /// The error that ends the call, if it is cancelled or past its deadline.
+    /// Returns the error that ends the call if the call is cancelled or past its deadline.
     fn over(&mut self, now: Instant, options: &CallOptions<'_>) -> Option<Error> {
         self.cancelled(options).or_else(|| self.late(now, options))
     }
@@ -467,7 +473,8 @@ impl Call<'_> {
         Some(Error::new(ErrorKind::Cancelled, text).sent(true))
     }
 
-    /// Sends the request by an exchange of its own, and processes its messages on this thread.
+    /// Sends the request over an exchange of its own, and processes the messages of the exchange on
+    /// this thread.
     fn carry(
         &mut self,
         carrier: &Arc<dyn ExchangeTransport>,
@@ -534,7 +541,8 @@ impl Call<'_> {
         }
     }
 
-    /// Converts the error of an exchange without an outcome into the caller's error.
+    /// Converts the error of an exchange that ended without an outcome into the error for the
+    /// caller.
     fn not_carried(&mut self, error: Error, options: &CallOptions<'_>) -> Error {
         if !error.was_sent() {
             self.forget();
@@ -564,7 +572,7 @@ impl Call<'_> {
         .sent(true)
     }
 
-    /// Describes how long the call took, and the setting that limits it.
+    /// Returns a text for errors: how long the call took, and the setting that limits the time.
     fn time(&self, bound: Bound, options: &CallOptions<'_>) -> String {
         let (setting, span) = match bound {
             Bound::Timeout => ("timeout", options.timeout),
@@ -578,13 +586,14 @@ impl Call<'_> {
     }
 }
 
-/// The deadline of a call, shared with the thread that checks deadlines.
+/// The deadline of a call. The calling thread and the thread that checks deadlines share it.
 struct Patience {
     core: Arc<Core>,
     // Guards the caller's extensions and the checks of the deadline thread. Held only for a moment.
     deadline: Mutex<Deadline>,
     people_took: Duration,
-    /// Whether the caller's callback runs, so that its time does not count as waiting.
+    /// Whether the caller's progress callback is running. The run time of the callback does not
+    /// count as waiting.
     is_busy: AtomicBool,
 }
 
@@ -619,7 +628,7 @@ impl Drop for Call<'_> {
     }
 }
 
-/// Converts an outcome into the caller's result.
+/// Converts the outcome of a request into the result for the caller.
 fn judge(core: &Core, method: &str, outcome: Outcome) -> Result<RawResult> {
     match outcome {
         Outcome::Response(response) => response
@@ -644,11 +653,11 @@ fn judge(core: &Core, method: &str, outcome: Outcome) -> Result<RawResult> {
     }
 }
 
-/// A request without a waiting caller.
+/// A request whose outcome goes to a callback. No caller waits for it.
 pub(crate) struct StartedCall {
     core: Arc<Core>,
     id: i64,
-    /// Ends its exchange, on a transport with exchanges.
+    /// A handle that ends the exchange of the request, if the transport has exchanges.
     ticket: Option<Arc<CancelHandle>>,
 }
 
@@ -659,13 +668,13 @@ impl StartedCall {
         self
     }
 
-    /// Discards the outcome: drops the callback without notifying the peer.
+    /// Discards the outcome of the request: drops the callback without notifying the peer.
     pub(crate) fn forget(self) {
         self.core.engine().calls.give_up(self.id);
     }
 
     /// Cancels the request: notifies the peer and drops the callback. Does nothing if the outcome
-    /// has arrived.
+    /// of the request has already arrived.
     pub(crate) fn cancel(&self, reason: &str) {
         if self.core.engine().calls.give_up(self.id) {
             if let Some(ticket) = &self.ticket {
@@ -676,20 +685,21 @@ impl StartedCall {
     }
 }
 
-/// Where a callback runs.
+/// The place where the callback of a request runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CallbackPlace {
-    /// On the connection's thread for notifications, in order with them.
+    /// The callback runs on the connection's thread for notifications, in order with the
+    /// notification handlers.
     InOrder,
-    /// Where the outcome is found, before the next message is read. For internal callbacks, which
-    /// never block and run no user code.
+    /// The callback runs on the thread that finds the outcome, before the next message is read.
+    /// Only for internal callbacks, which never block and run no user code.
     Quick,
 }
 
 /// Sends a request whose outcome goes to a callback, exactly once.
 ///
-/// It has no timeout: only the peer, [`StartedCall::cancel`] and the end of the connection end it.
-/// The caller is responsible for a deadline.
+/// The request has no timeout. Only the peer, [`StartedCall::cancel`] and the end of the connection
+/// end the request. The caller is responsible for a deadline.
 pub(super) fn start_request(
     core: &Arc<Core>,
     method: &'static str,

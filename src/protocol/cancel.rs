@@ -8,10 +8,10 @@ use crate::sync::{Condvar, Mutex};
 
 /// A token that cancels work; thread-safe.
 ///
-/// Passed to calls ([`CallOptions::cancel_with`](super::CallOptions::cancel_with)), it ends them
-/// from any thread, for example when the user presses Escape. One token may serve many calls. The
-/// token of a [`Responder`](super::Responder) shows that the peer cancelled its request. Clones
-/// share one flag. A cancelled token stays cancelled.
+/// A token that is passed to calls ([`CallOptions::cancel_with`](super::CallOptions::cancel_with))
+/// can end the calls from any thread, for example when the user presses Escape. One token may serve
+/// many calls. The token of a [`Responder`](super::Responder) shows whether the peer cancelled its
+/// request. Clones share one flag. A cancelled token stays cancelled.
 #[derive(Clone, Default)]
 pub struct CancelToken(Arc<Shared>);
 
@@ -28,9 +28,9 @@ struct Shared {
 struct State {
     triggered: bool,
     reason: Option<Box<str>>,
-    /// The key of the last callback. Keys start at 1.
+    /// The key of the callback that was registered last. Keys start at 1.
     last_key: u64,
-    /// The first callback. Most tokens have only one and need no list.
+    /// The first registered callback. Most tokens have only one callback and need no list.
     first: Option<Callback>,
     first_key: u64,
     #[expect(
@@ -77,23 +77,23 @@ impl CancelToken {
         call_all(self.fire(None));
     }
 
-    /// Cancels the token with a reason. The reason is sent to the server if a sent call is
-    /// cancelled by it.
+    /// Cancels the token with a reason. Calls that were sent to a server are cancelled with this
+    /// reason.
     pub fn trigger_because(&self, reason: impl Into<String>) {
         call_all(self.fire(Some(reason.into())));
     }
 
-    /// Whether the token is cancelled. Cheap enough for polling.
+    /// Whether the token is cancelled. The check is cheap enough for polling.
     pub fn is_triggered(&self) -> bool {
         self.0.state.lock().triggered
     }
 
-    /// The reason of the cancellation, if one was given.
+    /// Returns the reason of the cancellation, if a reason was given.
     pub fn reason(&self) -> Option<String> {
         self.0.state.lock().reason.as_deref().map(str::to_owned)
     }
 
-    /// Blocks until the token is cancelled or `timeout` has passed. Returns whether it is
+    /// Blocks until the token is cancelled or `timeout` has passed. Returns whether the token is
     /// cancelled.
     pub fn wait(&self, timeout: Duration) -> bool {
         let deadline = Instant::now().checked_add(timeout);
@@ -104,12 +104,12 @@ impl CancelToken {
         state.triggered
     }
 
-    /// Registers a callback that runs once when the token is cancelled. If it is already, the
-    /// callback runs at once on this thread.
+    /// Registers a callback that runs once when the token is cancelled. If the token is already
+    /// cancelled, the callback runs at once on this thread.
     ///
-    /// Otherwise it runs on the cancelling thread. When the peer cancels a request, that is the
-    /// connection's thread for notifications. Dropping the guard unregisters the callback, but does
-    /// not wait for one that is already running.
+    /// Otherwise the callback runs on the cancelling thread. When the peer cancels a request, this
+    /// is the connection's thread for notifications. Dropping the guard unregisters the callback.
+    /// The drop does not wait for a callback that is already running.
     pub fn on_trigger(&self, callback: impl FnOnce() + Send + 'static) -> OnCancel {
         let mut state = self.0.state.lock();
         let key = if state.triggered {
@@ -125,8 +125,8 @@ impl CancelToken {
         }
     }
 
-    /// Sets the flag and wakes waiters. Returns the callbacks, because the caller knows on which
-    /// thread they may run.
+    /// Sets the flag and wakes the waiters. Returns the callbacks instead of running them, because
+    /// the caller knows on which thread the callbacks may run.
     pub(crate) fn fire(&self, reason: Option<String>) -> Vec<Callback> {
         let mut state = self.0.state.lock();
         if state.triggered {
@@ -143,7 +143,7 @@ impl CancelToken {
     }
 }
 
-/// Runs all callbacks, even after one panics. The first panic is passed on.
+/// Runs all callbacks, even if one of them panics. The first panic is passed on.
 fn call_all(callbacks: Vec<Callback>) {
     let mut panicked = None;
     for callback in callbacks {
@@ -164,12 +164,12 @@ impl fmt::Debug for CancelToken {
     }
 }
 
-/// A guard that keeps a callback of [`CancelToken::on_trigger`] registered.
+/// A guard for a callback of [`CancelToken::on_trigger`]. Dropping it unregisters the callback.
 #[derive(Debug)]
 #[must_use = "dropping it forgets the callback"]
 pub struct OnCancel {
     token: CancelToken,
-    /// The key of the callback; 0 if it has already run.
+    /// The key of the callback; 0 if the callback has already run.
     key: u64,
 }
 

@@ -38,22 +38,22 @@ use crate::transport::{Control, Limits, Receiver, Sender, Started, Threads};
 const CANCELLED: &str = "notifications/cancelled";
 const PROGRESS: &str = "notifications/progress";
 
-/// How long a peer that no longer accepts messages may still be read.
+/// How long this side continues to read from a peer that no longer accepts messages.
 const FAREWELL: Duration = Duration::from_millis(300);
 
-/// How long a thread writes before another one continues for it.
+/// How long one thread writes before another thread continues the writing.
 const WRITE_TURN: Duration = Duration::from_secs(5);
 
-/// How long a caller writes before it leaves the rest to a thread of the connection, so that it can
-/// be cancelled meanwhile.
+/// How long a calling thread writes before a thread of the connection writes the rest. While that
+/// thread writes, the caller can be cancelled.
 const CALL_TURN: Duration = Duration::from_millis(20);
 
 /// The shared state of a connection.
 pub(crate) struct Core {
-    /// The parts that most connections need. Created on first use: an HTTP session whose client
-    /// only listens does without.
+    /// The parts that most connections need. They are created on first use, because an HTTP session
+    /// whose client only listens does not need them.
     engine: OnceLock<Box<Engine>>,
-    /// The sender until the engine is created, which takes it.
+    /// The sender of the transport until the engine is created. The engine takes the sender.
     sender: Mutex<Option<Box<dyn Sender>>>,
     pub(super) exchanges: Exchanges,
     pub(super) held_back: HeldBack,
@@ -61,14 +61,14 @@ pub(crate) struct Core {
     // `admitted`, `answering` and `detached` are read together without a lock, by `has_room`. It
     // reads `admitted` last: see there for the order.
     pub(super) admitted: AtomicUsize,
-    /// The number of active requests whose answer is being queued. A peer that has read the answer
-    /// may send its next request before this one is counted out; it finds room.
+    /// The number of active requests whose answers are being queued. These requests take no room
+    /// from new ones, because a peer that has read the answer may already send its next request.
     pub(super) answering: AtomicUsize,
-    /// The number of active requests that continue after their answer, as tasks do. Another limit
-    /// bounds them, so they take no room from other requests.
+    /// The number of active requests that continue after their answer, for example as tasks.
+    /// Another limit applies to these requests, so they take no room from other requests.
     pub(super) detached: AtomicUsize,
-    /// The part of `max_requests` that each client uses, where clients share the connection.
-    /// Created with their first request.
+    /// The part of `max_requests` that each client uses, if several clients share the connection.
+    /// Created with the first request of these clients.
     // No other lock is taken while this one is held.
     shares: OnceLock<Box<Mutex<Shares<()>>>>,
     pulse: Option<Box<Pulse>>,
@@ -78,15 +78,16 @@ pub(crate) struct Core {
     pub(super) handlers: Arc<Handlers>,
     /// The data set with [`ConnectionBuilder::local`](super::ConnectionBuilder::local).
     local: Option<Arc<dyn Any + Send + Sync>>,
-    /// The exchange transport, such as HTTP, where each request has its own exchange. No thread
-    /// reads for the connection then.
+    /// The exchange transport, such as HTTP, on which each request has its own exchange. With an
+    /// exchange transport no thread reads for the connection.
     carrier: Option<Arc<dyn ExchangeTransport>>,
     control: Arc<dyn Control>,
     /// Whether batches are part of the negotiated revision.
     batches: AtomicBool,
-    /// Whether requests of the peer are answered: a client of the modern era answers none.
+    /// Whether this side answers requests of the peer. A client of the modern era answers no
+    /// requests.
     answers: AtomicBool,
-    /// The first line of the peer that was not a message.
+    /// The first line from the peer that was not a message, for error texts.
     noise: OnceLock<Box<str>>,
     /// Whether a thread may wait for the end of the active requests.
     // Set before `life.ended`, and before any waiter reads the count of active requests. See
@@ -98,19 +99,20 @@ pub(crate) struct Core {
     life_changed: Condvar,
 }
 
-/// How the peer's messages reach the connection.
+/// The way in which the peer's messages reach the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// Threads of the pool read, and callers while they wait.
+    /// Threads of the pool read, and callers read while they wait for their answers.
     Shared,
-    /// Only threads of the pool read, because the receiver cannot wait with a bound. On an exchange
-    /// transport no thread reads.
+    /// Only threads of the pool read, because the receiver cannot wait with a time limit. On an
+    /// exchange transport no thread reads.
     Alone,
-    /// No thread reads: messages are passed in with `feed`.
+    /// No thread reads. Messages are passed to the connection with `feed`.
     Fed,
 }
 
-/// A request's part of its client's share of the connection. It is given back on drop.
+/// The part of a client's share of the connection that one request uses. Dropping it returns it to
+/// the share.
 pub(super) struct Share {
     core: Arc<Core>,
     client: Client,
@@ -130,65 +132,68 @@ pub(super) struct Engine {
     pub(super) outbox: Outbox,
     counters: Counters,
     people: Mutex<People>,
-    /// Whether a user was ever asked; never cleared. Until then no call needs the lock of `people`.
+    /// Whether a user was ever asked for input on this connection; never cleared. While it is
+    /// false, no call needs the lock of `people`.
     people_are_asked: AtomicBool,
     threads: Started,
 }
 
-/// The settings that distinguish clients and servers. All connections of a server share them.
+/// The settings of a connection, which differ between clients and servers. All connections of a
+/// server share one set of settings.
 #[derive(Clone)]
 pub(crate) struct Settings {
-    /// Quick handlers run on the thread that read the request.
+    /// Whether quick handlers run on the thread that read the request.
     pub(crate) inline: bool,
-    /// Malformed messages are answered, and active requests finish when the peer's input ends.
+    /// Whether this side is a server: it answers malformed messages, and lets active requests
+    /// finish when the peer's input ends.
     pub(crate) serving: bool,
-    /// How long handlers may continue at the end.
+    /// How long handlers may continue when the connection ends.
     pub(crate) drain: Duration,
-    /// How long the peer may leave messages unread before the connection is closed.
+    /// How long the peer may leave messages unread. After this time the connection is closed.
     pub(crate) write_timeout: Duration,
-    /// Requests of this side can reach the peer at any time.
+    /// Whether requests of this side can reach the peer at any time.
     pub(crate) asks: bool,
-    /// Several clients share the connection.
+    /// Whether several clients share the connection.
     pub(crate) is_shared: bool,
-    /// The run time from which a handler is slow.
+    /// The run time from which a handler counts as slow.
     pub(crate) slow_handler: Duration,
     pub(crate) keep_alive: Option<KeepAlive>,
-    /// Messages that deviate from the exact wording of the specification are refused.
+    /// Whether messages that deviate from the exact wording of the specification are refused.
     pub(crate) strict: bool,
     pub(crate) log: Option<LogHook>,
     pub(crate) threads: Threads,
     pub(crate) limits: Limits,
 }
 
-/// The life cycle of a connection.
+/// The state of a connection in its life cycle: open, ended, closing or closed.
 #[derive(Debug, Default)]
 struct Life {
-    /// Why reading has ended.
+    /// The reason why reading has ended; `None` while the connection is open.
     ended: Option<Error>,
     closing: bool,
     closed: bool,
-    /// The thread that closes.
+    /// The thread that is closing the connection.
     closer: Option<ThreadId>,
     closed_by_own_thread: bool,
 }
 
-/// How much time the peer gets at the end.
+/// How much time the peer gets when the connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     InOrder,
-    /// No session was established, so the peer gets only a moment.
+    /// The peer gets only a moment, because no session was established.
     AtOnce,
 }
 
-/// The input requests of the peer that users are answering.
+/// The input requests of the peer that users are answering at the moment.
 #[derive(Debug, Default)]
 struct People {
     asked: usize,
-    /// When the last one was answered.
+    /// When a user last answered an input request of the peer.
     answered: Option<Instant>,
-    /// Since when at least one is open.
+    /// Since when at least one input request is open; `None` if no input request is open.
     since: Option<Instant>,
-    /// The total time in which at least one was open, before `since`.
+    /// The total time in which at least one input request was open, without the time since `since`.
     took: Duration,
 }
 
@@ -209,36 +214,40 @@ impl Drop for PersonAsked {
     }
 }
 
-/// The result of a caller's read turn.
+/// The result of a caller's turn at reading messages for all callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadTurn {
-    /// An item arrived for the caller.
+    /// An outcome or progress arrived for the caller itself.
     Found,
-    /// Nothing arrived for a while, so the worker pool continues to read.
+    /// No message arrived for a while. The worker pool continues to read.
     Quiet,
     /// The connection has ended.
     Ended,
 }
 
-/// The role of the current thread for a connection, which is identified by the address of its core.
+/// The role of the current thread for a connection. The address of the core identifies the
+/// connection.
 #[derive(Clone, Copy, PartialEq)]
 enum ThreadRole {
-    /// The thread is not working for the connection.
+    /// The thread is not working for any connection.
     Elsewhere,
-    /// Reading: the thread must not block, and leaves writing for later.
+    /// The thread is reading. It must not block, and leaves writing for later.
     Reading(usize),
-    /// Running a handler inline, with the receiver parked under this number. Its messages are
-    /// written when it returns, or earlier by the thread that takes the receiver.
+    /// The thread runs a handler inline, and its receiver is parked under this number. The
+    /// handler's messages are written when it returns, or earlier by the thread that takes the
+    /// receiver.
     Inline(usize, u64),
 }
 
 thread_local! {
     static STANDING: Cell<ThreadRole> = const { Cell::new(ThreadRole::Elsewhere) };
-    /// The connection whose pool this thread belongs to, as the address of its core.
+    /// The address of the core of the connection whose worker pool this thread belongs to; 0 on
+    /// other threads.
     static CREW_OF: Cell<usize> = const { Cell::new(0) };
-    /// Whether a handler of that connection runs on this thread.
+    /// Whether this thread runs a handler of the connection in `CREW_OF`.
     static IN_HANDLER: Cell<bool> = const { Cell::new(false) };
-    /// The core of that connection. It is set and read on pool threads only, and cleared before
+    /// The core of the connection in `CREW_OF`. It is used on pool threads only. They clear it
+    /// before they exit, so that no core is dropped during thread exit.
     /// they exit, so that thread exit drops nothing.
     static OWN_CORE: RefCell<Option<Arc<Core>>> = const { RefCell::new(None) };
     /// The client whose worker permit that handler has. It is set and read on pool threads only, and
@@ -326,7 +335,7 @@ impl Core {
         })
     }
 
-    /// The shares of the clients in the active requests.
+    /// Returns the shares that the clients of this connection have in the active requests.
     fn shares(&self) -> &Mutex<Shares<()>> {
         self.shares.get_or_init(|| {
             let limits = &self.settings.limits;
@@ -336,8 +345,8 @@ impl Core {
         })
     }
 
-    /// Counts a request of one of several clients of the connection. `None` when the client has
-    /// used up its share.
+    /// Counts a request towards the share of a client, if several clients share the connection.
+    /// Returns `None` when the client has used up its share.
     pub(super) fn take_share(self: &Arc<Self>, client: Client) -> Option<Share> {
         let mut shares = self.shares().lock();
         if shares.admit(&client, 1) != Admission::Granted {
@@ -371,7 +380,7 @@ impl Core {
         self.settings.strict
     }
 
-    /// Logs a record for a layer above.
+    /// Logs a record for a layer above the protocol, such as the server.
     pub(crate) fn log_as(
         &self,
         target: &'static str,
@@ -381,7 +390,8 @@ impl Core {
         tell(self.settings.log.as_ref(), level, target, text);
     }
 
-    /// Reports a server event by its kind. The caller logs it separately.
+    /// Reports a server event of this kind to the host's hook. The caller logs the event
+    /// separately.
     pub(crate) fn trouble(
         &self,
         kind: ServerEventKind,
@@ -407,7 +417,8 @@ impl Core {
     }
 
     /// Records that a user answers an input request of the peer, until the guard is dropped. No
-    /// call times out meanwhile, because the request does not name its call.
+    /// call times out in the meantime: the input request does not name its call, so all calls may
+    /// depend on it.
     pub(crate) fn person_asked(self: &Arc<Self>) -> PersonAsked {
         self.engine().people_are_asked.store(true, Ordering::SeqCst);
         let mut people = self.engine().people.lock();
@@ -417,7 +428,8 @@ impl Core {
         PersonAsked(Arc::clone(self))
     }
 
-    /// When a user was last busy with an input request of the peer.
+    /// Returns when a user was last busy with an input request of the peer; `None` if this never
+    /// happened.
     pub(super) fn person_seen(&self, now: Instant) -> Option<Instant> {
         let people = self.engine().people.lock();
         if people.asked > 0 {
@@ -427,7 +439,7 @@ impl Core {
         }
     }
 
-    /// The total time that users have spent on input requests of the peer.
+    /// Returns the total time that users have spent on input requests of the peer.
     pub(super) fn people_took(&self, now: Instant) -> Duration {
         if !self.engine().people_are_asked.load(Ordering::Relaxed) {
             return Duration::ZERO;
@@ -439,17 +451,19 @@ impl Core {
         people.took + lately.unwrap_or_default()
     }
 
-    /// The first line that was not a message, for the error when connecting fails.
+    /// Returns the first line that was not a message. It is added to the error when connecting
+    /// fails.
     pub(crate) fn first_noise(&self) -> Option<&str> {
         self.noise.get().map(|line| &**line)
     }
 
-    /// The peer's latest output outside of the protocol, such as on its standard error.
+    /// Returns the peer's latest output outside of the protocol, for example on its standard error.
     pub(crate) fn last_words(&self) -> Option<String> {
         self.control.last_words()
     }
 
-    /// Whether the peer has yet to read a message that was sent to it, if the transport can tell.
+    /// Whether the peer has not yet read all messages that were sent to it. Returns `None` if the
+    /// transport cannot detect this.
     pub(crate) fn has_unread(&self) -> Option<bool> {
         // Checked first: a message written in between is then seen by the transport.
         let has_written_all = self.has_written_all();
@@ -474,7 +488,7 @@ impl Core {
         }
     }
 
-    /// Whether everything that was queued has been written.
+    /// Whether all queued messages have been written.
     fn has_written_all(&self) -> bool {
         let engine = self.engine.get();
         engine.is_none_or(|engine| engine.outbox.is_empty())

@@ -3,19 +3,19 @@
 
 use std::time::{Duration, Instant};
 
-/// The two bounds of a wait. The current time is always an argument.
+/// The deadline of a wait, from a timeout and a cap. The current time is always an argument.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline {
     started: Instant,
     timeout: Option<Duration>,
     cap: Option<Duration>,
-    /// When the peer last gave a sign of life.
+    /// When the peer last gave a sign of life, such as progress.
     seen: Instant,
-    /// Time that does not count towards the cap.
+    /// The time that does not count towards the cap.
     held: Duration,
 }
 
-/// The bound that was hit.
+/// The bound that ended the wait: the timeout or the cap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bound {
     Timeout,
@@ -43,7 +43,8 @@ impl Deadline {
         self.seen = self.seen.max(seen);
     }
 
-    /// When the wait ends; `None` for never. A bound too large for an `Instant` is ignored.
+    /// Returns when the wait ends; `None` if the wait never ends. A bound too large for an
+    /// `Instant` is ignored.
     pub(crate) fn at(&self) -> Option<Instant> {
         let timeout = self
             .timeout

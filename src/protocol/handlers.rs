@@ -16,17 +16,18 @@ type NotificationFn = dyn Fn(&Peer, &Notification) + Send + Sync;
 type FarewellFn = dyn Fn(&Peer) + Send + Sync;
 type UnheardFn = dyn Fn(&Error) + Send + Sync;
 
-/// Handlers by method. A request with any other method is answered with "method not found". Any
-/// other notification is dropped.
+/// The handlers for the peer's messages, by method. A request with any other method is answered
+/// with "method not found". A notification with any other method is dropped.
 ///
 /// [`request`](Self::request) and [`notification`](Self::notification) take user code, which may
-/// block. It runs on threads that the connection starts on demand: requests in parallel,
-/// notifications one at a time and in order.
+/// block. User code runs on threads that the connection starts on demand. Request handlers run in
+/// parallel. Notification handlers run one at a time and in order.
 #[derive(Clone, Default)]
 pub struct Handlers {
     requests: Table<RequestHandler>,
     notifications: Table<Arc<NotificationFn>>,
-    /// Internal handlers that never block. They run on the reading thread, before the others.
+    /// Internal notification handlers that never block. They run on the reading thread, before the
+    /// other handlers.
     quick_notifications: FxHashMap<String, Arc<NotificationFn>>,
     farewell: Option<Arc<FarewellFn>>,
     heard_again: Option<Arc<FarewellFn>>,
@@ -36,12 +37,13 @@ pub struct Handlers {
 #[derive(Clone)]
 pub(crate) struct RequestHandler {
     pub(crate) call: Arc<RequestFn>,
-    /// Whether the handler is internal and never blocks, so that it runs on the reading thread.
+    /// Whether the handler is internal and never blocks. A quick handler runs on the reading
+    /// thread.
     pub(crate) quick: bool,
 }
 
-/// Handlers of one kind. Each keeps its index, by which other code finds its method name and
-/// handler again.
+/// The handlers of requests or of notifications. Each handler keeps its index, by which its method
+/// name and the handler are found again.
 #[derive(Clone)]
 struct Table<H> {
     rows: Vec<(Box<str>, H)>,
@@ -50,7 +52,7 @@ struct Table<H> {
     places: FxHashMap<Box<str>, usize>,
 }
 
-/// The index of a method's handler, among those of requests or of notifications.
+/// The index of a method's handler in the table of request handlers or of notification handlers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place(usize);
 
@@ -62,7 +64,7 @@ impl<H> Default for Table<H> {
 }
 
 impl<H> Table<H> {
-    /// Sets the handler of a method, replacing a previous one.
+    /// Sets the handler of a method. It replaces an earlier handler of the method.
     fn set(&mut self, method: &str, handler: H) {
         match self.places.get(method) {
             Some(place) => self.rows[*place].1 = handler,
@@ -89,7 +91,7 @@ impl Handlers {
         Self::default()
     }
 
-    /// Sets the handler of a request method, replacing a previous one.
+    /// Sets the handler of a request method. It replaces an earlier handler of the method.
     pub fn request(
         self,
         method: impl Into<String>,
@@ -100,8 +102,8 @@ impl Handlers {
         })
     }
 
-    /// Sets the handler of a request method that takes ownership of the request. A `quick` one runs
-    /// on the reading thread, so that it answers while every worker is busy.
+    /// Sets the handler of a request method. The handler takes ownership of the request. A `quick`
+    /// handler runs on the reading thread, so that it answers even while every worker is busy.
     pub(crate) fn owned_request(
         mut self,
         method: &str,
@@ -113,7 +115,7 @@ impl Handlers {
         self
     }
 
-    /// Sets the handler of a notification method, replacing a previous one.
+    /// Sets the handler of a notification method. It replaces an earlier handler of the method.
     pub fn notification(
         mut self,
         method: impl Into<String>,
@@ -123,15 +125,15 @@ impl Handlers {
         self
     }
 
-    /// Sets a hook that runs when the peer has gone and when the connection is closed, each time
-    /// before the last messages are written. It must not block.
+    /// Sets a hook that runs when the peer has gone, and when the connection is closed. In both
+    /// cases the hook runs before the last messages are written. The hook must not block.
     pub(crate) fn farewell(mut self, farewell: impl Fn(&Peer) + Send + Sync + 'static) -> Self {
         self.farewell = Some(Arc::new(farewell));
         self
     }
 
-    /// Sets a hook that runs when the stream for messages outside of requests has failed, with the
-    /// error. It runs on a pool thread that does nothing else meanwhile.
+    /// Sets a hook that runs when the stream for messages outside of requests has failed. The hook
+    /// gets the error. It may block, because its pool thread has no other work in the meantime.
     pub(crate) fn unheard(mut self, hook: impl Fn(&Error) + Send + Sync + 'static) -> Self {
         self.unheard = Some(Arc::new(hook));
         self
@@ -144,7 +146,7 @@ impl Handlers {
     }
 
     /// Sets a hook that runs when the stream for messages outside of requests is restored. Messages
-    /// may have been missed. It must not block.
+    /// may have been missed. The hook must not block.
     pub(crate) fn heard_again(mut self, hook: impl Fn(&Peer) + Send + Sync + 'static) -> Self {
         self.heard_again = Some(Arc::new(hook));
         self
@@ -162,8 +164,8 @@ impl Handlers {
         }
     }
 
-    /// Sets a handler that sees notifications of a method on the reading thread, before the other
-    /// handler.
+    /// Sets a handler that gets the notifications of a method on the reading thread, before the
+    /// handler set with [`notification`](Self::notification).
     pub(crate) fn quick_notification(
         mut self,
         method: impl Into<String>,
@@ -174,8 +176,8 @@ impl Handlers {
         self
     }
 
-    /// Adds a second handler for a notification method. It runs after the first one, even if that
-    /// one panics.
+    /// Adds a second handler for a notification method. The second handler runs after the first
+    /// one, even if the first one panics.
     pub(crate) fn notification_too(
         self,
         method: &str,
@@ -216,12 +218,12 @@ impl Handlers {
         (self.requests.rows[place.0].1.call)(request, responder);
     }
 
-    /// The method name of a request handler.
+    /// Returns the method name of the request handler with this index.
     pub(crate) fn name_of_request(&self, place: Place) -> &str {
         &self.requests.rows[place.0].0
     }
 
-    /// The method name of a notification handler.
+    /// Returns the method name of the notification handler with this index.
     pub(crate) fn name_of_notification(&self, place: Place) -> &str {
         &self.notifications.rows[place.0].0
     }

@@ -1,10 +1,10 @@
 //! Deferred requests: requests that are queued while the peer reads its answers too slowly.
 //!
-//! They are queued when `max_requests` requests are active and their answers find no room in the
-//! outbox, because the peer reads late. That is not an overload, so new requests are not refused.
-//! They are served when active requests have ended. Other messages are still processed, so that a
-//! cancellation is seen. When the deferred requests would fill the outbox again, the reading thread
-//! takes no more input until there are fewer.
+//! A request is deferred when `max_requests` requests are active and their answers find no room in
+//! the outbox, because the peer reads late. This is not an overload, so new requests are not
+//! refused. Deferred requests are served when active requests have ended. Other messages are still
+//! processed, so that a cancellation is seen. When the deferred requests would fill the outbox
+//! again, the reading thread reads no more input until fewer requests are deferred.
 //!
 //! **Invariant:** a thread that defers a request checks *afterwards* whether another one may become
 //! active. A thread that ends a request checks *afterwards* whether any is deferred. One of the two
@@ -21,26 +21,26 @@ use crate::sync::{AtomicUsize, Condvar, Mutex};
 #[derive(Debug, Default)]
 pub(super) struct HeldBack {
     state: Mutex<State>,
-    /// The number of requests that are queued, or were taken out and are not active yet. Every
-    /// request that ends reads it.
+    /// The number of deferred requests: those in the queue, and those that were taken out and are
+    /// not active yet. Every request that ends reads this number.
     // Incremented under the lock. All accesses are `SeqCst`, as the module's invariant needs a
     // total order with the counters of active requests.
     count: AtomicUsize,
-    /// Signals that fewer bytes are queued.
+    /// Is notified when the queued requests have fewer bytes.
     fewer: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
     queue: VecDeque<Request>,
-    /// The bytes of all queued requests.
+    /// The total bytes of the queued requests.
     bytes: usize,
     closed: bool,
 }
 
 impl HeldBack {
-    /// Queues a request. Returns it if more than `max` bytes would be queued; one request of any
-    /// size is accepted.
+    /// Queues a request. Returns the request if the queue would have more than `max` bytes. An
+    /// empty queue accepts one request of any size.
     pub(super) fn push(&self, request: Request, max: usize) -> Result<(), Request> {
         let mut state = self.state.lock();
         let bytes = state.bytes.saturating_add(request.text_len());
@@ -57,8 +57,8 @@ impl HeldBack {
         self.count.load(Ordering::SeqCst) == 0
     }
 
-    /// Takes out the oldest request. It counts as deferred until [`taken`](Self::taken) is called,
-    /// so that it is never counted nowhere.
+    /// Takes out the oldest request. The request still counts as deferred until
+    /// [`taken`](Self::taken) is called. So at every time it counts as deferred or as active.
     pub(super) fn pop(&self) -> Option<Request> {
         let mut state = self.state.lock();
         let request = state.queue.pop_front()?;
@@ -66,12 +66,13 @@ impl HeldBack {
         Some(request)
     }
 
-    /// Records that a request that was taken out is active or answered.
+    /// Records that a request taken from the queue is now active or answered.
     pub(super) fn taken(&self) {
         self.count.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Removes a request that the peer cancels. Returns whether it was here.
+    /// Removes a deferred request that the peer cancels. Returns whether the request was in the
+    /// queue.
     pub(super) fn cancel(&self, id: &RequestId) -> bool {
         if self.is_empty() {
             return false;
@@ -92,7 +93,7 @@ impl HeldBack {
         self.fewer.notify_all();
     }
 
-    /// Whether at least `max` bytes are queued, so that no more input is taken.
+    /// Whether at least `max` bytes are queued. Then no more input is read.
     pub(super) fn is_full(&self, max: usize) -> bool {
         !self.is_empty() && self.state.lock().bytes >= max
     }
@@ -105,7 +106,7 @@ impl HeldBack {
         }
     }
 
-    /// Discards the queue because the connection ends, and refuses new requests.
+    /// Discards the queued requests because the connection ends. Later requests are refused.
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;

@@ -1,5 +1,5 @@
-//! Server events: incidents with a peer, by kind, for hosts that count them, raise an alarm, or
-//! block a client.
+//! Server events: incidents with a peer, by kind. Hosts use them to count incidents, to raise an
+//! alarm, or to block a client.
 
 use std::sync::Arc;
 
@@ -7,13 +7,14 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ServerEventKind {
-    /// A malformed message: not JSON, not JSON-RPC, or nested too deeply. It was answered with an
-    /// error where possible.
+    /// A message was malformed: not JSON, not JSON-RPC, or nested too deeply. It was answered with
+    /// an error where possible.
     Malformed,
     /// A message exceeded
     /// [`Limits::max_message_bytes`](crate::transport::Limits::max_message_bytes), or the system
-    /// had no memory for it. It was refused. Over HTTP the listener refuses and counts it instead:
-    /// [`HttpStats::refused`](crate::transport::http::HttpStats::refused).
+    /// had no memory for the message. The message was refused. Over HTTP the listener refuses the
+    /// message and counts it in [`HttpStats::refused`](crate::transport::http::HttpStats::refused)
+    /// instead.
     TooLong,
     /// A request was refused because of a limit: too many active requests
     /// ([`Limits::max_requests`](crate::transport::Limits::max_requests),
@@ -24,8 +25,8 @@ pub enum ServerEventKind {
     /// returned an invalid result. The client got an internal error.
     HandlerFailed,
     /// An HTTP request was denied: its host or origin is not allowed, or its credentials were
-    /// refused. A request without credentials is not reported, because clients use it to learn what
-    /// they need.
+    /// refused. A request without credentials is not reported, because clients use it to find out
+    /// which credentials they need.
     Denied,
 }
 
@@ -33,7 +34,7 @@ pub enum ServerEventKind {
 pub(crate) struct Incident<'a> {
     pub(crate) kind: ServerEventKind,
     pub(crate) peer: String,
-    /// The method of the request, if the event concerns one.
+    /// The method of the request, if the event concerns a request.
     pub(crate) method: Option<&'a str>,
     pub(crate) text: String,
 }

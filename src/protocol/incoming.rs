@@ -1,4 +1,4 @@
-//! Active requests: requests of the peer that we are serving.
+//! Active requests: requests of the peer that this side is serving.
 //!
 //! ```text
 //!            accept                 answer (result, error, dropped, panic)
@@ -28,10 +28,11 @@ use crate::sync::Mutex;
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) id: RequestId,
-    /// Created on first use: most requests end before anything looks at it.
+    /// The token that is cancelled when the peer no longer waits. Created on first use, because
+    /// most requests end before any code needs it.
     cancel: OnceLock<CancelToken>,
     pub(crate) origin: Origin,
-    /// The key in the table if that is not the id.
+    /// The key of the exchange in the table; `None` if the key is the request id.
     number: Option<NonZeroU64>,
     // Guards the step out of *open*. Messages of the exchange are queued while it is held, so that
     // none is queued after the step. Nothing waits for room under it: a cancel must not wait for a
@@ -42,14 +43,14 @@ pub(crate) struct Exchange {
 #[derive(Debug)]
 struct State {
     phase: Phase,
-    /// Is notified when the peer no longer waits for the answer.
+    /// An object that is notified when the peer no longer waits for the answer.
     watcher: Option<Weak<dyn Watcher>>,
 }
 
-/// Observes the end of a long-lived request. It costs less than a cancel token.
+/// An observer of the end of a long-lived request. It costs less than a cancel token.
 pub(crate) trait Watcher: Send + Sync {
-    /// Called when the peer has cancelled the request or the connection is closed. Runs in order
-    /// with notifications.
+    /// Called when the peer has cancelled the request or the connection is closed. Calls happen in
+    /// order with notification handlers.
     fn cancelled(&self);
 }
 
@@ -62,7 +63,7 @@ enum Phase {
 }
 
 impl Phase {
-    /// The error for sending in this phase, if sending is not allowed.
+    /// Fails if messages must not be sent in this phase.
     fn refuse(self) -> Result<()> {
         match self {
             Self::Open => Ok(()),
@@ -104,18 +105,19 @@ impl Exchange {
         is_open
     }
 
-    /// The token that is cancelled when the peer no longer waits for the answer.
+    /// Returns the token that is cancelled when the peer no longer waits for the answer.
     pub(crate) fn cancel(&self) -> &CancelToken {
         self.cancel.get_or_init(CancelToken::new)
     }
 
-    /// Makes the step to *answered*. Only a caller that gets `Ok` may queue the response.
+    /// Changes the phase from *open* to *answered*. Only a caller that gets `Ok` may queue the
+    /// response.
     pub(crate) fn begin_answer(&self) -> Result<()> {
         self.step(Phase::Answered).map(drop)
     }
 
-    /// Runs `queue` under the lock if the exchange is open. So its message precedes the response
-    /// and a cancellation.
+    /// Runs `queue` under the lock if the exchange is open. So the message that `queue` queues
+    /// precedes the response and a cancellation.
     pub(crate) fn while_open(&self, queue: impl FnOnce() -> Result<()>) -> Result<()> {
         let state = self.state.lock();
         state.phase.refuse()?;
@@ -126,7 +128,8 @@ impl Exchange {
         self.state.lock().phase == Phase::Open
     }
 
-    /// Answers the request with an error because the connection ends, if it has a response sink.
+    /// Answers the request with an error because the connection ends, if the request has a response
+    /// sink.
     fn cut_off(&self, error: &RpcError) {
         let Some(outlet) = &self.origin.outlet else {
             return;
@@ -138,7 +141,7 @@ impl Exchange {
     }
 
     /// Closes the response sink, because nothing more is sent for the request. The sink of a batch
-    /// serves its other members too, and ends with the last one.
+    /// is not closed: it also serves the other members, and ends with the last member.
     fn close_outlet(&self) {
         if let Origin {
             batch: None,
@@ -150,7 +153,8 @@ impl Exchange {
         }
     }
 
-    /// Leaves *open*. Returns the watcher, which the answer ignores.
+    /// Changes the phase from *open* to `to`. Returns the watcher; a caller that answers ignores
+    /// it.
     fn step(&self, to: Phase) -> Result<Option<Weak<dyn Watcher>>> {
         let mut state = self.state.lock();
         state.phase.refuse()?;
@@ -159,7 +163,7 @@ impl Exchange {
     }
 
     /// Cancels the token, so that handlers see that the peer no longer waits. Returns the callbacks
-    /// to run.
+    /// that the caller has to run.
     fn fire(&self, watcher: Option<Weak<dyn Watcher>>, reason: Option<String>) -> Vec<Callback> {
         self.close_outlet();
         let mut callbacks = self.cancel().fire(reason);
@@ -181,19 +185,20 @@ pub(crate) struct Exchanges(Mutex<Table>);
 #[derive(Debug, Default)]
 // Only table lookups happen under this lock; exchanges are cancelled after it is released.
 struct Table {
-    /// One of the open exchanges. Most requests are alone, or are answered before the next one
-    /// arrives, and need no tree.
+    /// One of the open exchanges. Often only one request is open at a time, and this field avoids a
+    /// node of the tree.
     one: Option<Arc<Exchange>>,
-    /// The other open exchanges.
+    /// The other open exchanges, by request id.
     open: BTreeMap<RequestId, Arc<Exchange>>,
-    /// Exchanges whose ids are not unique on this connection.
+    /// The open exchanges whose request ids are not unique on this connection, by the number of the
+    /// exchange.
     apart: BTreeMap<u64, Arc<Exchange>>,
     next: u64,
     closed: bool,
 }
 
 impl Table {
-    /// Removes an exchange, unless another one has taken its entry.
+    /// Removes an exchange from the table, unless another exchange has taken its entry.
     fn remove(&mut self, exchange: &Arc<Exchange>) {
         let is_it = |held: &mut Arc<Exchange>| Arc::ptr_eq(held, exchange);
         if self.one.take_if(is_it).is_some() {
@@ -213,17 +218,17 @@ impl Table {
     }
 }
 
-/// The reason why a request is not registered.
+/// The reason why a request was not added to the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// An active request uses the id.
+    /// Another active request uses the id of the request.
     InUse,
     /// The connection is closed, so no peer waits for an answer.
     Closed,
 }
 
 impl Exchanges {
-    /// Registers a request.
+    /// Adds a request to the table, and returns the exchange of the request.
     pub(crate) fn open(&self, id: &RequestId, origin: &Origin) -> Result<Arc<Exchange>, Refusal> {
         let mut table = self.0.lock();
         if table.closed {
@@ -251,13 +256,14 @@ impl Exchanges {
         Ok(exchange)
     }
 
-    /// Removes a request before its response is sent. From then on the peer may reuse the id.
+    /// Removes a request from the table before its response is sent. From then on the peer may
+    /// reuse the request id.
     pub(crate) fn forget(&self, exchange: &Arc<Exchange>) {
         self.0.lock().remove(exchange);
     }
 
-    /// Cancels a request for the peer. Returns its exchange and the callbacks to run, or `None` if
-    /// it is not active.
+    /// Cancels a request for the peer. Returns the exchange and the callbacks that the caller has
+    /// to run. Returns `None` if the request is not active.
     pub(crate) fn cancel(
         &self,
         id: &RequestId,
@@ -273,18 +279,18 @@ impl Exchanges {
         Some((exchange, callbacks))
     }
 
-    /// Cancels a request whose client has disconnected. Returns the callbacks to run, or `None` if
-    /// it had already ended.
+    /// Cancels a request whose client has disconnected. Returns the callbacks that the caller has
+    /// to run. Returns `None` if the request had already ended.
     pub(crate) fn abandon(&self, exchange: &Arc<Exchange>, reason: &str) -> Option<Vec<Callback>> {
         self.0.lock().remove(exchange);
         let watcher = exchange.step(Phase::Cancelled).ok()?;
         Some(exchange.fire(watcher, Some(reason.to_owned())))
     }
 
-    /// Closes every request when the connection ends, and refuses new ones. Never blocks.
+    /// Closes every request when the connection ends, and refuses new requests. Never blocks.
     ///
-    /// A request with a response sink is answered with this error. Returns the handlers' callbacks
-    /// to run.
+    /// A request with a response sink is answered with this error. Returns the handlers' callbacks,
+    /// which the caller has to run.
     pub(crate) fn close(&self, error: &RpcError) -> Vec<Callback> {
         let mut table = self.0.lock();
         table.closed = true;
@@ -301,7 +307,7 @@ impl Exchanges {
     }
 }
 
-/// Collects the responses of a batch, which are sent together.
+/// A batch: collects the responses of its members, which are sent together.
 ///
 /// Spec: Base Protocol, "Batching" (2025-03-26 only).
 #[derive(Debug)]
@@ -309,13 +315,13 @@ pub(crate) struct Batch(Mutex<BatchState>);
 
 #[derive(Debug)]
 struct BatchState {
-    /// Requests without an outcome.
+    /// The number of members without an outcome.
     open: usize,
     responses: Vec<Vec<u8>>,
 }
 
 impl Batch {
-    /// Creates a batch of `open` members. Each is ended with [`end_one`](Self::end_one).
+    /// Creates a batch of `open` members. Each member is ended with [`end_one`](Self::end_one).
     pub(crate) fn new(open: usize) -> Self {
         Self(Mutex::new(BatchState {
             open,
@@ -323,8 +329,8 @@ impl Batch {
         }))
     }
 
-    /// Ends one member, with or without a response. After the last one it returns the array of all
-    /// responses, if there are any.
+    /// Ends one member, with or without a response. When the last member ends, returns the array of
+    /// all responses, if there are responses.
     pub(crate) fn end_one(&self, response: Option<Vec<u8>>) -> Option<Vec<u8>> {
         let mut state = self.0.lock();
         state.responses.extend(response);
@@ -431,7 +437,7 @@ mod tests {
 mod loom_tests {
     use super::*;
 
-    /// Answer, cancel and close race: exactly one of them wins.
+    /// Answer, cancel and close happen at the same time: exactly one of them ends the exchange.
     #[test]
     fn loom_an_exchange_ends_once() {
         loom::model(|| {

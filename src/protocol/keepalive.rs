@@ -1,8 +1,8 @@
 //! Keep-alive: pings of a silent peer.
 //!
-//! The reading thread notices the silence, so no timer thread is needed: it waits for input no
-//! longer than until the next ping is due. Any message is a sign of life, not only the answer to
-//! the ping.
+//! The reading thread notices the silence, so no timer thread is needed. The reading thread waits
+//! for input no longer than until the next ping is due. Any message is a sign of life, not only the
+//! answer to the ping.
 //!
 //! Spec: Base Protocol, Utilities, "Ping" (up to 2025-11-25).
 
@@ -13,10 +13,10 @@ use super::call::StartedCall;
 use crate::error::Span;
 use crate::sync::Mutex;
 
-/// Pings a silent peer, and closes the connection when it does not answer.
+/// The settings for pinging a silent peer. When the peer does not answer, the connection is closed.
 ///
-/// Each unanswered ping is logged. A peer that does nothing else during a long operation cannot
-/// answer: choose times that suit the calls and the network.
+/// Each unanswered ping is logged. A peer that is busy with one long operation may be unable to
+/// answer pings in the meantime. Choose times that suit the calls and the network.
 ///
 /// # Examples
 ///
@@ -38,7 +38,7 @@ pub struct KeepAlive {
 }
 
 impl KeepAlive {
-    /// Sends a ping after this much silence. Typical values are minutes.
+    /// Sends a ping after the peer was silent for this long. Typical values are minutes.
     pub fn every(interval: Duration) -> Self {
         Self {
             interval,
@@ -47,17 +47,17 @@ impl KeepAlive {
         }
     }
 
-    /// Limits how long the peer may take to answer a ping, or to send any message. Defaults to 30
-    /// s; then the ping has failed.
+    /// Limits how long the peer may take to answer a ping, or to send any other message. Defaults
+    /// to 30 s. After this time the ping has failed.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// The number of consecutive failed pings after which the connection is closed. Defaults to 3;
-    /// 0 means 1.
+    /// Sets the number of consecutive failed pings after which the connection is closed. Defaults
+    /// to 3; 0 means 1.
     ///
-    /// The next ping is sent when the previous one has failed.
+    /// The next ping is sent when the previous ping has failed.
     pub fn max_failures(mut self, failures: u32) -> Self {
         self.max_failures = failures.max(1);
         self
@@ -79,7 +79,7 @@ impl std::fmt::Display for KeepAlive {
     }
 }
 
-/// Serializes the params of a ping.
+/// A function that serializes the params of a ping with this request id.
 pub(crate) type PingParams = Arc<dyn Fn(i64, &mut Vec<u8>) -> serde_json::Result<()> + Send + Sync>;
 
 /// The keep-alive state of one connection.
@@ -89,7 +89,7 @@ pub(crate) struct Pulse {
 }
 
 struct State {
-    /// The method and params of a ping; `None` before the connection is initialized.
+    /// The method and the params of a ping; `None` before the connection is initialized.
     ping: Option<(&'static str, PingParams)>,
     seen: Instant,
     pinged: Option<Instant>,
@@ -100,13 +100,13 @@ struct State {
 /// The next keep-alive action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beat {
-    /// Nothing is due for this long.
+    /// No action is due for this long.
     Wait(Duration),
-    /// Send a ping.
+    /// A ping has to be sent.
     Ping,
-    /// This many consecutive pings have failed.
+    /// This many consecutive pings have failed. The number is below the limit.
     Failed(u32),
-    /// This many pings have failed, which reaches the limit.
+    /// This many consecutive pings have failed. The limit is reached: the peer counts as dead.
     Dead(u32),
 }
 
@@ -125,12 +125,12 @@ impl Pulse {
         }
     }
 
-    /// Starts pinging with requests of this method, once the connection is initialized.
+    /// Starts to ping with requests of this method. Called when the connection is initialized.
     pub(crate) fn start(&self, method: &'static str, params: PingParams) {
         self.state.lock().ping = Some((method, params));
     }
 
-    /// Records a sign of life.
+    /// Records a sign of life of the peer.
     pub(crate) fn seen(&self, now: Instant) {
         let mut state = self.state.lock();
         state.seen = now;
@@ -173,7 +173,8 @@ impl Pulse {
         }
     }
 
-    /// Sends a ping with `send`, and stops waiting for an unanswered previous one.
+    /// Sends a ping with `send`. If the previous ping is unanswered, no longer waits for its
+    /// answer.
     pub(crate) fn ping(&self, send: impl FnOnce(&'static str, &PingParams) -> Option<StartedCall>) {
         let mut state = self.state.lock();
         let (old, ping) = (state.call.take(), state.ping.clone());

@@ -1,6 +1,6 @@
 //! The library's log records for its host.
 //!
-//! They are unrelated to the protocol's log messages, which servers send to clients.
+//! Log records are unrelated to the protocol's log messages, which servers send to clients.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 /// A hook that receives the library's log records, one at a time, on any thread.
 ///
-/// It should return quickly: the logging thread waits for it, and that may be the reading thread. A
-/// panic in it is caught.
+/// The hook should return quickly: the logging thread waits for it, and may be the reading thread.
+/// A panic in the hook is caught.
 pub type LogHook = Arc<dyn Fn(&LogRecord<'_>) + Send + Sync>;
 
-/// A log record of the library. Its `Display` output is its text.
+/// A log record of the library. Displaying the record gives its text.
 ///
-/// It never contains tokens or values of header fields.
+/// A log record never contains tokens or values of header fields.
 ///
 /// # Examples
 ///
@@ -34,12 +34,13 @@ pub type LogHook = Arc<dyn Fn(&LogRecord<'_>) + Send + Sync>;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct LogRecord<'a> {
-    /// The severity.
+    /// The severity of the record.
     pub level: LogLevel,
-    /// The part of the library that logs: `protocol` (connections), `transport`, `server`,
-    /// `client`, or `http` (HTTP servers). More may be added later.
+    /// The part of the library that created the record: `protocol` (connections), `transport`,
+    /// `server`, `client`, or `http` (HTTP servers). More parts may be added later.
     pub target: &'a str,
-    /// The text: one line, unless it quotes a multi-line text of the peer or a handler.
+    /// The text of the record: one line, unless it quotes a multi-line text of the peer or a
+    /// handler.
     pub text: &'a str,
 }
 
@@ -53,13 +54,13 @@ impl fmt::Display for LogRecord<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum LogLevel {
-    /// Normal operation: a request was cancelled.
+    /// Normal operation. Example: a request was cancelled.
     Debug,
-    /// A rare but normal event: a lost server was restarted.
+    /// A rare but normal event. Example: a lost server was restarted.
     Info,
-    /// An unexpected event that was handled: a peer sent a malformed message, a handler is slow.
+    /// An unexpected event that was handled. Example: a peer sent a malformed message.
     Warning,
-    /// A failure that only the host can fix: a handler failed or panicked, a result breaks its
+    /// A failure that only the host can fix. Examples: a handler panicked; a result violates its
     /// schema.
     Error,
 }
@@ -75,7 +76,7 @@ impl fmt::Display for LogLevel {
     }
 }
 
-/// Logs a record, if a hook is set.
+/// Passes a log record to the hook, if a hook is set.
 pub(crate) fn tell(
     hook: Option<&LogHook>,
     level: LogLevel,

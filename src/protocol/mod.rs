@@ -1,14 +1,14 @@
 //! The protocol engine: one connection to one peer, used by clients and servers alike.
 //!
-//! A [`Connection`] takes over a transport and keeps the promises that hold for every method. Each
+//! A [`Connection`] takes over a transport and guarantees properties that every method needs. Each
 //! sent request has exactly one outcome. Each received request gets exactly one response. No call
-//! hangs, and the reading thread waits for nothing but input.
+//! hangs. The reading thread waits only for input.
 //!
-//! **Threads.** See `worker_pool`. The pool's threads start when the first message has to be
-//! read or handled, and end with the connection.
+//! **Threads.** See `worker_pool`. The pool's threads start when the first message has to be read
+//! or handled. They end with the connection.
 //!
 //! **Close.** A connection ends when its peer goes, when it is closed, or when its last handle is
-//! dropped. The steps are, in this order:
+//! dropped. A close has these steps, in this order:
 //!
 //! 1. Pending calls of this side fail.
 //! 2. Active requests of the peer are cancelled, and their handlers get a moment to return.
@@ -78,7 +78,7 @@ const SLOW_HANDLER: Duration = Duration::from_secs(30);
 
 /// A connection to one peer over one transport.
 ///
-/// Clones are handles to the same connection. Dropping the last one closes it.
+/// Clones are handles to the same connection. Dropping the last handle closes the connection.
 #[derive(Clone)]
 pub struct Connection(Arc<Owner>);
 
@@ -140,50 +140,51 @@ impl Connection {
     }
 
     #[cfg(feature = "http-server")]
-    /// Routes a message that did not arrive on the connection's own stream. Its handler runs on
-    /// this thread.
+    /// Routes a message that did not arrive on the connection's own stream. The handler of the
+    /// message runs on this thread.
     pub(crate) fn feed(&self, message: Message, origin: &Origin) {
         self.0.0.feed(message, origin);
     }
 
     #[cfg(feature = "http-server")]
-    /// Routes the messages of a batch, as [`feed`](Self::feed) does for one. Their handlers run in
-    /// parallel on threads of the connection.
+    /// Routes the messages of a batch, as [`feed`](Self::feed) routes one message. The handlers run
+    /// in parallel on threads of the connection.
     pub(crate) fn feed_batch(&self, members: Vec<Result<Message, Malformed>>, origin: &Origin) {
         self.0.0.take_batch(members, origin);
     }
 
-    /// The peer, for sending to it.
+    /// Returns a handle to the peer, for sending messages to it.
     pub fn peer(&self) -> Peer {
         Peer::new(Arc::clone(&self.0.0))
     }
 
-    /// Returns a snapshot of pending calls and active requests: which thread waits for what.
+    /// Returns a snapshot of pending calls and active requests. It shows which thread waits for
+    /// which request.
     pub fn activity(&self) -> Activity {
         self.0.0.activity()
     }
 
-    /// Blocks until the connection has ended, lets active requests finish, closes, and returns the
-    /// reason of the end.
+    /// Blocks until the connection has ended, lets active requests finish, closes the connection,
+    /// and returns the reason of its end.
     ///
     /// The connection ends when the peer goes or another thread closes it. Active requests get the
     /// time of [`drain`](ConnectionBuilder::drain). If called from inside your own
-    /// `Control::close`, it returns immediately.
+    /// `Control::close`, this function returns immediately.
     pub fn wait(&self) -> Error {
         self.0.0.wait_and_close()
     }
 
     /// Closes the connection; idempotent and bounded in time.
     ///
-    /// When it returns, every call has returned or is about to return with [`ErrorKind::Closed`].
-    /// Every thread of the connection has ended, except one whose handler does not return, and the
-    /// calling thread. If called from inside your own `Control::close`, it returns immediately and
-    /// the outer close continues.
+    /// When this function returns, every call has returned or is about to return with
+    /// [`ErrorKind::Closed`]. Every thread of the connection has ended, with two exceptions: the
+    /// calling thread, and threads whose handlers do not return. If called from inside your own
+    /// `Control::close`, this function returns immediately and the outer close continues.
     pub fn close(&self) {
         self.0.0.close(Ending::InOrder);
     }
 
-    /// Closes the connection fast, when connecting failed: the peer gets only a moment to exit.
+    /// Closes the connection fast, because connecting failed. The peer gets only a moment to exit.
     pub(crate) fn close_at_once(&self) {
         self.0.0.close(Ending::AtOnce);
     }
@@ -209,14 +210,15 @@ impl ConnectionBuilder {
         Arc::make_mut(&mut self.settings)
     }
 
-    /// Sets the handlers of the peer's messages. Defaults to none: requests get "method not found".
+    /// Sets the handlers of the peer's messages. Defaults to no handlers: requests get "method not
+    /// found".
     pub fn handlers(mut self, handlers: Handlers) -> Self {
         self.handlers = Arc::new(handlers);
         self
     }
 
-    /// Sets data about this connection for its handlers, which many connections may share. They
-    /// read it with [`Core::local`].
+    /// Sets data about this connection. The handlers may be shared by many connections, and read
+    /// the data of the current one with [`Core::local`].
     pub(crate) fn local(mut self, local: Arc<dyn Any + Send + Sync>) -> Self {
         self.local = Some(local);
         self
@@ -231,16 +233,17 @@ impl ConnectionBuilder {
     /// Limits how long active requests may continue when the connection ends. Defaults to 5 s for a
     /// server, 1 s for a client.
     ///
-    /// When the peer has gone, a server cancels them after this time, and a client at once. An
-    /// explicit close cancels them at once, and waits this long for their handlers, at most 1 s.
+    /// When the peer has gone, a server cancels active requests after this time, and a client
+    /// cancels them at once. An explicit close cancels active requests at once. It waits for their
+    /// handlers for this time, but at most 1 s.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.set().drain = drain;
         self
     }
 
     /// Limits how long an answer waits for a peer that does not read while
-    /// [`max_queued_bytes`](crate::transport::Limits::max_queued_bytes) are queued. Then the
-    /// connection is closed. Defaults to 30 s.
+    /// [`max_queued_bytes`](crate::transport::Limits::max_queued_bytes) are queued. After this time
+    /// the connection is closed. Defaults to 30 s.
     pub fn write_timeout(mut self, write_timeout: Duration) -> Self {
         self.set().write_timeout = write_timeout;
         self
@@ -249,22 +252,23 @@ impl ConnectionBuilder {
     /// Sets the run time after which a handler counts as slow. Defaults to 30 s.
     ///
     /// A slow handler is reported to the [`log`](Self::log) once while it runs, and again when it
-    /// returns. Handlers of requests and notifications count. Time while a request waits without a
-    /// running handler does not count. On a transport that cannot wait with a bound
-    /// ([`Receiver::is_patient`](crate::transport::Receiver::is_patient)) it is reported only when
-    /// it returns.
+    /// returns. This applies to handlers of requests and notifications. Time in which a request
+    /// waits without a running handler does not count. If the transport's receiver cannot wait with
+    /// a time limit ([`Receiver::is_patient`](crate::transport::Receiver::is_patient)), a slow
+    /// handler is reported only when it returns.
     pub fn slow_handler(mut self, slow_handler: Duration) -> Self {
         self.set().slow_handler = slow_handler;
         self
     }
 
-    /// Pings a silent peer, once the connection is initialized and the method of the ping is known.
+    /// Sets the keep-alive: how a silent peer is pinged, once the connection is initialized and the
+    /// method of the ping is known.
     pub(crate) fn keep_alive(mut self, keep_alive: Option<KeepAlive>) -> Self {
         self.set().keep_alive = keep_alive;
         self
     }
 
-    /// Whether to refuse messages that deviate from the exact wording of the specification.
+    /// Sets whether messages that deviate from the exact wording of the specification are refused.
     /// Defaults to no.
     pub(crate) fn strict(mut self, strict: bool) -> Self {
         self.set().strict = strict;
@@ -293,7 +297,7 @@ impl ConnectionBuilder {
     ///
     /// # Errors
     ///
-    /// Those of [`Transport::open`].
+    /// The errors of [`Transport::open`].
     pub fn open(self, transport: impl Transport + 'static) -> Result<Connection> {
         self.open_boxed(Box::new(transport))
     }
@@ -302,7 +306,7 @@ impl ConnectionBuilder {
     ///
     /// # Errors
     ///
-    /// Those of [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn open_boxed(mut self, transport: Box<dyn Transport>) -> Result<Connection> {
         let settings = self.set();
         settings.limits.threads = settings.threads.clone();
@@ -334,21 +338,22 @@ impl ConnectionBuilder {
     }
 
     #[cfg(feature = "http-server")]
-    /// Opens a connection that reads nothing itself: messages are passed to [`Connection::feed`].
+    /// Opens a connection that reads nothing itself. Messages are passed to [`Connection::feed`].
     pub(crate) fn open_fed(self, sender: Box<dyn Sender>, control: Arc<dyn Control>) -> Connection {
         let core = self.core(sender, control, None, Reading::Fed);
         Connection(Arc::new(Owner(core)))
     }
 
     #[cfg(feature = "http-server")]
-    /// Declares that several clients share the connection, so that its worker permits are divided.
+    /// Declares that several clients share the connection, so that its worker permits are divided
+    /// among them.
     pub(crate) fn shared_by_clients(mut self) -> Self {
         self.set().is_shared = true;
         self
     }
 
     #[cfg(feature = "http-server")]
-    /// Declares that this side cannot send requests to the peer on its own.
+    /// Declares that this side cannot send requests to the peer at any time.
     pub(crate) fn never_asking(mut self) -> Self {
         self.set().asks = false;
         self

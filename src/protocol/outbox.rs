@@ -2,10 +2,10 @@
 //!
 //! Messages are queued under a lock and written outside of it. Any thread that finds no writer
 //! becomes the writer: usually the sender's own thread, without a context switch. While one thread
-//! writes, others only queue; the writer takes their messages along, several in one write.
+//! writes, other threads only queue. The writer takes their messages along, several in one write.
 //!
-//! Messages that can be merged are not queued. They stay with their [`Source`], and the writer
-//! pulls them just before it writes.
+//! Messages that can be merged are not queued. They stay with their [`Source`]. The writer pulls
+//! them from the source just before it writes.
 //!
 //! **Invariant:** the [`Sender`] is either in the state or owned by the one thread that writes. A
 //! sender queues its message before it looks for a writer. The writer checks the queue, under the
@@ -26,17 +26,18 @@ use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard};
 use crate::transport::clock::about_now;
 use crate::transport::{Sender, SessionMessage};
 
-/// The number of batches that one thread writes in a row before it passes the work on.
+/// The maximum number of batches that one thread writes in a row before another thread continues.
 const ROUNDS: usize = 16;
-/// The number of queued answers that are written even if more requests have been read, unless more
-/// answers follow within [`PATIENCE`].
+/// The number of queued answers that are written even if more requests have been read. They wait
+/// only for answers that follow within [`PATIENCE`].
 const TOGETHER: usize = 16;
-/// The number of queued answers (and, below, bytes) that are written in any case.
+/// The number of queued answers that are written in any case. The next constant is the same limit
+/// in bytes.
 const TOGETHER_MOST: usize = 64;
 const TOGETHER_BYTES: usize = 64 << 10;
-/// How long answers wait for more of them, once there are [`TOGETHER`].
+/// How long [`TOGETHER`] queued answers wait for more answers before they are written.
 const PATIENCE: Duration = Duration::from_micros(50);
-/// The largest capacity, in messages, of a queue buffer that is kept for reuse.
+/// The maximum capacity, in messages, of a queue buffer that is kept for reuse.
 const SPARE: usize = 8;
 
 thread_local! {
@@ -44,11 +45,11 @@ thread_local! {
     static HERE: ThreadId = std::thread::current().id();
 }
 
-/// A source of messages that are created just before they are written, so that changes until then
-/// are merged into one message.
+/// A source of messages that are created just before they are written. Changes before the writing
+/// are thereby merged into one message.
 pub(crate) trait Source: Send + Sync {
-    /// Queues messages until they have `enough` bytes or the queue is full. Returns whether any are
-    /// left. It neither blocks nor runs user code.
+    /// Queues messages until they have `enough` bytes or the queue is full. Returns whether the
+    /// source has more messages. Neither blocks nor runs user code.
     fn pull(&self, enough: usize) -> bool;
 }
 
@@ -57,16 +58,17 @@ pub(crate) struct Outbox {
     // Not held while a thread writes, waits, or runs a `Source`. Lock order: an exchange's before
     // this.
     state: Mutex<State>,
-    /// The source of merged messages; set with the first one.
+    /// The source of merged messages. Set when it has its first message.
     source: OnceLock<Box<dyn Source>>,
-    /// Signals that the queue became shorter, a thread stopped writing, or the outbox was closed.
+    /// Is notified when the queue became shorter, a thread stopped writing, or the outbox was
+    /// closed.
     changed: Condvar,
-    /// True while the reading thread has promised to flush before it blocks.
+    /// True while the reading thread guarantees to flush the queue before it blocks.
     // Order: a sender queues its message, then loads the flag. The reading thread clears the flag,
     // then checks the queue once more. So a sender that saw `true` has its message seen by that
     // check; otherwise it flushes itself. Without the second check its message would be stranded.
     seen_to: AtomicBool,
-    /// The fill level of the queue, see [`State::fill`]. The reading thread polls it after each
+    /// The fill level of the queue, see [`State::fill`]. The reading thread reads it after each
     /// answer, mostly without the lock.
     // Stored under the lock.
     fill: AtomicUsize,
@@ -76,37 +78,37 @@ pub(crate) struct Outbox {
 #[derive(Debug)]
 struct State {
     queue: VecDeque<SessionMessage>,
-    /// A spare empty queue, kept for its memory.
+    /// An empty queue that is kept to reuse its memory.
     spare: VecDeque<SessionMessage>,
-    /// The bytes of all messages that are queued and not yet written, including those that the
-    /// writer has taken.
+    /// The bytes of all messages that are queued and not yet written. This includes messages that
+    /// the writer has taken out of the queue.
     bytes: usize,
     // The hand-over of the write role: the thread that takes the sender out is the only writer.
-    /// `None` while a thread writes.
+    /// The sender of the transport; `None` while a thread writes.
     sender: Option<Box<dyn Sender>>,
-    /// The thread that writes or wrote last, and since when.
+    /// The thread that writes or wrote last, and the time at which it began to write.
     writer: Option<(Thread, Instant)>,
-    /// The number of threads that wait for room.
+    /// The number of threads that wait for room in the queue.
     waiting: usize,
-    /// When [`TOGETHER`] answers were first queued while more requests had been read.
+    /// When [`TOGETHER`] answers were first queued while more requests had already been read.
     held_since: Option<Instant>,
-    /// Whether the sender holds the rest of a message that a deadline interrupted.
+    /// Whether the sender holds the rest of a message whose writing a deadline interrupted.
     cut: bool,
-    /// Whether the source has messages.
+    /// Whether the source of merged messages has messages.
     pulls: bool,
-    /// Since when the peer has read nothing.
+    /// The time since which the peer has read nothing.
     unread_since: Option<Instant>,
-    /// The last value of [`Sender::sent_bytes`].
+    /// The last result of [`Sender::sent_bytes`].
     sent_bytes: u64,
     closed: Option<Error>,
 }
 
-/// The result of a flush.
+/// The result of a flush of the outbox.
 #[derive(Debug)]
 pub(crate) enum Flush {
-    /// Nothing is left, or another thread writes and will take it along.
+    /// Nothing is left to write, or another thread is writing and will write the rest.
     Done,
-    /// Something is left, and another thread has to continue.
+    /// Messages are left in the queue. Another thread has to continue the writing.
     Unfinished,
     /// Writing failed, so the connection has ended.
     Failed(Error),
@@ -138,15 +140,13 @@ impl Outbox {
         }
     }
 
-    /// Queues a message without waiting for room, up to twice the limit. For the reading thread,
-    /// which must not block.
-    ///
-    /// Nothing is written before [`flush`](Self::flush).
+    /// Queues a message without waiting for room, up to twice the limit. Intended for the reading
+    /// thread, which must not block. Only [`flush`](Self::flush) writes the message.
     ///
     /// # Errors
     ///
-    /// `Limit` when there is no room, or the reason why the outbox is closed. The message was not
-    /// queued then.
+    /// `Limit` when there is no room, or the reason why the outbox is closed. On an error the
+    /// message is not queued.
     pub(crate) fn push_over(&self, message: SessionMessage) -> Result<()> {
         let (mut message, max) = (Some(message), self.max_bytes.saturating_mul(2));
         self.push_up_to(&mut message, max)?;
@@ -156,11 +156,11 @@ impl Outbox {
         }
     }
 
-    /// Queues the message and takes it out of the `Option`, if there is room.
+    /// If the queue has room, takes the message out of the `Option` and queues it.
     ///
     /// # Errors
     ///
-    /// The reason why the outbox is closed.
+    /// The reason why the outbox is closed, if it is closed.
     pub(crate) fn try_push(&self, message: &mut Option<SessionMessage>) -> Result<()> {
         self.push_up_to(message, self.max_bytes)
     }
@@ -181,13 +181,13 @@ impl Outbox {
         Ok(())
     }
 
-    /// Records that the source has messages. `make` creates the source the first time.
+    /// Records that the source has messages. `make` creates the source on the first call.
     pub(crate) fn want_pull(&self, make: impl FnOnce() -> Box<dyn Source>) {
         self.source.get_or_init(make);
         self.state.lock().pulls = true;
     }
 
-    /// Blocks until the queue has room for a message of this length.
+    /// Blocks until the queue has room for a message of `len` bytes.
     ///
     /// # Errors
     ///
@@ -210,7 +210,7 @@ impl Outbox {
         }
     }
 
-    /// Writes the queued messages, and waits for another thread that is already writing.
+    /// Writes the queued messages. If another thread is already writing, waits for that thread.
     pub(crate) fn drain(&self, deadline: Instant) {
         while let Flush::Done | Flush::Unfinished = self.flush(deadline) {
             let mut state = self.state.lock();
@@ -307,8 +307,8 @@ impl Outbox {
         }
     }
 
-    /// Lets the source queue its messages, for the thread that writes. They go through the queue,
-    /// so that they keep their order.
+    /// Lets the source queue its messages before the current thread writes. The messages go through
+    /// the queue to keep their order.
     fn pull<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         if !std::mem::take(&mut state.pulls) {
             return state;
@@ -321,7 +321,7 @@ impl Outbox {
         state
     }
 
-    /// Whether messages of the source are waiting and the peer has read nothing for `span`.
+    /// Whether the source has messages and the peer has read nothing for the duration `span`.
     pub(crate) fn is_unread_for(&self, span: Duration) -> bool {
         let state = self.state.lock();
         let is_long = |since: Instant| since.elapsed() >= span;
@@ -334,10 +334,10 @@ impl Outbox {
         state.bytes == 0 && !state.pulls
     }
 
-    /// Whether the reading thread has to flush now, since no thread writes.
+    /// Whether the reading thread has to flush the queue now, because no thread writes.
     ///
-    /// Without `more_input` it must, because it will block for input next. With more input to
-    /// answer it flushes a little later, so that several answers are written together.
+    /// Without `more_input` it has to flush, because it will block for input next. With more input
+    /// to answer it flushes a little later, so that several answers are written together.
     pub(crate) fn is_due(&self, more_input: bool) -> bool {
         if more_input && self.fill.load(Ordering::Acquire) < TOGETHER {
             return false;
@@ -348,7 +348,7 @@ impl Outbox {
     }
 
     /// Sets whether the reading thread, which is the caller, will flush before it blocks. After
-    /// `false` it must check [`is_due`](Self::is_due).
+    /// setting `false` the caller must check [`is_due`](Self::is_due).
     pub(crate) fn will_flush(&self, will_write: bool) {
         self.seen_to.store(will_write, Ordering::SeqCst);
     }
@@ -358,13 +358,13 @@ impl Outbox {
         self.seen_to.load(Ordering::SeqCst)
     }
 
-    /// Whether senders wait for room, or the queue is full.
+    /// Whether senders wait for room in the queue, or the queue is full.
     pub(crate) fn is_full(&self) -> bool {
         let state = self.state.lock();
         state.waiting > 0 || state.bytes >= self.max_bytes
     }
 
-    /// Whether few messages are queued, so that writing can wait.
+    /// Whether few messages are queued, so that writing them can wait.
     pub(crate) fn is_short(&self) -> bool {
         let state = self.state.lock();
         state.queue.len() < TOGETHER && state.bytes < TOGETHER_BYTES
@@ -397,7 +397,7 @@ impl Outbox {
 }
 
 impl State {
-    /// Whether the queue has room. An empty queue accepts one message of any size.
+    /// Whether the queue has room for a message. An empty queue accepts one message of any size.
     fn has_room(&self, len: usize, max: usize) -> bool {
         self.bytes == 0 || self.bytes.saturating_add(len) <= max
     }
@@ -406,13 +406,13 @@ impl State {
         self.cut || self.pulls || !self.queue.is_empty()
     }
 
-    /// The fill level: at least [`TOGETHER`] when that many messages, or [`TOGETHER_BYTES`] bytes,
-    /// are queued.
+    /// Returns the fill level of the queue. It is at least [`TOGETHER`] when this number of
+    /// messages, or [`TOGETHER_BYTES`] bytes, are queued.
     fn fill(&self) -> usize {
         self.queue.len() + self.bytes / (TOGETHER_BYTES / TOGETHER)
     }
 
-    /// Whether enough is queued to write it while more could be added.
+    /// Whether enough messages are queued to write them although more could be added.
     ///
     /// The clock is read for every fourth answer only. So at most three slow handlers delay queued
     /// answers.
@@ -427,8 +427,8 @@ impl State {
         now >= *self.held_since.get_or_insert(now) + PATIENCE
     }
 
-    /// Records this thread as the writer. Mostly it is the previous one; comparing ids avoids the
-    /// reference count of `thread::current()`.
+    /// Records this thread as the writer. Usually it already is. Therefore the ids are compared
+    /// first, which avoids cloning the handle of `thread::current()`.
     fn now_written_here(&mut self) {
         let now = about_now();
         match &mut self.writer {
@@ -441,7 +441,7 @@ impl State {
         self.sender.is_none() && self.closed.is_none()
     }
 
-    /// Closes the state. Returns the discarded parts, to be dropped outside of the lock.
+    /// Closes the state. Returns the discarded parts. The caller drops them outside of the lock.
     #[must_use]
     fn close(&mut self, error: &Error) -> (VecDeque<SessionMessage>, Option<Box<dyn Sender>>) {
         if self.closed.is_none() {
@@ -476,7 +476,8 @@ mod tests {
 
     use super::*;
 
-    /// A sender that follows a script: it sends that many messages, or fails with that kind.
+    /// A sender that follows a script: for each call, the number of messages to send or the kind of
+    /// error.
     #[derive(Debug)]
     struct Script {
         turns: VecDeque<Result<usize, ErrorKind>>,
@@ -595,7 +596,7 @@ mod tests {
         assert_eq!(sent.try_iter().count(), 1);
     }
 
-    /// A source that always has more.
+    /// A source that always has more messages.
     struct Endless;
 
     impl Source for Endless {
@@ -663,8 +664,8 @@ mod loom_tests {
         }
     }
 
-    /// Two threads queue and flush. Either may leave when it finds the other one writing, and yet
-    /// everything is written.
+    /// Two threads queue and flush. Each may leave when it finds the other thread writing.
+    /// Nevertheless all messages are written.
     #[test]
     fn loom_nothing_stays_behind() {
         loom::model(|| {
@@ -687,8 +688,8 @@ mod loom_tests {
         });
     }
 
-    /// A caller leaves writing to the reading thread, which withdraws its promise at that moment:
-    /// either the reading thread's last check finds the message, or the caller writes.
+    /// A caller leaves writing to the reading thread, which clears its flag at that moment. Either
+    /// the reading thread's last check finds the message, or the caller writes the message.
     #[test]
     fn loom_what_is_seen_to_is_written() {
         loom::model(|| {
@@ -714,7 +715,7 @@ mod loom_tests {
         });
     }
 
-    /// A source whose messages are pulled on demand.
+    /// A source whose messages are created when the writer pulls them.
     struct Waiting {
         outbox: std::sync::Weak<Outbox>,
         count: Arc<loom::sync::Mutex<usize>>,
@@ -732,8 +733,8 @@ mod loom_tests {
         }
     }
 
-    /// A source gets a message while another thread writes: the writer takes it along, or the
-    /// announcing thread writes it.
+    /// A source gets a message while another thread writes. Either the writer writes the message,
+    /// or the thread that announced the message writes it.
     #[test]
     fn loom_what_waits_elsewhere_is_written() {
         loom::model(|| {

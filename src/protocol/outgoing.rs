@@ -1,4 +1,4 @@
-//! Pending calls: requests that we sent and whose caller still waits for an outcome.
+//! Pending calls: requests of this side whose callers wait for an outcome.
 //!
 //! ```text
 //!            register                 complete (response, its error, a malformed one)
@@ -29,15 +29,15 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::{Malformed, RequestId, Response};
 use crate::sync::{AtomicUsize, Mutex};
 
-/// The number of ended calls to remember, so that a late answer can be distinguished from an answer
-/// to an unused id.
+/// The number of ended calls that are remembered. An answer to a remembered call is late; an answer
+/// to any other id is unknown.
 const RETIRED: usize = 256;
 
-/// The outcome of a call.
+/// The outcome of a call, as the caller or a callback gets it.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Response(Response),
-    /// A response that cannot be parsed.
+    /// The peer sent a response that cannot be parsed.
     Malformed(Malformed),
     Failed(Error),
     /// The peer announced that it will not answer. Only callbacks get this outcome.
@@ -48,9 +48,9 @@ pub(crate) enum Outcome {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// The progress so far. Increases with each message; fractions are allowed.
+    /// The progress so far. The value increases with each message, and may be a fraction.
     pub progress: f64,
-    /// The progress value at completion, if known.
+    /// The value of `progress` at completion, if known.
     pub total: Option<f64>,
     /// A description of the current step for users (since 2025-03-26).
     pub message: Option<String>,
@@ -76,18 +76,18 @@ pub(crate) struct Slot {
     bell: Arc<WaitSet>,
     /// The caller's place in the wait set.
     place: usize,
-    /// Summary of the state, see [`SlotState::summary`]. The reading thread polls it after each
+    /// A summary of the state, see [`SlotState::summary`]. The reading thread reads it after each
     /// message without taking the lock.
     // Stored under the lock with `Release`, loaded with `Acquire`: a thread that learned of a
     // change by any synchronization also sees it here.
     summary: AtomicUsize,
-    /// The number of progress messages that the caller keeps outside the slot. They count towards
-    /// the limit.
+    /// The number of progress messages that the caller keeps outside of the slot. These messages
+    /// count towards the limit of progress messages.
     kept: AtomicUsize,
 }
 
-/// A caller that waits for its outcome. While it holds the reading role it keeps its own progress
-/// here.
+/// A caller that waits for its outcome. While the caller has the reading role, it keeps progress of
+/// its own call here.
 ///
 /// No other thread reads then. So the kept progress is older than any progress put in the slot
 /// later.
@@ -99,7 +99,7 @@ pub(crate) struct Waiter {
 }
 
 impl Waiter {
-    /// Keeps a progress message of the caller's own call.
+    /// Keeps a progress message of the caller's own call in this waiter.
     pub(crate) fn keep(&mut self, progress: Progress) {
         self.kept.push_back(progress);
         self.count_kept();
@@ -110,7 +110,7 @@ impl Waiter {
         self.kept.len()
     }
 
-    /// Takes the next item, in the order of arrival.
+    /// Takes the next progress or the outcome, in the order of arrival.
     pub(crate) fn take(&mut self) -> Option<SlotEvent> {
         if let Some(progress) = self.kept.pop_front() {
             self.count_kept();
@@ -131,25 +131,25 @@ impl Waiter {
 struct SlotState {
     outcome: Option<Outcome>,
     progress: VecDeque<Progress>,
-    /// Whether the caller must look up from its wait: it was cancelled, or should take over
-    /// reading.
+    /// Whether the caller must return from its wait, because the call was cancelled or the caller
+    /// should take over reading.
     nudged: bool,
-    /// Whether the caller is blocked here and has to be woken.
+    /// Whether the caller is blocked on this slot and has to be woken.
     waiting: bool,
 }
 
-/// An item that a caller takes from its slot.
+/// The progress or the outcome that a caller takes from its slot.
 #[derive(Debug)]
 pub(crate) enum SlotEvent {
     Progress(Progress),
     Outcome(Outcome),
 }
 
-/// The content of a slot, without taking it.
+/// What a slot contains, as [`Slot::look`] reports it. Looking takes nothing out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SlotContent {
     Nothing,
-    /// Progress without an outcome.
+    /// The slot contains progress, but no outcome.
     Progress,
     Outcome,
     Wake,
@@ -159,7 +159,7 @@ impl SlotState {
     const NUDGED: usize = 1 << (usize::BITS - 1);
     const OUTCOME: usize = 1 << (usize::BITS - 2);
 
-    /// Two flag bits and the number of progress messages.
+    /// Returns two flag bits and the number of progress messages as one number.
     fn summary(&self) -> usize {
         let bit = |is_there, bit| if is_there { bit } else { 0 };
         bit(self.nudged, Self::NUDGED)
@@ -194,16 +194,16 @@ impl Slot {
         })
     }
 
-    /// Clears the wakeup flag, because the caller is looking now. A later wakeup is for its next
-    /// look.
+    /// Clears the wakeup flag, because the caller is checking its slot now. A wakeup after this
+    /// call is for the caller's next check.
     pub(crate) fn look_up(&self) {
         if self.look() == SlotContent::Wake {
             self.change(|state| state.nudged = false);
         }
     }
 
-    /// Returns the slot's content without the lock. It includes every change that happened before
-    /// this call.
+    /// Returns what the slot contains, without the lock. The result includes every change that
+    /// happened before this call.
     pub(crate) fn look(&self) -> SlotContent {
         match self.summary.load(Ordering::Acquire) {
             0 => SlotContent::Nothing,
@@ -213,7 +213,7 @@ impl Slot {
         }
     }
 
-    /// Blocks until the slot has content, its caller is woken, or `deadline` passes.
+    /// Blocks until the slot contains something, until its caller is woken, or until `deadline`.
     pub(crate) fn wait(&self, deadline: Option<Instant>) {
         let mut has_time = true;
         loop {
@@ -233,7 +233,7 @@ impl Slot {
         }
     }
 
-    /// Wakes the caller. Returns whether it was blocked in the slot.
+    /// Wakes the caller of this slot. Returns whether the caller was blocked.
     pub(crate) fn wake(&self) -> bool {
         let waiting = self.change(|state| {
             state.nudged = true;
@@ -245,8 +245,8 @@ impl Slot {
         waiting
     }
 
-    /// Queues progress. Returns whether it replaced the newest queued progress, because the limit
-    /// was reached.
+    /// Queues progress in the slot. Returns whether the progress replaced the newest queued
+    /// progress, because the limit was reached.
     fn report(&self, progress: Progress, max: usize) -> bool {
         let max = max.saturating_sub(self.kept.load(Ordering::Relaxed)).max(1);
         let (merged, waiting) = self.change(|state| {
@@ -263,7 +263,7 @@ impl Slot {
         merged
     }
 
-    /// Sets the outcome. Returns the caller's place if it is blocked and has to be woken.
+    /// Sets the outcome of the call. Returns the caller's place if the caller has to be woken.
     #[must_use = "a caller that waits has to be woken"]
     fn complete(&self, outcome: Outcome) -> Option<WakeMask> {
         let waiting = self.change(|state| {
@@ -275,15 +275,15 @@ impl Slot {
     }
 }
 
-/// How a call without a waiting caller handles its outcome.
+/// The callback that gets the outcome of a call without a waiting caller.
 pub(crate) enum OnEnd {
-    /// Runs in order with notification handlers.
+    /// A callback that runs in order with notification handlers.
     InOrder(Box<dyn FnOnce(Outcome) + Send>),
-    /// Internal and never blocks: runs where the outcome is found, before the next message is read.
+    /// An internal callback that never blocks. It runs on the thread that finds the outcome.
     Quick(Box<dyn FnOnce(Outcome) + Send>),
 }
 
-/// The recipient of an outcome.
+/// The recipient of the outcome of a call: a caller or a callback.
 enum Completion {
     Caller(Arc<Slot>),
     Callback(OnEnd),
@@ -298,36 +298,36 @@ impl fmt::Debug for Completion {
     }
 }
 
-/// A sent request and the recipient of its outcome.
+/// A sent request without an outcome, and the recipient of the outcome.
 #[derive(Debug)]
 struct Asked {
     about: CallInfo,
     owed: Completion,
 }
 
-/// The public description of a call.
+/// The description of a call, as the activity shows it.
 #[derive(Debug)]
 pub(crate) struct CallInfo {
     pub(crate) method: Box<str>,
     pub(crate) since: Instant,
-    /// The waiting thread; `None` if the outcome goes to a callback.
+    /// The waiting thread; `None` if a callback gets the outcome.
     pub(crate) thread: Option<Thread>,
 }
 
-/// A callback with its outcome, for the thread that runs callbacks.
+/// A callback and its outcome, for the thread that runs callbacks.
 pub(crate) type PendingCallback = (OnEnd, Outcome);
 
-/// Where an answer was delivered.
+/// The result of delivering an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {
     Delivered,
-    /// The caller had already given up.
-    SlowHandler,
-    /// No request of ours had this id.
+    /// The answer was late: its caller had already given up.
+    Late,
+    /// No request of this side had the id of the answer.
     Unknown,
 }
 
-/// All calls in flight.
+/// The table of all calls in flight.
 #[derive(Debug)]
 pub(crate) struct Calls {
     // Order: this lock, then a slot's. Callbacks and their captures are dropped outside of it,
@@ -345,14 +345,13 @@ struct Table {
     // up.
     owed: FxHashMap<i64, Asked>,
     retired: VecDeque<i64>,
-    /// The callers to wake when the reading thread has read all available input. `Some` while a
+    /// The callers to wake when the reading thread has read all available input; `Some` while a
     /// [`WakeBatch`] exists.
     gathered: Option<WakeMask>,
     closed: Option<Error>,
 }
 
-/// Defers wakeups: completed callers are recorded, and all are woken together when the guard is
-/// dropped.
+/// Defers wakeups: completed callers are recorded, and the guard's drop wakes all of them together.
 // `complete` clears a slot's `waiting` flag and records its place, both under the table's lock.
 // Only the guard's drop wakes that place: a thread that blocked before dropping it would leave the
 // callers asleep.
@@ -399,8 +398,8 @@ impl Calls {
         Ok(Waiter { id, slot, kept })
     }
 
-    /// Starts to defer wakeups. For one thread at a time, which must not block until it drops the
-    /// guard.
+    /// Starts to defer wakeups. Only one thread may do this at a time. It must not block until it
+    /// drops the guard.
     pub(crate) fn gather(&self) -> WakeBatch<'_> {
         self.table.lock().gathered.get_or_insert_default();
         WakeBatch(self)
@@ -428,7 +427,8 @@ impl Calls {
         Ok(id)
     }
 
-    /// Completes a call with the peer's answer. A callback is not run but returned.
+    /// Completes a call with the peer's answer. If a callback gets the outcome, returns the
+    /// callback.
     pub(crate) fn complete(
         &self,
         id: &RequestId,
@@ -441,7 +441,7 @@ impl Calls {
         let Some(owed) = table.owed.remove(&number) else {
             let is_late = table.retired.contains(&number);
             let delivery = if is_late {
-                Delivery::SlowHandler
+                Delivery::Late
             } else {
                 Delivery::Unknown
             };
@@ -464,8 +464,8 @@ impl Calls {
         (Delivery::Delivered, None)
     }
 
-    /// Handles the peer's announcement that it will not answer. This ends a callback's call; a
-    /// caller keeps waiting until its own timeout.
+    /// Handles the peer's announcement that it will not answer a request. If a callback waits, the
+    /// call ends. A waiting caller waits on until its timeout.
     pub(crate) fn withdraw(&self, id: &RequestId) -> Option<PendingCallback> {
         let number = id.as_i64()?;
         let mut table = self.table.lock();
@@ -484,8 +484,8 @@ impl Calls {
         }
     }
 
-    /// Delivers progress to the call with this token. Returns where it went, and whether it
-    /// replaced older progress.
+    /// Delivers progress to the call with this token. Returns whether a call was found, and whether
+    /// older progress was replaced.
     pub(crate) fn report(&self, token: &RequestId, progress: Progress) -> (Delivery, bool) {
         let Some(number) = token.as_i64() else {
             return (Delivery::Unknown, false);
@@ -496,7 +496,7 @@ impl Calls {
                 (Delivery::Delivered, slot.report(progress, self.max_events))
             }
             Some(Completion::Callback(_)) => (Delivery::Delivered, false),
-            None if table.retired.contains(&number) => (Delivery::SlowHandler, false),
+            None if table.retired.contains(&number) => (Delivery::Late, false),
             None => (Delivery::Unknown, false),
         }
     }
@@ -506,8 +506,8 @@ impl Calls {
         self.table.lock().owed.contains_key(&id)
     }
 
-    /// Ends a call whose caller stops waiting. Returns whether to notify the peer, which is false
-    /// if the outcome came first.
+    /// Ends a call whose caller stops waiting. Returns whether the peer has to be notified; false
+    /// if the outcome has already arrived.
     pub(crate) fn give_up(&self, id: i64) -> bool {
         let mut table = self.table.lock();
         let given_up = table.owed.remove(&id);
@@ -519,8 +519,8 @@ impl Calls {
         given_up.is_some()
     }
 
-    /// Fails every call, now and in future, with the reason why the connection ended. Later reasons
-    /// are ignored. Callbacks are returned.
+    /// Fails every pending and every later call with the reason why the connection ended. Later
+    /// reasons are ignored. Returns the callbacks, which the caller has to run.
     pub(crate) fn close(&self, error: &Error) -> Vec<PendingCallback> {
         let mut table = self.table.lock();
         if table.closed.is_none() {
@@ -606,7 +606,7 @@ mod tests {
         assert!(calls.give_up(id));
         assert_eq!(
             calls.complete(&RequestId::from(id), response(id)).0,
-            Delivery::SlowHandler
+            Delivery::Late
         );
         assert_eq!(
             calls.complete(&RequestId::from(99), response(99)).0,
@@ -629,10 +629,7 @@ mod tests {
         let due = calls.withdraw(&token).expect("a callback");
         assert!(matches!(due, (OnEnd::Quick(_), Outcome::Withdrawn)));
         assert!(calls.withdraw(&token).is_none());
-        assert_eq!(
-            calls.complete(&token, response(id)).0,
-            Delivery::SlowHandler
-        );
+        assert_eq!(calls.complete(&token, response(id)).0, Delivery::Late);
         let mut waiter = calls.register(about()).expect("open");
         assert!(calls.withdraw(&RequestId::from(waiter.id)).is_none());
         assert!(waiter.take().is_none());
@@ -685,7 +682,7 @@ mod tests {
         assert!(matches!(waiter.take(), Some(SlotEvent::Outcome(_))));
         assert_eq!(
             calls.report(&RequestId::from(id), progress(9)).0,
-            Delivery::SlowHandler
+            Delivery::Late
         );
     }
 
@@ -731,7 +728,7 @@ mod loom_tests {
         }
     }
 
-    /// Response, close and give-up race: there is one outcome, and no caller waits forever.
+    /// Response, close and give-up happen together: there is one outcome, and no caller hangs.
     #[test]
     fn loom_each_call_has_one_outcome() {
         loom::model(|| {
@@ -757,8 +754,8 @@ mod loom_tests {
         });
     }
 
-    /// The answer comes while wakeups are deferred: the caller is woken when the guard is dropped,
-    /// or has already found it.
+    /// The answer arrives while wakeups are deferred. The guard's drop wakes the caller, or the
+    /// caller has already found the answer.
     #[test]
     fn loom_who_is_gathered_is_woken() {
         loom::model(|| {
@@ -780,8 +777,8 @@ mod loom_tests {
         });
     }
 
-    /// The caller gives up while the answer arrives: either it notifies the peer, or it finds the
-    /// outcome.
+    /// The caller gives up while the answer arrives: the caller either notifies the peer or finds
+    /// the outcome.
     #[test]
     fn loom_giving_up_races_with_the_answer() {
         loom::model(|| {
@@ -793,7 +790,7 @@ mod loom_tests {
             };
             let tell_peer = calls.give_up(id);
             let (delivery, _) = answering.join().expect("answered");
-            assert_eq!(tell_peer, delivery == Delivery::SlowHandler);
+            assert_eq!(tell_peer, delivery == Delivery::Late);
             assert_eq!(slot.take().is_some(), !tell_peer);
         });
     }

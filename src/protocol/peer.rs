@@ -1,4 +1,4 @@
-//! The peer of a connection, for sending to it.
+//! A handle to the peer of a connection, for sending messages to the peer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use crate::transport::SessionMessage;
 use crate::transport::exchange_transport::CancelHandle;
 use crate::transport::message::RequestKind;
 
-/// A handle to the peer of a connection. Cheap to clone; it does not keep the connection open.
+/// A handle to the peer of a connection. Cheap to clone. The handle does not keep the connection
+/// open.
 #[derive(Clone)]
 pub struct Peer(Arc<Core>);
 
@@ -29,16 +30,15 @@ impl Peer {
         &self.0
     }
 
-    /// The name of the peer in error messages.
+    /// Returns the name of the peer in error texts.
     pub fn name(&self) -> String {
         self.0.peer()
     }
 
     /// Sends a request and blocks until its result arrives.
     ///
-    /// Blocks the calling thread until the answer arrives, the timeout passes, the call is
-    /// cancelled or the connection closes. While it waits it may read for the other callers of the
-    /// connection.
+    /// Also returns when the timeout passes, the call is cancelled or the connection closes. While
+    /// the calling thread waits, it may read messages for the other callers of the connection.
     ///
     /// # Errors
     ///
@@ -63,8 +63,8 @@ impl Peer {
         )
     }
 
-    /// Sends a request as [`request`](Self::request) does. `write_params` serializes the params and
-    /// gets the request id.
+    /// Sends a request as [`request`](Self::request) does. The function `write_params` gets the
+    /// request id and serializes the params.
     pub(crate) fn request_with(
         &self,
         method: &str,
@@ -76,8 +76,8 @@ impl Peer {
 
     /// Sends a request without waiting for its outcome. See [`call::start_request`].
     ///
-    /// `on_end` runs where the outcome is found, often on the reading thread. It must neither block
-    /// nor run user code.
+    /// `on_end` runs on the thread that finds the outcome, often the reading thread. It must
+    /// neither block nor run user code.
     pub(crate) fn start_quick_request(
         &self,
         method: &'static str,
@@ -104,28 +104,27 @@ impl Peer {
         .map(|started| started.carried_by(ticket.clone()))
     }
 
-    /// Runs user code after the handlers of all notifications received so far, without a queue
-    /// limit.
+    /// Runs user code after the handlers of all notifications received so far. The queue of these
+    /// jobs has no limit.
     pub(crate) fn run_in_order(&self, job: impl FnOnce() + Send + 'static) {
         self.0.push_owed(Box::new(job));
     }
 
     /// Sends a notification.
     ///
-    /// Blocks only for a peer that does not read while
-    /// [`max_queued_bytes`](crate::transport::Limits::max_queued_bytes) are queued, at most for the
-    /// write timeout.
+    /// Blocks only if the peer does not read while
+    /// [`max_queued_bytes`](crate::transport::Limits::max_queued_bytes) are queued. Blocks at most
+    /// for the write timeout.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Invalid`] when `params` cannot be serialized as JSON, [`ErrorKind::Closed`]
-    /// when the peer has gone, [`ErrorKind::Timeout`] when it does not read.
+    /// when the peer has gone, [`ErrorKind::Timeout`] when the peer does not read.
     pub fn notify(&self, method: &str, params: &impl Serialize) -> Result<()> {
         self.notify_until(method, params, None)
     }
 
-    /// Sends a notification as [`notify`](Self::notify) does, but blocks no longer than until
-    /// `deadline`.
+    /// Sends a notification as [`notify`](Self::notify) does, but blocks at most until `deadline`.
     pub(crate) fn notify_until(
         &self,
         method: &str,
@@ -141,18 +140,19 @@ impl Peer {
         self.0.send_notification_until(text, deadline)
     }
 
-    /// Whether requests of ours can reach the peer. They cannot where each request of the peer
-    /// stands alone.
+    /// Whether requests of this side can reach the peer. They cannot if each request of the peer is
+    /// independent, as over modern HTTP.
     pub(crate) fn can_be_asked(&self) -> bool {
         self.0.settings.asks
     }
 
-    /// Whether the connection has ended, because the peer has gone or it was closed.
+    /// Whether the connection has ended, because the peer has gone or the connection was closed.
     pub fn is_closed(&self) -> bool {
         self.0.has_ended()
     }
 
-    /// Returns a snapshot of pending calls and active requests: which thread waits for what.
+    /// Returns a snapshot of pending calls and active requests. It shows which thread waits for
+    /// which request.
     pub fn activity(&self) -> Activity {
         self.0.activity()
     }

@@ -8,14 +8,14 @@ use crate::shares::Client;
 
 /// The principal on whose behalf requests are sent, with its scopes and expiry.
 ///
-/// It is created by the authorization of HTTP requests
+/// A principal is created by the authorization of HTTP requests
 /// ([`HttpOptions::authorization`](crate::server::http::HttpOptions::authorization),
 /// [`HttpOptions::authenticate`](crate::server::http::HttpOptions::authenticate)), or by a host
 /// that serves a connection for a user ([`Server::open_for`](crate::server::Server::open_for)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal(Arc<Known>);
 
-/// The shared data of a principal: every active request, session and connection holds a reference.
+/// The shared data of a principal. Every active request, session and connection has a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Known {
     name: Arc<str>,
@@ -34,8 +34,8 @@ impl Principal {
         }))
     }
 
-    /// Sets the granted scopes: names, or lists of names separated by blanks, as in tokens.
-    /// Defaults to unknown.
+    /// Sets the granted scopes: names, or lists of names separated by blanks, as in tokens. By
+    /// default the granted scopes are unknown.
     pub fn scopes<S: AsRef<str>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         Arc::make_mut(&mut self.0).scopes = Some(scope_set(scopes));
         self
@@ -43,24 +43,24 @@ impl Principal {
 
     /// Sets when the authentication expires. Defaults to never.
     ///
-    /// Over HTTP, open streams send nothing after it, to within about a minute. Other connections
-    /// must be closed by the host.
+    /// Over HTTP, open streams send nothing after the expiry, with a delay of up to about a minute.
+    /// The host must close other connections itself.
     pub fn expires_at(mut self, when: SystemTime) -> Self {
         Arc::make_mut(&mut self.0).expires_at = Some(when);
         self
     }
 
-    /// The unique name of the principal.
+    /// Returns the unique name of the principal.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The client whose share of the limits its requests use.
+    /// Returns the client whose share of the limits the requests of this principal use.
     pub(crate) fn client(&self) -> Client {
         Client::Principal(Arc::clone(&self.0.name))
     }
 
-    /// The granted scopes, including implied ones; `None` if they are unknown.
+    /// Returns the granted scopes, including implied scopes; `None` if they are unknown.
     pub fn granted(&self) -> Option<&BTreeSet<String>> {
         self.0.scopes.as_ref()
     }
@@ -70,7 +70,7 @@ impl Principal {
         self.granted().is_some_and(|scopes| scopes.contains(scope))
     }
 
-    /// When the authentication expires, if known.
+    /// Returns when the authentication expires; `None` if it never does.
     pub fn expiry(&self) -> Option<SystemTime> {
         self.0.expires_at
     }
@@ -88,7 +88,7 @@ impl From<String> for Principal {
     }
 }
 
-/// Parses lists of scopes separated by blanks.
+/// Parses lists of scopes, in which blanks separate the names.
 pub(crate) fn scope_set<S: AsRef<str>>(lists: impl IntoIterator<Item = S>) -> BTreeSet<String> {
     let mut scopes = BTreeSet::new();
     for list in lists {

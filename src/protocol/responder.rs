@@ -1,4 +1,4 @@
-//! The right to answer one request.
+//! The responder: the right to answer one request of the peer.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -28,28 +28,29 @@ use crate::transport::SessionMessage;
 
 /// The right to answer one request of the peer, once, from any thread.
 ///
-/// It may be kept after the handler returned and used later; it occupies no thread. If it is
-/// dropped without an answer, also by a panic, the request is answered with an internal error.
-/// After the peer cancelled the request, or the connection closed, nothing is sent, and the methods
-/// return an error.
+/// A handler may keep the responder after it returned, and answer later. The responder occupies no
+/// thread. If it is dropped without an answer, for example by a panic, the request is answered with
+/// an internal error. After the peer cancelled the request, or the connection closed, nothing is
+/// sent, and the methods return an error.
 pub struct Responder {
     core: Arc<Core>,
     exchange: Arc<Exchange>,
-    /// The index of the handler.
+    /// The index of the request's handler.
     place: Place,
     answered: bool,
     /// Whether the request counts as active.
     admitted: bool,
-    /// Whether the peer's request was answered separately, and this answer goes elsewhere.
+    /// Whether the peer's request was answered separately, and the answer of this responder has
+    /// another destination.
     detached: bool,
-    /// Its key in the table of active requests.
+    /// The key of the request in the table of active requests.
     key: Option<u64>,
-    /// Its part of its client's share of `max_requests`, while it is active.
+    /// The part of the client's share of `max_requests` that the request uses while it is active.
     share: Option<Share>,
 }
 
 impl Responder {
-    /// Creates the responder of a request that the caller has counted as admitted.
+    /// Creates the responder of a request. The caller has already counted the request as active.
     pub(super) fn new(
         core: Arc<Core>,
         exchange: Arc<Exchange>,
@@ -73,59 +74,63 @@ impl Responder {
         self.core.handlers.name_of_request(self.place)
     }
 
-    /// The id of the request.
+    /// Returns the id of the request.
     pub fn id(&self) -> &RequestId {
         &self.exchange.id
     }
 
-    /// Whether the peer cancelled the request, or the connection closed. Cheap enough for polling.
+    /// Whether the peer cancelled the request, or the connection closed. The check is cheap enough
+    /// for polling.
     pub fn is_cancelled(&self) -> bool {
         self.exchange.cancel().is_triggered()
     }
 
-    /// The token that is cancelled when the peer cancels the request, or the connection closes.
+    /// Returns the token that is cancelled when the peer cancels the request, or the connection
+    /// closes.
     pub fn cancel_token(&self) -> &CancelToken {
         self.exchange.cancel()
     }
 
-    /// Returns an error if nothing can be sent for the request any more.
+    /// Fails if nothing can be sent for the request any more.
     #[cfg(feature = "cffi")]
     pub(crate) fn check_open(&self) -> Result<()> {
         self.exchange.while_open(|| Ok(()))
     }
 
-    /// The key in the table of active requests.
+    /// Returns the key of the request in the table of active requests.
     pub(crate) fn key(&self) -> Option<u64> {
         self.key
     }
 
-    /// Whether the request came in a batch (2025-03-26 only).
+    /// Whether the request arrived in a batch (2025-03-26 only).
     pub fn is_batched(&self) -> bool {
         self.exchange.origin.batch.is_some()
     }
 
-    /// The name of the principal that sent the request, if it is known.
+    /// Returns the name of the principal that sent the request, if the principal is known.
     pub fn principal(&self) -> Option<&str> {
         self.identity().map(Principal::name)
     }
 
-    /// The principal that sent the request, with its scopes, if it is known.
+    /// Returns the principal that sent the request, if it is known.
     pub fn identity(&self) -> Option<&Principal> {
         self.exchange.origin.principal.as_ref()
     }
 
-    /// The client that sent the request, where clients without a principal share the connection.
+    /// Returns the client that sent the request, if clients without a principal share the
+    /// connection.
     pub(crate) fn client(&self) -> Option<&Client> {
         self.exchange.origin.client.as_ref()
     }
 
-    /// The client whose share of the connection the request uses, if clients share the connection.
+    /// Returns the client whose share of the connection the request uses, if clients share the
+    /// connection.
     pub(crate) fn sharer(&self) -> Option<Client> {
         self.exchange.origin.sharer()
     }
 
-    /// A reason to refuse the request. It is disclosed only to a client that may see the target of
-    /// the request.
+    /// Returns a reason to refuse the request. It is disclosed only to a client that may see the
+    /// target of the request.
     pub(crate) fn objection(&self) -> Option<&RpcError> {
         self.exchange.origin.objection.as_deref()
     }
@@ -137,8 +142,8 @@ impl Responder {
         }
     }
 
-    /// Announces that the host's permission hook refused the request: the next error answer is the
-    /// hook's.
+    /// Announces that the host's permission hook refused the request. The next error answer is
+    /// therefore an answer of the hook.
     pub(crate) fn refused_by_guard(&self) {
         if let Some(outlet) = &self.exchange.origin.outlet {
             outlet.refused_by_guard();
@@ -146,8 +151,8 @@ impl Responder {
     }
 
     #[cfg(feature = "http-server")]
-    /// Makes the peer disconnect and fetch the answer after `retry`, where the transport supports
-    /// it.
+    /// Makes the peer disconnect and fetch the answer after `retry`. Only some transports support
+    /// this.
     pub(crate) fn close_stream_and_retry(&self, retry: Duration) -> Result<()> {
         match &self.exchange.origin.outlet {
             Some(outlet) => self
@@ -157,7 +162,8 @@ impl Responder {
         }
     }
 
-    /// Returns a handle that sends the peer requests and notifications that belong to this request.
+    /// Returns a handle for sending the peer requests and notifications that belong to this
+    /// request.
     pub(crate) fn asking(&self) -> Asking {
         Asking {
             core: Arc::clone(&self.core),
@@ -165,8 +171,8 @@ impl Responder {
         }
     }
 
-    /// Creates a second responder for the same work, whose answer goes to `outlet`. Returns `None`
-    /// when the connection is closing.
+    /// Creates a second responder for the same work. The answer of the second responder is sent to
+    /// `outlet`. Returns `None` when the connection is closing.
     ///
     /// The peer's own request can then be answered separately. Cancelling that request no longer
     /// cancels the work.
@@ -195,21 +201,21 @@ impl Responder {
         Some((detached, handle))
     }
 
-    /// The connection on which the request arrived.
+    /// Returns the connection on which the request arrived.
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.core
     }
 
-    /// The peer that sent the request.
+    /// Returns the peer that sent the request.
     pub fn peer(&self) -> Peer {
         Peer::new(Arc::clone(&self.core))
     }
 
-    /// Answers with a result.
+    /// Answers the request with a result.
     ///
-    /// Queues the message, and writes it unless another thread is writing. Blocks for a peer that
-    /// does not read only while [`max_queued_bytes`](crate::transport::Limits::max_queued_bytes)
-    /// are queued already.
+    /// Queues the message, and writes it unless another thread is writing. Blocks only if the peer
+    /// does not read while [`max_queued_bytes`](crate::transport::Limits::max_queued_bytes) are
+    /// already queued.
     ///
     /// # Errors
     ///
@@ -220,7 +226,8 @@ impl Responder {
         self.respond_with(memory, |buffer| serde_json::to_writer(buffer, result))
     }
 
-    /// Answers with a result that `append` serializes. `memory` is a spare buffer for the message.
+    /// Answers the request with a result that `append` serializes. `memory` is a buffer to reuse
+    /// for the message.
     pub(crate) fn respond_with(
         mut self,
         memory: Vec<u8>,
@@ -239,7 +246,7 @@ impl Responder {
         }
     }
 
-    /// Answers with an error.
+    /// Answers the request with an error.
     ///
     /// # Errors
     ///
@@ -249,7 +256,7 @@ impl Responder {
         self.answer(text, Answer::Failed(error.code))
     }
 
-    /// Answers with an error of the library, for a request that no handler received.
+    /// Answers the request with an error of the library, because no handler received the request.
     pub(crate) fn reject(mut self, error: &RpcError) -> Result<()> {
         let text = jsonrpc::write_error(Some(self.id()), error);
         self.answer(text, Answer::Refused(error.code))
@@ -272,8 +279,8 @@ impl Responder {
         self.core.send_while_open(&self.exchange, text)
     }
 
-    /// Stops counting the request as active, because it only waits for events. It then takes no
-    /// room from other requests, and a close does not wait for it.
+    /// Stops counting the request as active, because it only waits for events. Afterwards the
+    /// request takes no room from other requests, and a close does not wait for it.
     pub(crate) fn stand_aside(&mut self) {
         if std::mem::take(&mut self.admitted) {
             // `detached` is decremented first: in between the request counts as one more, not as
@@ -288,7 +295,7 @@ impl Responder {
         }
     }
 
-    /// Counts the request as active again, even above the limit.
+    /// Counts the request as active again, even if the limit is then exceeded.
     pub(crate) fn come_back(&mut self) {
         if !std::mem::replace(&mut self.admitted, true) {
             self.core.admitted.fetch_add(1, Ordering::SeqCst);
@@ -298,12 +305,12 @@ impl Responder {
         }
     }
 
-    /// Whether messages of the request go to a response sink.
+    /// Whether messages of the request are sent to a response sink.
     pub(crate) fn has_outlet(&self) -> bool {
         self.exchange.origin.outlet.is_some()
     }
 
-    /// Ends the request with a notification and its result, queued without blocking.
+    /// Ends the request with a notification and its result. Both are queued without blocking.
     /// [`Core::write_soon`] writes them.
     pub(crate) fn conclude(mut self, farewell: Vec<u8>, result: &impl Serialize) -> Result<()> {
         let text = jsonrpc::write_result(self.id(), result).map_err(|error| {
@@ -316,7 +323,8 @@ impl Responder {
         self.core.post_last(&self.exchange, farewell, text)
     }
 
-    /// Answers with an internal error. The details are logged here, and not disclosed to the peer.
+    /// Answers the request with an internal error. The details are logged here, and not disclosed
+    /// to the peer.
     fn fail(&mut self, why: &str) -> Result<()> {
         let text = || {
             format!(
@@ -388,14 +396,14 @@ impl fmt::Debug for Responder {
     }
 }
 
-/// Sends messages that belong to a request of the peer, before its answer.
+/// A handle for sending messages that belong to a request of the peer, before its answer.
 pub(crate) struct Asking {
     core: Arc<Core>,
     exchange: Arc<Exchange>,
 }
 
 impl Asking {
-    /// The id of the request.
+    /// Returns the id of the request.
     pub(crate) fn id(&self) -> &RequestId {
         &self.exchange.id
     }
@@ -411,13 +419,13 @@ impl Asking {
         self.core.post(Some(&self.exchange), text)
     }
 
-    /// Sends a serialized message before the answer.
+    /// Sends a serialized message that belongs to the request, before the answer of the request.
     pub(crate) fn forward(&self, text: Vec<u8>) -> Result<()> {
         self.core.send_while_open(&self.exchange, text)
     }
 
-    /// Sends a request whose outcome goes to a callback, in order with notifications. See
-    /// [`call::start_request`].
+    /// Sends a request whose outcome goes to a callback. The callback runs in order with
+    /// notification handlers. See [`call::start_request`].
     pub(crate) fn start(
         &self,
         method: &'static str,

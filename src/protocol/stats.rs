@@ -2,44 +2,44 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A snapshot of a connection's counters. The counts start at its opening.
+/// A snapshot of a connection's counters. The counters start at the opening of the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Calls of ours that wait for an answer.
+    /// The number of calls of this side that wait for an answer.
     pub calls_in_flight: usize,
-    /// Active requests of the peer.
+    /// The number of active requests of the peer.
     pub requests_in_hand: usize,
-    /// Bytes that wait to be written.
+    /// The number of bytes that wait to be written.
     pub queued_bytes: usize,
-    /// Threads of the connection.
+    /// The number of threads of the connection.
     pub threads: usize,
-    /// Answers that arrived after their caller had given up.
+    /// The number of answers that arrived after their caller had given up.
     pub late_responses: u64,
-    /// Answers to ids that were never used.
+    /// The number of answers to request ids that were never used.
     pub unknown_responses: u64,
-    /// Lines that are not JSON, such as banners and stray output of the peer.
+    /// The number of lines that are not JSON, such as banners and stray output of the peer.
     pub noise: u64,
-    /// Messages that are JSON but not valid messages.
+    /// The number of messages that are JSON but not valid messages.
     pub malformed: u64,
-    /// Messages that exceeded
+    /// The number of messages that exceeded
     /// [`Limits::max_message_bytes`](crate::transport::Limits::max_message_bytes).
     pub too_long: u64,
-    /// Requests answered "busy".
+    /// The number of requests that were answered with the error "busy".
     pub refused_busy: u64,
-    /// Notifications dropped because too many were queued.
+    /// The number of notifications that were dropped because too many were queued.
     pub dropped_notifications: u64,
-    /// Progress messages replaced by newer ones.
+    /// The number of progress messages that were replaced by newer ones.
     pub merged_progress: u64,
-    /// Responses currently in a client's cache, including those of other clients that share its
-    /// [`ResponseCache`](crate::client::ResponseCache).
+    /// The number of responses that are currently in a client's cache. Responses of other clients
+    /// with the same [`ResponseCache`](crate::client::ResponseCache) are included.
     pub cached_responses: usize,
-    /// Bytes of these responses and their requests.
+    /// The number of bytes of all cached responses and their requests.
     pub cached_bytes: usize,
-    /// Requests of a client answered from the cache.
+    /// The number of a client's requests that were answered from the cache.
     pub cache_hits: u64,
-    /// Requests of a client that could have been answered from the cache, but had no usable entry
-    /// or bypassed it.
+    /// The number of a client's cacheable requests that were not answered from the cache. The cache
+    /// had no usable entry, or the call bypassed the cache.
     pub cache_misses: u64,
 }
 

@@ -1,8 +1,8 @@
-//! The wait set: where the callers of a connection block, and how several are woken at once.
+//! The wait set, in which the callers of a connection block. Several callers are woken at once.
 //!
 //! Each wakeup is a system call, and the woken thread often preempts the waker. With many callers
-//! that costs two context switches for each answer. A thread that reads for many callers therefore
-//! wakes all of them with one call.
+//! one wakeup for each answer costs two context switches for each answer. A thread that reads for
+//! many callers therefore wakes all of them with one call.
 //!
 //! **Invariant:** a waiter reads the counter ([`WaitSet::count`]) *before* it publishes that it is
 //! waiting. A waker that sees the flag increments the counter before it wakes. So either the
@@ -15,14 +15,14 @@ pub(crate) use self::futex::WaitSet;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(loom))))]
 pub(crate) use self::portable::WaitSet;
 
-/// The number of places in a wait set. Waiters that share a place are woken together; each checks
-/// whether the wakeup was for it.
+/// The number of places in a wait set. Waiters that share a place are woken together. Each waiter
+/// then checks whether the wakeup was for it.
 #[cfg(not(loom))]
 pub(crate) const PLACES: usize = 128;
 #[cfg(loom)]
 pub(crate) const PLACES: usize = 2;
 
-/// A wake mask: the set of places to wake.
+/// A wake mask: the set of places in a wait set that are woken together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WakeMask(u128);
 
@@ -45,12 +45,11 @@ mod futex {
 
     const PLACES_OF_A_WORD: usize = u32::BITS as usize;
 
-    /// The wait set, on Linux futexes with a wake mask. See the [module](super).
+    /// The wait set for Linux, with futexes that are woken by a mask. See the [module](super).
     #[derive(Debug, Default)]
     pub(crate) struct WaitSet {
-        // One counter and futex word for 32 places. Order: `fetch_add` first, then the futex call,
-        // so
-        // that a waiter that has not entered the kernel yet sees a changed word and does not sleep.
+        // One counter and futex word for 32 places. Order: `fetch_add` first, then the futex call.
+        // So a waiter that has not entered the kernel yet sees a changed word and does not sleep.
         counts: [AtomicU32; PLACES / PLACES_OF_A_WORD],
     }
 
@@ -64,8 +63,8 @@ mod futex {
             self.word(place).load(Ordering::SeqCst)
         }
 
-        /// Blocks until this place is woken or `deadline` passes. Returns at once if it was woken
-        /// after `count` was read.
+        /// Blocks until this place is woken or `deadline` passes. Returns at once if the place was
+        /// woken after `count` was read.
         ///
         /// Returns false if the deadline has passed. Spurious returns are possible, since 32 places
         /// share a counter.
@@ -95,7 +94,7 @@ mod portable {
     use super::{Instant, PLACES, WakeMask};
     use crate::sync::{Condvar, Mutex};
 
-    /// The portable wait set: a counter and a condition variable for each place. See the
+    /// The portable wait set, with a counter and a condition variable for each place. See the
     /// [module](super).
     #[derive(Debug)]
     pub(crate) struct WaitSet(Vec<(Mutex<u32>, Condvar)>);

@@ -42,30 +42,30 @@ use crate::sync::{Condvar, Mutex, MutexGuard};
 /// thread takes over reading.
 const TICK: Duration = Duration::from_micros(450);
 /// The number of ticks without a change after which the watchdog sleeps, even while a handler runs.
-/// Until then the next call need not wake it.
+/// Before that, the next call need not wake the watchdog.
 const ALERT: u32 = 1000;
-/// How long an idle thread stays before it exits.
+/// How long a pool thread stays idle before it exits.
 const IDLE: Duration = Duration::from_secs(5);
-/// The number of waiting callers from which a thread of the pool reads for all of them, until fewer
-/// than [`FEW`] wait.
+/// The number of waiting callers from which on a thread of the pool reads for all of them. It reads
+/// until fewer than [`FEW`] callers wait.
 const CROWD: usize = 4;
 const FEW: usize = 2;
-/// The number of consecutive handlers slower than a tick after which the next ones run on other
-/// threads at once.
+/// After this many handlers in a row that blocked the reading thread for a whole tick, new handlers
+/// start on other threads. A handler that is quicker than a tick resets the count.
 const SLOW_STREAK: u32 = 2;
 
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
-/// A handler to run.
+/// A handler that waits for a thread to run it.
 pub(crate) struct Work {
     pub(crate) run: Run,
-    /// Its key in the table of active requests, if it has an entry.
+    /// The key of the handler's item in the table of active requests, if it has an item.
     pub(crate) key: Option<u64>,
     /// Its client, whose worker permit it needs. Only a connection that clients share reads it.
     pub(crate) client: Option<Client>,
 }
 
-/// What a handler's run consists of.
+/// The function that runs a handler.
 pub(crate) enum Run {
     /// Calls the handler of a request.
     Serve(Place, Request, Responder),
@@ -76,8 +76,8 @@ pub(crate) enum Run {
 pub(crate) enum PoolTask<R> {
     /// Run a handler, then call [`WorkerPool::work_done`].
     Run(Work),
-    /// Run a notification handler or callback, then call [`WorkerPool::serial_done`]. These run one
-    /// at a time and in order.
+    /// Run a notification handler or callback, then call [`WorkerPool::serial_done`]. Tasks of this
+    /// kind run one at a time and in order.
     Serial(Job),
     /// Run an internal job, which needs no worker permit.
     Own(Job),
@@ -89,7 +89,7 @@ pub(crate) enum PoolTask<R> {
     Leave,
 }
 
-/// Whether the caller has to start a thread. The thread is already counted.
+/// Whether the caller has to start a pool thread. The thread is already counted.
 #[must_use = "a thread that is counted has to be started"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spawn {
@@ -97,17 +97,18 @@ pub(crate) enum Spawn {
     One,
 }
 
-/// The worker pool of a connection. `R` is the receiver.
+/// The worker pool of a connection. `R` is the type of the receiver.
 pub(crate) struct WorkerPool<R> {
     // Not held while user code runs, nor while a thread reads or writes. Order: this lock, then a
     // slot's. A change that creates work calls `call_hands` or wakes the watchdog under this lock,
     // unless the changing thread calls `next_duty` next. So no work is left without a thread.
     state: Mutex<State<R>>,
-    /// Signals idle threads that there is work.
+    /// Is notified when there is work for idle threads.
     work: Condvar,
-    /// Signals the watchdog that there is work, or that the receiver was parked while it slept.
+    /// Is notified when there is work for the watchdog, or when the receiver was parked while it
+    /// slept.
     watch: Condvar,
-    /// Signals waiters that a thread has exited or a handler has returned.
+    /// Is notified when a thread has exited or a handler has returned.
     quieter: Condvar,
     max_workers: usize,
 }
@@ -119,34 +120,35 @@ struct State<R> {
     parks: u64,
     /// Whether a pool thread should take the parked receiver at once.
     hand_over: bool,
-    /// Callers that wait in their slot and could take the reading role.
+    /// The callers that wait in their slots and could take the reading role.
     standby: BTreeMap<i64, Arc<Slot>>,
     queued: WorkQueue<Work>,
     serial: VecDeque<Serial>,
     serial_busy: bool,
     own: VecDeque<Job>,
     flush: bool,
-    /// Handlers that run and do not wait for the peer. Each holds a worker permit.
+    /// The number of handlers that run and do not wait for the peer. Each of them holds a worker
+    /// permit.
     running: usize,
-    /// Handlers that run or wait for the peer.
+    /// The number of handlers that run or wait for the peer.
     handlers: usize,
     slow_streak: u32,
     threads: usize,
-    /// Whether a started thread has not arrived yet. It picks its task on arrival, so one at a time
-    /// is enough.
+    /// Whether a started thread has not yet begun to run. It chooses its task when it runs, so one
+    /// starting thread at a time is enough.
     starting: bool,
     idle: usize,
     watchdog: Watchdog,
-    /// Nothing is read any more.
+    /// Whether reading has ended.
     over: bool,
-    /// No work is run any more, except callbacks that are owed.
+    /// Whether the pool has stopped. It then runs no work, except callbacks that must run.
     stopped: bool,
 }
 
-/// A callback that runs in order with the other serial ones.
+/// A callback that runs in order with the other serial callbacks.
 struct Serial {
     job: Job,
-    /// Whether it must run even if the connection ends first.
+    /// Whether the callback must run even if the connection ends first.
     owed: bool,
 }
 
@@ -154,7 +156,7 @@ struct Serial {
 enum Watchdog {
     Absent,
     Ticking,
-    /// Sleeps without a timeout.
+    /// The watchdog sleeps without a timeout, until it is notified.
     Asleep,
 }
 
@@ -201,8 +203,8 @@ impl<R> WorkerPool<R> {
         }
     }
 
-    /// Blocks until a pool thread has a task, and returns it. Returns [`PoolTask::Leave`] when the
-    /// thread was idle too long or the connection has ended.
+    /// Blocks until a pool thread has a task, and returns the task. Returns [`PoolTask::Leave`]
+    /// when the thread was idle too long or the connection has ended.
     ///
     /// `has_come` is true on the first call of a newly started thread.
     pub(crate) fn next_duty(&self, has_come: bool) -> (PoolTask<R>, Spawn) {
@@ -233,7 +235,7 @@ impl<R> WorkerPool<R> {
         }
     }
 
-    /// Runs the watchdog: returns when there is work, or when the receiver was parked for a whole
+    /// Runs the watchdog. Returns when there is work, or when the receiver was parked for a whole
     /// tick.
     fn keep_watch<'a>(&'a self, mut state: MutexGuard<'a, State<R>>) -> MutexGuard<'a, State<R>> {
         let mut calm = 0;
@@ -264,7 +266,7 @@ impl<R> WorkerPool<R> {
     }
 
     /// Ensures that a thread will take the pending work: wakes an idle thread or the watchdog, or
-    /// requests a new one.
+    /// requests that the caller starts a new thread.
     fn call_hands(&self, state: &mut State<R>) -> Spawn {
         let unwatched = state.receiver.is_some() && state.watchdog == Watchdog::Absent;
         if !unwatched && !state.has_work(self.max_workers) {
@@ -282,14 +284,15 @@ impl<R> WorkerPool<R> {
         Spawn::No
     }
 
-    /// Parks the receiver, for a while or for good. The next reader may take it.
+    /// Parks the receiver: keeps it aside so that another thread, or this thread later, can take it
+    /// and read.
     pub(crate) fn park(&self, receiver: R) -> Spawn {
         let mut receiver = Some(receiver);
         self.park_locked(&mut self.state.lock(), &mut receiver)
     }
 
-    /// Parks the receiver under the lock. After the end it leaves it in place, so that the caller
-    /// drops it outside of the lock.
+    /// Parks the receiver. The caller holds the lock. If reading has ended, leaves the receiver in
+    /// its `Option`: the caller then drops it outside of the lock.
     fn park_locked(&self, state: &mut State<R>, receiver: &mut Option<R>) -> Spawn {
         if state.over {
             return Spawn::No;
@@ -305,8 +308,8 @@ impl<R> WorkerPool<R> {
         Spawn::No
     }
 
-    /// Releases the reading role: wakes one waiting caller to take over, or leaves it to the
-    /// watchdog after a tick. With many waiting callers a pool thread takes over at once.
+    /// Releases the reading role: wakes one waiting caller to take over, or leaves the receiver to
+    /// the watchdog after a tick. With many waiting callers a pool thread takes over at once.
     pub(crate) fn release_reader(&self, receiver: R) -> Spawn {
         let mut state = self.state.lock();
         if state.standby.len() >= CROWD {
@@ -325,7 +328,7 @@ impl<R> WorkerPool<R> {
         hands
     }
 
-    /// Parks the receiver for a pool thread to take at once.
+    /// Parks the receiver so that a pool thread takes it at once and reads.
     pub(crate) fn hand_over(&self, receiver: R) -> Spawn {
         let mut state = self.state.lock();
         if state.over {
@@ -356,7 +359,7 @@ impl<R> WorkerPool<R> {
         receiver
     }
 
-    /// Whether so many callers wait that a pool thread should keep reading for them.
+    /// Whether so many callers wait that a pool thread should continue to read for them.
     pub(crate) fn is_crowded(&self) -> bool {
         self.state.lock().standby.len() >= FEW
     }
@@ -366,8 +369,9 @@ impl<R> WorkerPool<R> {
         self.state.lock().standby.remove(&id);
     }
 
-    /// Parks the receiver to run a handler on this thread. Returns the receiver instead if the
-    /// handler should run on another thread.
+    /// Prepares to run a handler on this thread, which is reading: parks the receiver, so that
+    /// another thread can take it and go on reading. If the handler should run on another thread,
+    /// returns the receiver instead.
     pub(crate) fn begin_inline(&self, receiver: R) -> Result<(u64, Spawn), R> {
         let mut state = self.state.lock();
         if state.running >= self.max_workers
@@ -383,14 +387,15 @@ impl<R> WorkerPool<R> {
         Ok((state.parks, hands))
     }
 
-    /// Whether the receiver is still parked since `park`, so that no thread reads.
+    /// Whether the receiver is still parked since the parking with this number, so that no thread
+    /// reads.
     pub(crate) fn is_parked(&self, park: u64) -> bool {
         let state = self.state.lock();
         state.receiver.is_some() && state.parks == park
     }
 
-    /// Ends an inline handler: takes the receiver back unless another thread reads. Its worker
-    /// permit goes to a waiting handler.
+    /// Ends an inline handler: takes the receiver back unless another thread has taken it. The
+    /// handler's worker permit is given to a waiting handler.
     pub(crate) fn end_inline(&self, park: u64) -> (Option<R>, Spawn) {
         let mut state = self.state.lock();
         state.running -= 1;
@@ -403,7 +408,7 @@ impl<R> WorkerPool<R> {
         (receiver, self.call_hands(&mut state))
     }
 
-    /// Queues a handler for another thread.
+    /// Queues a handler that another thread will run.
     pub(crate) fn push_work(&self, work: Work) -> Spawn {
         let mut state = self.state.lock();
         if state.stopped {
@@ -414,7 +419,7 @@ impl<R> WorkerPool<R> {
         self.call_hands(&mut state)
     }
 
-    /// Queues an internal job. It needs no worker permit and does not wait for handlers.
+    /// Queues an internal job. The job needs no worker permit and does not wait for handlers.
     pub(crate) fn push_own(&self, job: Job) -> Spawn {
         let mut state = self.state.lock();
         if state.stopped {
@@ -437,8 +442,8 @@ impl<R> WorkerPool<R> {
         self.quieter.notify_all();
     }
 
-    /// Queues a serial callback. Returns it if `max` of them are already queued, or the pool has
-    /// stopped.
+    /// Queues a serial callback. Returns the callback if `max` callbacks are already queued, or the
+    /// pool has stopped.
     pub(crate) fn push_serial(&self, job: Job, max: usize) -> Result<Spawn, Job> {
         let mut state = self.state.lock();
         if state.serial.len() >= max || state.stopped {
@@ -448,7 +453,8 @@ impl<R> WorkerPool<R> {
         Ok(self.call_hands(&mut state))
     }
 
-    /// Queues a serial callback that must run, without a limit. Returns it if the pool has stopped.
+    /// Queues a serial callback that must run, without a limit. Returns the callback if the pool
+    /// has stopped.
     pub(crate) fn push_owed(&self, job: Job) -> Result<Spawn, Job> {
         let mut state = self.state.lock();
         if state.stopped {
@@ -463,7 +469,7 @@ impl<R> WorkerPool<R> {
         self.quieter.notify_all();
     }
 
-    /// Requests that a pool thread writes the queued messages.
+    /// Requests that a pool thread writes the messages queued in the outbox.
     pub(crate) fn want_flush(&self) -> Spawn {
         let mut state = self.state.lock();
         state.flush = true;
@@ -478,8 +484,8 @@ impl<R> WorkerPool<R> {
         self.call_hands(&mut state)
     }
 
-    /// Takes the worker permit back when the handler continues. It may exceed `max_workers` for a
-    /// while.
+    /// Takes the worker permit back when the handler continues. The number of permits may exceed
+    /// `max_workers` for a while.
     pub(crate) fn unblocked(&self, client: Option<&Client>) {
         let mut state = self.state.lock();
         state.running += 1;
@@ -499,11 +505,11 @@ impl<R> WorkerPool<R> {
         self.quieter.notify_all();
     }
 
-    /// Stops the pool: discards queued work, except callbacks that are owed. Threads exit when
+    /// Stops the pool: discards queued work, except callbacks that must run. Threads exit when
     /// their current task has ended.
     ///
-    /// Owed callbacks run after the current one returns. They are returned if no thread is left to
-    /// run them.
+    /// Callbacks that must run are run after the current callback returns. If no thread is left to
+    /// run them, this function returns them.
     pub(crate) fn stop(&self) -> Vec<Job> {
         let mut state = self.state.lock();
         (state.over, state.stopped, state.flush) = (true, true, false);
@@ -529,7 +535,7 @@ impl<R> WorkerPool<R> {
     }
 
     /// Blocks until at most `own` handlers and callbacks run and none is queued, or until the
-    /// deadline. Returns whether that is so.
+    /// deadline. Returns false if the deadline has passed.
     pub(crate) fn wait_for_handlers(&self, own: usize, deadline: Instant) -> bool {
         self.wait_for(deadline, |state| {
             state.handlers + usize::from(state.serial_busy) <= own
@@ -538,8 +544,8 @@ impl<R> WorkerPool<R> {
         })
     }
 
-    /// Blocks until at most `own` threads are left, or until the deadline. Returns whether that is
-    /// so.
+    /// Blocks until at most `own` threads are left, or until the deadline. Returns false if the
+    /// deadline has passed.
     pub(crate) fn wait_for_threads(&self, own: usize, deadline: Instant) -> bool {
         self.wait_for(deadline, |state| state.threads <= own)
     }
@@ -567,7 +573,7 @@ impl<R> WorkerPool<R> {
         self.thread_left();
     }
 
-    /// The numbers of handlers and of callbacks that wait for a thread.
+    /// Returns the numbers of handlers and of callbacks that wait for a thread.
     pub(crate) fn waiting(&self) -> (usize, usize) {
         let state = self.state.lock();
         (state.queued.len(), state.serial.len())

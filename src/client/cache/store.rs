@@ -1,5 +1,5 @@
-//! The store of the response cache: entries and pending fetches. It does no I/O, and time is an
-//! argument.
+//! The store of the response cache: entries and pending fetches. The store does no I/O; the current
+//! time is an argument.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use crate::schema::url::normalized;
 use crate::schema::{CacheHint, method};
 use crate::transport::Limits;
 
-/// The longest lifetime of a response, whatever its server says.
+/// The maximum lifetime of a cached response, even if the server gives a longer lifetime.
 const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The subject of a response, and of a change.
+/// The topic of a response or of a change: the lists or the resource that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::client) enum Topic {
     Tools,
     Prompts,
-    /// The lists of resources and templates.
+    /// The list of resources and the list of resource templates.
     Resources,
-    /// The content of one resource.
+    /// One resource, by its normalized URI.
     Resource(String),
 }
 
 impl Topic {
-    /// The topic of a list method.
+    /// Returns the topic of the responses to a list method.
     pub(in crate::client) fn of_list(method: &str) -> Self {
         match method {
             method::TOOLS_LIST => Self::Tools,
@@ -35,13 +35,13 @@ impl Topic {
         }
     }
 
-    /// The topic of a resource, with a normalized URI.
+    /// Returns the topic of a resource. The URI is normalized.
     pub(in crate::client) fn resource(uri: &str) -> Self {
         Self::Resource(normalized(uri))
     }
 
-    /// Whether a response about `self` is outdated by this change. A change of a resource also
-    /// outdates its parts and its parents.
+    /// Whether a change about the topic `change` outdates responses about this topic. A change of a
+    /// resource also outdates the parts and the parents of the resource.
     fn is_changed_by(&self, change: &Self) -> bool {
         match (self, change) {
             (Self::Resource(kept), Self::Resource(changed)) => {
@@ -55,7 +55,7 @@ impl Topic {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) server: Arc<str>,
-    /// The principal; `None` for a public response.
+    /// The principal to which the response belongs; `None` for a public response.
     pub(super) realm: Option<Arc<str>>,
     pub(super) request: String,
 }
@@ -64,20 +64,20 @@ struct Entry {
     topic: Topic,
     text: Arc<String>,
     until: Instant,
-    /// The position in the order of use.
+    /// The position of the entry in the order of use, least recently used first.
     used: u64,
 }
 
-/// The cached responses and the pending fetches. Time is an argument.
+/// The cached responses and the pending fetches. The current time is an argument of the methods.
 pub(super) struct Store {
     max_entries: usize,
     max_bytes: usize,
     entries: HashMap<Key, Entry>,
     /// The keys of all entries, the least recently used first.
     order: BTreeMap<u64, Key>,
-    /// The bytes of requests and responses.
+    /// The total bytes of the cached requests and responses.
     bytes: usize,
-    /// Pending fetches, except those that a change has invalidated.
+    /// The pending fetches by number, except those that a change has invalidated.
     fetches: HashMap<u64, (Arc<str>, Topic)>,
     last_number: u64,
 }
@@ -99,12 +99,12 @@ impl Store {
         self.max_entries == 0 || self.max_bytes == 0
     }
 
-    /// The number of cached responses, and their bytes.
+    /// Returns the number of cached responses, and their bytes.
     pub(super) fn size(&self) -> (usize, usize) {
         (self.entries.len(), self.bytes)
     }
 
-    /// Ends a fetch without a response.
+    /// Ends a fetch whose response is not cached.
     pub(super) fn give_up(&mut self, fetch: u64) {
         self.fetches.remove(&fetch);
     }
@@ -206,8 +206,8 @@ impl Store {
         }
     }
 
-    /// Removes the entries and fetches that a change on a server outdates. `None` means all
-    /// servers, or any change.
+    /// Removes the entries and fetches that a change on a server outdates. Without `server` the
+    /// change applies to all servers; without `change` everything is removed.
     pub(super) fn drop_all(&mut self, server: Option<&str>, change: Option<&Topic>) {
         let is_old = |of: &str, topic: &Topic| {
             server.is_none_or(|server| server == of)

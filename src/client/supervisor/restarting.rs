@@ -1,4 +1,4 @@
-//! The restarting thread, which brings a client from one connection to the next.
+//! The restarting thread, which connects a client again after its server was lost.
 
 use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,11 +12,12 @@ use crate::protocol::{LogLevel, tell};
 use crate::schema::{SetLevelRequestParams, method};
 use crate::transport::message::RequestKind;
 
-/// How long a close waits for the restarting thread, in addition to closing the connection.
+/// How long a close waits for the restarting thread. The time for closing the connection comes on
+/// top.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Supervisor {
-    /// Runs the restarting thread: restarts the server until it is connected or the client is over.
+    /// Runs the restarting thread. Restarts the server until it is connected or the client is over.
     pub(super) fn restart(self: Arc<Self>) {
         RESTARTS.set(self.place());
         while let Some(error) = self.next_loss() {
@@ -33,7 +34,8 @@ impl Supervisor {
         self.changed.notify_all();
     }
 
-    /// Returns why there is no connection. After `None`, the next loss starts another thread.
+    /// Returns the reason of the loss that this thread has to handle. Returns `None` if the server
+    /// is connected or the client is over: the next loss starts another thread.
     // `restarting` is cleared under the lock in which `Up` is seen, so that no loss falls in
     // between.
     fn next_loss(&self) -> Option<Error> {
@@ -48,7 +50,7 @@ impl Supervisor {
         }
     }
 
-    /// Makes one attempt, after its delay.
+    /// Makes one attempt to restart the server, after the delay of the attempt.
     fn try_again(self: &Arc<Self>, error: Error) {
         let Some(again) = &self.again else { return };
         let old = self.state.lock().connection.take();
@@ -97,7 +99,7 @@ impl Supervisor {
         }
     }
 
-    /// Sets the log level of the last connection on this one.
+    /// Sets the log level that the host set last on the new connection.
     fn restore_log_level(&self, generation: &ClientConnection) {
         let Some(level) = self.log_level.lock().clone() else {
             return;
@@ -116,7 +118,7 @@ impl Supervisor {
         drop(sent);
     }
 
-    /// Waits for `delay`, or until the client is over. Returns whether it is over.
+    /// Waits for `delay`, or until the client is over. Returns whether the client is over.
     fn is_over_after(&self, delay: Duration) -> bool {
         let deadline = Instant::now().checked_add(delay);
         let mut state = self.state.lock();

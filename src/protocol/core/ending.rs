@@ -1,4 +1,4 @@
-//! Closing: how a connection stops, in which order, and which threads wait for it.
+//! Closing: the order in which a connection stops, and the threads that wait until it has stopped.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,12 +12,13 @@ use crate::error::{Error, ErrorKind, RpcError};
 use crate::sync::MutexGuard;
 use crate::transport::clock::after;
 
-/// How long a close waits for threads that are still in a handler, after the handlers' own time.
+/// How long a close waits for threads that are still in a handler, after the time that handlers
+/// get.
 const LAST: Duration = Duration::from_secs(2);
 
 impl Core {
-    /// Ends reading for this reason; idempotent. Fails every pending call. Active requests may
-    /// finish if this side is a server.
+    /// Ends reading for this reason; idempotent. Fails every pending call. If this side is a
+    /// server, active requests may finish.
     pub(crate) fn end(self: &Arc<Self>, error: &Error) {
         self.ending.store(true, Ordering::SeqCst);
         let mut life = self.life.lock();
@@ -36,8 +37,8 @@ impl Core {
         self.life_changed.notify_all();
     }
 
-    /// Cancels the active requests after their time, even if no thread waits for the end and closes
-    /// then.
+    /// Cancels the active requests after the time that they get, even if no thread waits for the
+    /// connection's end to close it.
     fn cancel_requests_in_time(self: &Arc<Self>) {
         if !self.has_requests() {
             return;
@@ -50,14 +51,14 @@ impl Core {
         self.spawn_if_needed(hands);
     }
 
-    /// Whether requests are active or deferred.
+    /// Whether any requests are active or deferred.
     fn has_requests(&self) -> bool {
         // Order: deferred first. A request that becomes active in between counts in both, and never
         // in neither.
         !self.held_back.is_empty() || self.admitted.load(Ordering::SeqCst) > 0
     }
 
-    /// Blocks until no request is active, another thread closes, or the time is up.
+    /// Blocks until no request is active, until another thread closes, or until the deadline.
     fn wait_for_requests(&self, until: Instant) -> MutexGuard<'_, Life> {
         let mut life = self.life.lock();
         while self.has_requests() && !life.closing && Instant::now() < until {
@@ -76,8 +77,8 @@ impl Core {
 
     /// Ends the connection after writing failed, and closes it on a thread of the connection.
     ///
-    /// A peer that has gone may have left an answer or a final message, so its input is read first.
-    /// Active requests get their time, because they may do more than answer.
+    /// The input of the peer is read first, because a peer that has gone may have left an answer or
+    /// a final message. Active requests get their time, because they may do more than answer.
     pub(super) fn end_by_writing(self: &Arc<Self>, error: Error) {
         let has_gone = !self.settings.serving && error.kind() == ErrorKind::Closed;
         if !has_gone {
@@ -109,23 +110,23 @@ impl Core {
         self.cut_requests_off(&why);
     }
 
-    /// Cancels the active requests. Those with a response sink are answered with an error that
+    /// Cancels the active requests. A request with a response sink is answered with an error that
     /// states this reason.
     fn cut_requests_off(self: &Arc<Self>, why: &str) {
         let error = RpcError::internal(format!("the request was cut off: {why}"));
         self.push_callbacks(self.exchanges.close(&error));
     }
 
-    /// Ends the connection for this reason without blocking, as [`close_soon`](Self::close_soon)
-    /// does.
+    /// Ends the connection for the reason `why` without blocking, as
+    /// [`close_soon`](Self::close_soon) does.
     #[cfg(feature = "http-server")]
     pub(crate) fn end_soon(self: &Arc<Self>, why: &Error) {
         self.end(why);
         self.close_soon(&why.to_string());
     }
 
-    /// Closes the connection without blocking. Active requests are cut off now. A thread of the
-    /// connection closes the rest, unless nothing is left.
+    /// Closes the connection without blocking. Active requests are cancelled at once. A thread of
+    /// the connection completes the close, unless nothing is left to do.
     #[cfg(feature = "http-server")]
     pub(crate) fn close_soon(self: &Arc<Self>, why: &str) {
         self.cut_requests_off(why);
@@ -145,7 +146,7 @@ impl Core {
     ///
     /// A waiter sets `ending` before it reads the count, and reads the count while it holds `life`.
     /// This thread decrements the count before it reads `ending`. So the waiter sees the new count,
-    /// or this thread sees `ending`, takes `life` and wakes it; no wakeup is lost.
+    /// or this thread sees `ending`, takes `life` and wakes the waiter. No wakeup is lost.
     pub(in crate::protocol) fn request_ended(&self) {
         if self.ending.load(Ordering::SeqCst) {
             drop(self.life.lock());
@@ -157,13 +158,13 @@ impl Core {
         self.life.lock().ended.is_some()
     }
 
-    /// The reason why the connection ended, if it has.
+    /// Returns the reason why the connection ended; `None` while it is open.
     pub(crate) fn ended(&self) -> Option<Error> {
         self.life.lock().ended.clone()
     }
 
-    /// Blocks until the peer has gone or the connection is closed, lets active requests finish, and
-    /// closes.
+    /// Blocks until the peer has gone or the connection is closed. Then lets active requests
+    /// finish, and closes the connection.
     pub(in crate::protocol) fn wait_and_close(self: &Arc<Self>) -> Error {
         let mut life = self.life.lock();
         while life.ended.is_none() {
@@ -185,8 +186,8 @@ impl Core {
         error
     }
 
-    /// Closes everything in order; idempotent and bounded in time. See the
-    /// [module](crate::protocol).
+    /// Closes the connection and everything that belongs to it, in order; idempotent and bounded in
+    /// time. See the [module](crate::protocol).
     pub(in crate::protocol) fn close(self: &Arc<Self>, how: Ending) {
         let own_thread = usize::from(CREW_OF.get() == self.address());
         let patience = self.settings.drain.saturating_add(Duration::from_secs(8));
@@ -262,8 +263,8 @@ impl Core {
 }
 
 impl Life {
-    /// Whether this thread is closing the connection, further up the stack. Any wait here would
-    /// wait for itself.
+    /// Whether this thread is closing the connection, further up the stack. If this is true,
+    /// waiting for the close would be a deadlock.
     fn is_closed_here(&self) -> bool {
         !self.closed && self.closer == Some(thread::current().id())
     }

@@ -2,8 +2,8 @@
 //! processes the exchange's messages.
 //!
 //! Requests are sent by the [`ExchangeTransport`]. All other messages of this side, notifications
-//! and answers, are posted. The sending thread posts a message if it has to know whether it
-//! arrived. Otherwise the message goes through the outbox, in order.
+//! and answers, are posted. If the sending thread has to know whether a message arrived, it posts
+//! the message itself. Otherwise the message goes through the outbox, in order.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -23,17 +23,17 @@ use crate::transport::clock::after;
 use crate::transport::exchange_transport::{CancelHandle, ExchangeTransport, Listening};
 use crate::transport::{Received, Sender, SessionMessage};
 
-/// The sender of the outbox: posts one message after the other.
+/// The sender of the outbox on an exchange transport: posts one message after the other.
 pub(super) struct Posting {
     pub(super) carrier: Arc<dyn ExchangeTransport>,
-    /// How long the peer may take to accept one message.
+    /// How long the peer may take to accept one posted message.
     pub(super) patience: Duration,
     pub(super) log: Option<LogHook>,
 }
 
 impl Sender for Posting {
-    /// Posts the messages. A lost message is logged; the connection continues, because the next one
-    /// may arrive.
+    /// Posts the messages. A message that cannot be posted is logged. The connection continues,
+    /// because the next message may arrive.
     fn send(&mut self, queue: &mut VecDeque<SessionMessage>, deadline: Instant) -> Result<()> {
         while let Some(message) = queue.pop_front() {
             // A message that is interrupted is lost, so each gets its full time. The deadline
@@ -70,13 +70,13 @@ impl std::fmt::Debug for Posting {
 }
 
 impl Core {
-    /// The exchange transport of the connection, if it has one.
+    /// Returns the exchange transport of the connection, if the connection has one.
     pub(crate) fn carrier(&self) -> Option<&Arc<dyn ExchangeTransport>> {
         self.carrier.as_ref()
     }
 
-    /// Processes a message that arrived while this thread waits for an answer. A caller keeps its
-    /// own progress.
+    /// Processes a message that arrived while this thread waits for an answer. If the message is
+    /// progress for the caller on this thread, the caller keeps the progress itself.
     pub(in crate::protocol) fn take_carried(
         self: &Arc<Self>,
         received: Received,
@@ -100,8 +100,8 @@ impl Core {
         }
     }
 
-    /// Sends a request without a waiting caller. A thread of the connection processes the exchange
-    /// until the outcome has arrived.
+    /// Sends a request whose outcome goes to a callback. A thread of the connection processes the
+    /// exchange until the outcome has arrived.
     pub(in crate::protocol) fn start_exchange(
         self: &Arc<Self>,
         message: SessionMessage,
@@ -133,8 +133,8 @@ impl Core {
 
     /// Starts to receive messages that belong to no call, on a thread of the connection.
     ///
-    /// Blocks until it is known whether there is such a stream, at most for `patience`, or until
-    /// `cancel` is cancelled.
+    /// Blocks until it is known whether the peer has a stream for these messages. Blocks at most
+    /// for `patience`, or until `cancel` is cancelled.
     pub(crate) fn listen(self: &Arc<Self>, patience: Duration, cancel: Option<&CancelToken>) {
         let Some(carrier) = self.carrier.clone() else {
             return;
@@ -185,10 +185,10 @@ impl Core {
         _ = wait.recv_timeout(patience);
     }
 
-    /// Switches to the older HTTP+SSE form of the transport, where all messages arrive on one
-    /// stream. Its end is the end of the connection.
+    /// Switches to the older HTTP+SSE transport, where all messages arrive on one stream. When the
+    /// stream ends, the connection ends.
     ///
-    /// Blocks until that stream is open, at most for `patience`, or until `cancel` is cancelled.
+    /// Blocks until the stream is open, at most for `patience`, or until `cancel` is cancelled.
     pub(crate) fn fall_back(
         self: &Arc<Self>,
         patience: Duration,

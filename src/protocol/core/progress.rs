@@ -1,5 +1,5 @@
-//! Progress notifications. A call may get very many of them, so they are parsed in one pass,
-//! without a generic message.
+//! Progress notifications. A call may get very many progress notifications, so they are parsed in
+//! one pass, without a generic message.
 
 use super::super::outgoing::Progress;
 use super::PROGRESS;
@@ -16,7 +16,8 @@ pub(super) struct ProgressParams {
 }
 
 impl ProgressParams {
-    /// Reads a member. Its value is JSON text.
+    /// Reads one member of the params. `value` is JSON text. Returns `None` if the value is
+    /// invalid.
     fn read(&mut self, key: &[u8], value: &[u8]) -> Option<()> {
         match key {
             b"progressToken" => self.token = RequestId::from_json(str::from_utf8(value).ok()?),
@@ -35,8 +36,8 @@ impl ProgressParams {
         Some((self.token?, progress))
     }
 
-    /// Parses a whole notification in its usual form. `None` says nothing about the message; the
-    /// generic parser decides.
+    /// Parses a whole notification in its usual form. Returns `None` if the text has any other
+    /// form: then the generic parser decides whether the message is valid.
     pub(super) fn of_message(text: &[u8], max_depth: usize) -> Option<(RequestId, Progress)> {
         let mut params = Self::default();
         let read = |key, value| params.read(key, value);
@@ -45,7 +46,7 @@ impl ProgressParams {
         params.into_progress()
     }
 
-    /// Reads the params of a notification that was already parsed.
+    /// Reads the params of a progress notification that was already parsed as a message.
     pub(super) fn of_params(members: RawObject<'_>) -> Option<(RequestId, Progress)> {
         let mut params = Self::default();
         for (key, value) in members {
@@ -55,7 +56,7 @@ impl ProgressParams {
     }
 }
 
-/// Reads a number, fast for the usual small integers.
+/// Parses a JSON number. Small integers, the usual case, are parsed fast.
 fn read_number(text: &[u8]) -> Option<f64> {
     match short_number(text) {
         Some(count) if count < 1 << 53 => Some(count as f64),
@@ -68,8 +69,8 @@ mod tests {
     use super::*;
     use crate::jsonrpc::{Message, variants};
 
-    /// The one-pass parser returns the same params as the generic one. Returns whether it accepted
-    /// the text.
+    /// Checks that the one-pass parser returns the same params as the generic parser. Returns
+    /// whether the one-pass parser accepted the text.
     fn check(text: &str) -> bool {
         let quick = ProgressParams::of_message(text.as_bytes(), 128);
         let Some(quick) = quick else {

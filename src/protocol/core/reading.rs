@@ -1,4 +1,4 @@
-//! The work of a connection's threads: the tasks of the worker pool, and the reading role.
+//! The work of a connection's threads: reading, and running the tasks of the worker pool.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,11 +13,12 @@ use super::{CREW_OF, Core, IN_HANDLER, OWN_CORE, PERMIT_OF, ReadTurn, STANDING, 
 use crate::error::Result;
 use crate::transport::{Receiver, Stack};
 
-/// The most messages that are processed in a row: for many callers before queued messages are
-/// written, and for one caller before it checks the clock.
+/// The maximum number of messages that are processed in a row. A thread that reads for many callers
+/// then writes the queued messages. A caller then checks the clock.
 const BURST: usize = 64;
 
-/// How long the reading thread leaves input unread before it checks its timers again.
+/// How long the reading thread leaves input unread, while too many requests are deferred, before it
+/// checks its timers again.
 const MOMENT: Duration = Duration::from_millis(100);
 
 impl Core {
@@ -75,14 +76,14 @@ impl Core {
         self.engine().crew.thread_left();
     }
 
-    /// Runs a handler. It may release its worker permit while it waits for the peer.
+    /// Runs a handler. The handler may release its worker permit while it waits for the peer.
     fn run(self: &Arc<Self>, work: Work) {
         IN_HANDLER.set(true);
         self.run_seen(work);
         IN_HANDLER.set(false);
     }
 
-    /// Runs a handler whose run was recorded and is listed in the activity.
+    /// Runs a handler whose start was recorded in the table of active requests.
     pub(super) fn run_seen(self: &Arc<Self>, work: Work) {
         let _run = work.key.map(|key| self.running(key));
         match work.run {
@@ -93,7 +94,7 @@ impl Core {
         }
     }
 
-    /// Queues a handler, which was recorded as running here, for another thread.
+    /// Queues a handler for another thread. The handler was recorded as running on this thread.
     pub(super) fn run_elsewhere(self: &Arc<Self>, work: Work) {
         if let Some(key) = work.key {
             self.engine().in_hand.wait(key);
@@ -128,12 +129,12 @@ impl Core {
         WorkerPlace(core)
     }
 
-    /// Holds the reading role until another thread takes it or the connection ends.
+    /// Reads messages until another thread takes the reading role or the connection ends.
     pub(super) fn lead(self: &Arc<Self>, mut receiver: Box<dyn Receiver>) {
         // The `more` value of the last flush check, if nothing was queued since then. Avoids a
         // second check.
         let mut seen_to = None;
-        // Set when this thread has withdrawn its promise to flush: it must check the queue once
+        // Set when this thread has cleared its flag for flushing: it must check the queue once
         // more.
         let mut has_to_write = false;
         loop {
@@ -213,8 +214,8 @@ impl Core {
         }
     }
 
-    /// Blocks for a moment if so many requests are deferred that no more input may be taken.
-    /// Returns whether it has waited.
+    /// Blocks for a moment if so many requests are deferred that no more input may be read. Returns
+    /// whether this thread has blocked.
     fn take_no_more_input(&self, patience: Option<Duration>) -> bool {
         let max = self.settings.limits.max_queued_bytes;
         if !self.held_back.is_full(max) {
@@ -225,8 +226,8 @@ impl Core {
         true
     }
 
-    /// Processes the available messages for many callers. The callers send their next requests
-    /// meanwhile and leave writing to this thread, so that the requests leave in one write.
+    /// Processes the available messages for many callers. The callers send their next requests in
+    /// the meantime and leave writing to this thread. So the requests are sent in one write.
     fn read_for_crowd(
         self: &Arc<Self>,
         receiver: &mut dyn Receiver,
@@ -245,8 +246,8 @@ impl Core {
                 }
             });
         }
-        // Order: wake the callers, let them queue their requests, then withdraw the promise to
-        // flush. The caller of this function checks the queue afterwards.
+        // Order: wake the callers, let them queue their requests, then clear the flag for flushing.
+        // The caller of this function checks the queue afterwards.
         drop(gathering);
         std::thread::yield_now();
         outbox.will_flush(false);
@@ -259,8 +260,8 @@ impl Core {
         STANDING.set(outer);
     }
 
-    /// Writes the queued messages, with the receiver parked: a peer that does not read must not
-    /// stop us from reading.
+    /// Writes the queued messages while the receiver is parked, so that another thread can read. A
+    /// peer that does not read must not stop this side from reading.
     pub(super) fn flush_aside(
         self: &Arc<Self>,
         receiver: Box<dyn Receiver>,
@@ -271,8 +272,8 @@ impl Core {
         self.engine().crew.take()
     }
 
-    /// Reads for all callers, on a calling thread, until an item arrives for this one or until
-    /// `until`.
+    /// Reads messages for all callers on a calling thread. Ends when an item arrives for the caller
+    /// itself, or at `until`.
     pub(in crate::protocol) fn read_for_caller(
         self: &Arc<Self>,
         mut receiver: Box<dyn Receiver>,
@@ -331,7 +332,7 @@ impl Core {
         ReadTurn::Found
     }
 
-    /// Has a thread of the pool write the messages that reading has queued.
+    /// Makes a thread of the pool write the messages that the reading thread has queued.
     fn have_written(self: &Arc<Self>) {
         if self.engine().outbox.is_due(false) {
             let hands = self.engine().crew.want_flush();
@@ -346,7 +347,7 @@ pub(super) fn panic_text(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("no text")
 }
 
-/// A guard that takes the worker permit of a handler back when it is dropped.
+/// A guard that takes the worker permit of a handler back when the guard is dropped.
 pub(in crate::protocol) struct WorkerPlace(Option<Arc<Core>>);
 
 impl Drop for WorkerPlace {

@@ -1,5 +1,5 @@
-//! Routing of the peer's messages. It runs on the reading thread, does not block, and runs no user
-//! code.
+//! Routing of the peer's messages. Routing happens on the reading thread. It neither blocks nor
+//! runs user code.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -34,19 +34,19 @@ use crate::transport::{Received, Receiver, SessionMessage};
 /// The outcome of routing a message.
 #[must_use = "what is not done with has to be handed on"]
 pub(super) enum Routed {
-    /// Nothing is left to do.
+    /// The message is processed, and nothing is left to do.
     Done,
-    /// The message was an answer and was delivered to its caller.
+    /// The message was an answer. It was delivered to its caller.
     Delivered,
-    /// Progress for the call with this token, still to be delivered, and the message's buffer for
-    /// reuse.
+    /// Progress for the call with this token. It still has to be delivered. The buffer of the
+    /// message can be reused.
     Progress(RequestId, Progress, Vec<u8>),
     /// A handler has to run. It is already recorded as running on this thread.
     Work(Work),
 }
 
 impl Core {
-    /// Receives and routes one message; `None` when none arrived in time.
+    /// Receives and routes one message. Returns `None` when no message arrived in time.
     pub(super) fn receive_one(
         self: &Arc<Self>,
         receiver: &mut dyn Receiver,
@@ -56,7 +56,7 @@ impl Core {
         Ok(self.take_received(received))
     }
 
-    /// Receives the next message, or nothing in time.
+    /// Receives the next message. Returns nothing when no message arrived in time.
     pub(super) fn receive(
         &self,
         receiver: &mut dyn Receiver,
@@ -77,7 +77,7 @@ impl Core {
         Ok(received)
     }
 
-    /// Routes a received message; `None` when there is none.
+    /// Routes a received message. Returns `None` when no message was received.
     pub(super) fn take_received(self: &Arc<Self>, received: Received) -> Option<Routed> {
         let outer = STANDING.replace(ThreadRole::Reading(self.address()));
         let taken = self.take(received);
@@ -154,8 +154,8 @@ impl Core {
         }
     }
 
-    /// Dispatches a routed message: a handler runs on another thread. A caller that reads keeps its
-    /// own progress.
+    /// Dispatches a routed message. A handler is queued for another thread. Progress of the caller
+    /// that reads is kept by the caller.
     pub(super) fn dispatch(self: &Arc<Self>, taken: Routed, reader: Option<&mut Waiter>) {
         match taken {
             Routed::Done | Routed::Delivered => {}
@@ -209,7 +209,7 @@ impl Core {
     pub(super) fn deliver(self: &Arc<Self>, id: &RequestId, outcome: Outcome) -> Routed {
         match self.complete(id, outcome) {
             Delivery::Delivered => return Routed::Delivered,
-            Delivery::SlowHandler => count(&self.engine().counters.late_responses),
+            Delivery::Late => count(&self.engine().counters.late_responses),
             Delivery::Unknown => {
                 count(&self.engine().counters.unknown_responses);
                 self.log(LogLevel::Warning, || {
@@ -232,7 +232,8 @@ impl Core {
         delivery
     }
 
-    /// Runs the callbacks of completed calls. None of them is ever dropped without its outcome.
+    /// Runs the callbacks of completed calls. Each callback gets its outcome; none is dropped
+    /// without it.
     pub(super) fn settle(self: &Arc<Self>, due: impl IntoIterator<Item = PendingCallback>) {
         for (callback, outcome) in due {
             match callback {
@@ -288,7 +289,7 @@ impl Core {
         self.admit(request, origin, place, quick, share)
     }
 
-    /// Makes a request active, for which there is room.
+    /// Makes a request active. The caller has checked that there is room for one more request.
     fn admit(
         self: &Arc<Self>,
         request: Request,
@@ -336,8 +337,8 @@ impl Core {
         Routed::Work(Work { run, key, client })
     }
 
-    /// Defers a request, if only unread answers use up the room. Returns it if it has to be
-    /// refused.
+    /// Defers a request, if only answers that the peer has not read use up the room. Returns the
+    /// request if it has to be refused.
     fn hold_back(self: &Arc<Self>, request: Request, origin: &Origin) -> Result<(), Request> {
         let is_of_stream = origin.outlet.is_none() && origin.batch.is_none();
         if !is_of_stream || !self.engine().outbox.is_full() {
@@ -416,7 +417,7 @@ impl Core {
             if self.held_back.cancel(&request_id) {
                 return;
             }
-            // A peer that sends no requests itself can only mean one of ours.
+            // A peer that sends no requests itself can only mean a request of this side.
             if !self.answers.load(Ordering::Acquire) {
                 self.settle(self.engine().calls.withdraw(&request_id));
             }
@@ -467,7 +468,8 @@ impl Core {
         self.spawn_if_needed(hands);
     }
 
-    /// Queues the callbacks of cancelled requests: in order with notifications, and never dropped.
+    /// Queues the callbacks of cancelled requests. They run in order with notifications, and are
+    /// never dropped.
     pub(super) fn push_callbacks(self: &Arc<Self>, callbacks: Vec<Callback>) {
         for callback in callbacks {
             if let Ok(hands) = self.engine().crew.push_owed(callback) {
@@ -487,8 +489,8 @@ impl Core {
         }
     }
 
-    /// Queues a job that must not be lost. There are no more such jobs than calls, so they need no
-    /// limit.
+    /// Queues a job that must not be lost. Each call queues at most one of these jobs, so they need
+    /// no limit.
     pub(in crate::protocol) fn push_owed(self: &Arc<Self>, job: Job) {
         match self.engine().crew.push_owed(job) {
             Ok(hands) => self.spawn_if_needed(hands),
@@ -577,7 +579,7 @@ impl Core {
         Routed::Done
     }
 
-    /// Answers a message that has no exchange.
+    /// Answers a message with an error. The message is not in the table of active requests.
     pub(super) fn reply(
         self: &Arc<Self>,
         id: Option<&RequestId>,
@@ -609,8 +611,8 @@ impl Core {
     }
 }
 
-/// A guard that removes a notification from the active table when its handler has run or is
-/// discarded.
+/// A guard that removes a notification from the table of active requests when the notification's
+/// handler has run or is discarded.
 struct Leaving(Arc<Core>, u64);
 
 impl Drop for Leaving {

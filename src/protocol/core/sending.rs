@@ -19,8 +19,9 @@ use crate::transport::clock::about_now;
 use crate::transport::{Limits, SessionMessage};
 
 impl Core {
-    /// Queues the answer of an exchange, after [`begin_answer`](Exchange::begin_answer).
-    /// [`write_answers`](Self::write_answers) writes it.
+    /// Queues the answer of an exchange. The caller has called
+    /// [`begin_answer`](Exchange::begin_answer), and [`write_answers`](Self::write_answers) writes
+    /// the answer.
     pub(in crate::protocol) fn queue_response(
         self: &Arc<Self>,
         exchange: &Exchange,
@@ -43,8 +44,8 @@ impl Core {
         }
     }
 
-    /// Ends a batch member without an answer. If it was the last one, the answers of the others are
-    /// sent.
+    /// Ends a batch member that gets no answer. If this was the last member without an outcome,
+    /// sends the answers of the other members.
     pub(super) fn end_batch_member(self: &Arc<Self>, origin: &Origin) {
         let Some(text) = origin.completed_by(None) else {
             return;
@@ -61,7 +62,7 @@ impl Core {
         }
     }
 
-    /// Sends a notification of an exchange, unless it was answered or cancelled.
+    /// Sends a notification of an exchange, unless the exchange was answered or cancelled.
     pub(in crate::protocol) fn send_while_open(
         self: &Arc<Self>,
         exchange: &Exchange,
@@ -83,9 +84,9 @@ impl Core {
         Ok(())
     }
 
-    /// Whether messages that a handler on this thread has queued can wait for more of them. The
-    /// next owner of the receiver writes them: this thread when the handler returns, or the
-    /// watchdog after a tick.
+    /// Whether messages that a handler on this thread has queued need not be written at once. The
+    /// next thread that takes the receiver writes them. This is the handler's own thread when the
+    /// handler returns, or the watchdog after a tick.
     pub(super) fn is_written_later(self: &Arc<Self>) -> bool {
         match STANDING.get() {
             ThreadRole::Inline(address, park) if address == self.address() => {
@@ -95,8 +96,8 @@ impl Core {
         }
     }
 
-    /// Queues a request without a waiting caller, and has it written. It may belong to a request of
-    /// the peer.
+    /// Queues a request whose outcome goes to a callback, and makes a thread write the request. The
+    /// request may belong to a request of the peer.
     pub(in crate::protocol) fn send_started(
         self: &Arc<Self>,
         message: SessionMessage,
@@ -114,8 +115,8 @@ impl Core {
         Ok(())
     }
 
-    /// Queues a message with `try_push`. Blocks until there is room, at most until the deadline or
-    /// until the token is cancelled.
+    /// Queues a message with `try_push`. Blocks while the queue has no room, at most until the
+    /// deadline or until the token is cancelled.
     ///
     /// `deadline` is called only if there is no room.
     pub(super) fn push(
@@ -152,8 +153,8 @@ impl Core {
         Ok(())
     }
 
-    /// Sends a request: queues it, blocking for room until the deadline or until the token is
-    /// cancelled, and writes it.
+    /// Sends a request: queues the request and writes it. Blocks for room in the queue until the
+    /// deadline or until the token is cancelled.
     pub(in crate::protocol) fn send_request(
         self: &Arc<Self>,
         message: SessionMessage,
@@ -186,7 +187,7 @@ impl Core {
         self.send_notification_until(text, None)
     }
 
-    /// Sends a notification, but blocks no longer than until `until` or the write timeout.
+    /// Sends a notification. Blocks at most until `until`, and at most for the write timeout.
     pub(in crate::protocol) fn send_notification_until(
         self: &Arc<Self>,
         text: Vec<u8>,
@@ -207,8 +208,8 @@ impl Core {
         Ok(())
     }
 
-    /// Sends or queues a notification without blocking; `false` when there is no room.
-    /// [`write_soon`](Self::write_soon) writes queued messages.
+    /// Sends or queues a notification without blocking. Returns `false` when there is no room. A
+    /// queued message is written by [`write_soon`](Self::write_soon).
     pub(crate) fn post(&self, exchange: Option<&Exchange>, text: Vec<u8>) -> Result<bool> {
         if let Some(exchange) = exchange
             && let Some(outlet) = &exchange.origin.outlet
@@ -228,21 +229,21 @@ impl Core {
         Ok(message.is_none())
     }
 
-    /// Has a thread of the connection write the messages of the source. `make` creates the source
-    /// the first time.
+    /// Makes a thread of the connection write the messages of the source. `make` creates the source
+    /// on the first call.
     pub(crate) fn pull_soon(self: &Arc<Self>, make: impl FnOnce() -> Box<dyn Source>) {
         self.engine().outbox.want_pull(make);
         self.write_soon();
     }
 
-    /// Runs a job on a thread of the connection, starting one if needed.
+    /// Runs a job on a thread of the connection. Starts a thread if no thread is idle.
     pub(crate) fn run_own(self: &Arc<Self>, job: impl FnOnce() + Send + 'static) {
         let hands = self.engine().crew.push_own(Box::new(job));
         self.spawn_if_needed(hands);
     }
 
-    /// Queues the final messages of a request, without blocking. A response sink gets no farewell,
-    /// because its end is visible; the farewell is for shared streams.
+    /// Queues the final messages of a request, without blocking. On a response sink the farewell is
+    /// left out, because the client sees the end of the sink. On a shared stream it is sent.
     // AMB-04
     pub(in crate::protocol) fn post_last(
         &self,
@@ -259,8 +260,8 @@ impl Core {
         self.engine().outbox.push_over(response_of(exchange, text))
     }
 
-    /// Has a thread of the connection write the posted messages: this one if it reads, else one of
-    /// the pool.
+    /// Makes a thread of the connection write the posted messages. This is the current thread if it
+    /// reads, otherwise a thread of the pool.
     pub(crate) fn write_soon(self: &Arc<Self>) {
         let reads = STANDING.get() == ThreadRole::Reading(self.address());
         if !reads && !self.has_written_all() && !self.is_written_later() {
@@ -269,7 +270,7 @@ impl Core {
         }
     }
 
-    /// Ends the connection for this reason, and closes it on a thread of the connection.
+    /// Ends the connection with the error `text`, and closes it on a thread of the connection.
     pub(super) fn give_up(self: &Arc<Self>, text: String) {
         self.log(LogLevel::Warning, || text.clone());
         self.end(&Error::new(ErrorKind::Closed, text));
@@ -281,11 +282,11 @@ impl Core {
         &self.settings.limits
     }
 
-    /// Notifies the peer that the caller of a request no longer waits, without waiting for that
-    /// message to be written.
+    /// Notifies the peer that the caller of a request no longer waits. Does not wait until the
+    /// notification is written.
     ///
-    /// On an exchange transport of the modern era, ending the exchange is the cancellation, and no
-    /// message is sent.
+    /// On an exchange transport of the modern era no message is sent, because ending the exchange
+    /// is the cancellation.
     // M-CANC-C-06
     pub(in crate::protocol) fn send_cancelled(self: &Arc<Self>, id: i64, reason: &str) {
         if self.carrier().is_some() && !self.answers.load(Ordering::Acquire) {
@@ -320,7 +321,7 @@ impl Core {
         }
     }
 
-    /// Queues an answer. [`write_answers`](Self::write_answers) writes it.
+    /// Queues an answer. The answer is written by [`write_answers`](Self::write_answers).
     pub(super) fn queue(self: &Arc<Self>, message: SessionMessage) -> Result<()> {
         let pushed = match STANDING.get() {
             ThreadRole::Reading(address) if address == self.address() => {
@@ -350,7 +351,8 @@ impl Core {
         Instant::now().checked_add(self.settings.write_timeout)
     }
 
-    /// Writes the queued messages until the deadline. The worker pool writes the rest.
+    /// Writes the queued messages until the deadline. After the deadline the worker pool writes the
+    /// rest.
     pub(in crate::protocol) fn flush_until(self: &Arc<Self>, deadline: Option<Instant>) {
         // Answers of an HTTP session have their own streams: often nothing was ever queued.
         let Some(engine) = self.engine.get() else {

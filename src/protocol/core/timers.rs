@@ -15,8 +15,8 @@ use crate::error::Span;
 use crate::transport::clock::about_now;
 
 impl Core {
-    /// Runs due timers. Returns how long the reading thread may wait for input; `None` means
-    /// without a bound.
+    /// Runs due timers. Returns how long the reading thread may wait for input. `None` means that
+    /// it may wait without a time limit.
     pub(super) fn run_timers(self: &Arc<Self>) -> Option<Duration> {
         if self.engine().in_hand.is_empty() && self.pulse.is_none() {
             return None;
@@ -48,8 +48,8 @@ impl Core {
         });
     }
 
-    /// Runs the keep-alive. Returns the time until its next check; `None` when the peer was given
-    /// up.
+    /// Checks the keep-alive of the connection. Returns the time until the next check. Returns
+    /// `None` when the peer was given up.
     fn keep_alive(self: &Arc<Self>, pulse: &Pulse, now: Instant) -> Option<Duration> {
         loop {
             match pulse.beat(now) {
@@ -84,7 +84,7 @@ impl Core {
         }
     }
 
-    /// Starts pinging the peer with requests of this method, if keep-alive is configured.
+    /// Starts to ping the peer with requests of this method, if keep-alive is configured.
     pub(crate) fn start_pinging(&self, method: &'static str, params: PingParams) {
         // On an exchange transport there is no permanent connection that could go dead between two
         // requests.
@@ -96,7 +96,7 @@ impl Core {
         }
     }
 
-    /// Wraps a handler so that its run is listed in the activity.
+    /// Wraps a handler so that the table of active requests shows when the handler runs.
     pub(super) fn seen(self: &Arc<Self>, key: u64, handler: impl FnOnce() + Send + 'static) -> Job {
         let core = Arc::clone(self);
         Box::new(move || {
@@ -106,7 +106,7 @@ impl Core {
         })
     }
 
-    /// Returns a guard that records the end of a handler's run when it is dropped.
+    /// Returns a guard that records the end of a handler's run when the guard is dropped.
     pub(super) fn running(&self, key: u64) -> Run<'_> {
         Run { core: self, key }
     }
@@ -130,7 +130,7 @@ impl Core {
     }
 }
 
-/// A running handler.
+/// A guard for a running handler. Dropping it records the end of the run.
 pub(super) struct Run<'a> {
     core: &'a Core,
     key: u64,
