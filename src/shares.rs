@@ -8,13 +8,13 @@
 //!
 //! - A client may take any free slot, except the slots of the reserve. A lone client may hold all
 //!   other slots.
-//! - The reserve is for clients that hold less than their equal share. Including the new slots, such
-//!   a client may hold at most as many slots as are free now. So one client takes at most half of
+//! - The reserve is for clients that hold less than their equal share. Including the new slots, a
+//!   client may hold at most as many slots as are free now. So one client takes at most half of
 //!   the reserve, and the other half remains for the next clients.
 //! - When no slot is free, an idle entry is evicted: an entry of the client that holds most, in the
-//!   order that the table sets. A client may evict its own entries, and entries of clients that hold
-//!   more than it does. If it wants more than `part` (see [`Shares::new`]), it may evict only its own
-//!   entries. So a client never loses an entry to a client that holds more.
+//!   order that the table sets. A client may evict its own entries, and entries of clients that
+//!   hold more than it does. If it wants more than `part` (see [`Shares::new`]), it may evict only
+//!   its own entries. So a client never loses an entry to a client that holds more.
 //! - When no entry can be evicted, the client is refused.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
