@@ -136,7 +136,7 @@ impl Identity {
         let offered = metadata.token_endpoint_auth_methods_supported.as_ref();
         let possible: &[&'static str] = match self.proof {
             Proof::None => return Ok("none"),
-            // `none`: a server that issued a secret may not require it; then the secret is not
+            // `none`: a server that issued a secret might not require it; then the secret is not
             // sent.
             Proof::Secret(_) => &["client_secret_basic", "client_secret_post", "none"],
             Proof::Key(_) => &["private_key_jwt"],

@@ -102,7 +102,7 @@ impl FileStore {
         let new = self.path(name, &format!("{}.new", random::text()?));
         let replaced = write(&new, content).and_then(|_locked| fs::rename(&new, path));
         if let Err(error) = replaced {
-            // The file may not exist.
+            // The file might not exist.
             _ = fs::remove_file(&new);
             return Ok(Err(error));
         }

@@ -20,7 +20,7 @@ use crate::transport::http::{
     Authorizer, AuthorizerDecision, CredentialWait, Credentials, OutgoingRequest, ResponseFields,
 };
 
-/// The maximum timeout of a login; a longer setting is reduced to it.
+/// The maximum timeout of a login or of one request. A longer setting is reduced to one day.
 pub(super) const DAY: Duration = Duration::from_secs(86_400);
 /// The maximum number of servers whose state one [`OAuth`] keeps.
 const MAX_SITES: usize = 1024;

@@ -328,7 +328,7 @@ impl Job {
     }
 }
 
-/// Changes the kind of an error between client and authorization server to `Auth`. Other kinds
+/// Changes an error of the exchange with the authorization server to the kind `Auth`. Other kinds
 /// would describe the MCP server.
 fn told(error: Error) -> Error {
     match error.kind() {

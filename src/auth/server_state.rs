@@ -253,7 +253,7 @@ impl ServerState {
     }
 
     /// Whether tokens in the store come from another process, which stored them later than the held
-    /// tokens. The held tokens themselves may not have been stored.
+    /// tokens. The held tokens themselves might not have been stored.
     pub(super) fn is_news(&self, kept: &Tokens) -> bool {
         let state = self.state();
         let held = state.tokens.as_ref().map(|held| &held.access);
@@ -331,7 +331,7 @@ impl ServerState {
         flow.is_some_and(|flow| flow.progress.lock().asks_person)
     }
 
-    /// Whether another login is allowed. It is not if the server refused the tokens of too many
+    /// Whether another login is allowed. False if the server refused the tokens of too many logins.
     /// logins.
     pub(super) fn may_log_in(&self) -> bool {
         self.state().vain.has_left(MAX_VAIN)

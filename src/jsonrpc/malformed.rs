@@ -11,7 +11,7 @@ pub struct Malformed {
     pub error: RpcError,
     /// The id of the message, if the id could be read.
     pub id: Option<RequestId>,
-    /// The kind that the message seems to have.
+    /// The kind of message that the malformed message seems to be.
     pub form: Form,
     /// The beginning of the text, if the text is not a message at all.
     pub excerpt: Option<Box<str>>,

@@ -39,8 +39,7 @@ impl Tool {
         self.is_visible_to("model")
     }
 
-    /// Whether a page of the same server may call the tool. A host refuses calls of other tools by
-    /// the page.
+    /// Whether a page of the same server may call the tool. If not, a host refuses the page's call.
     pub fn is_for_app(&self) -> bool {
         self.is_visible_to("app")
     }

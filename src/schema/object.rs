@@ -1,4 +1,4 @@
-//! Serialization of schema objects: the macro [`members!`] names their members, and generic
+//! Serialization of schema objects: the macro `members!` names their members, and generic
 //! functions here read and write them.
 //!
 //! A type only names its members. Each function here reads or writes one member, and is shared by
@@ -36,7 +36,7 @@ macro_rules! members {
     };
 }
 
-/// Implements `Deserialize` for [`members!`].
+/// Implements `Deserialize` for `members!`.
 macro_rules! readable {
     ($name:ident {
         $($field:ident $(= $wire:literal)? $(as $form:ty)?),* $(, ..$extra:ident)? $(,)?
@@ -100,7 +100,7 @@ macro_rules! object {
     };
 }
 
-/// Implements `Serialize` for [`members!`].
+/// Implements `Serialize` for `members!`.
 macro_rules! writable {
     ($name:ident {
         $($field:ident $(= $wire:literal)? $(as $form:ty)?),* $(, ..$extra:ident)? $(,)?

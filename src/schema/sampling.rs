@@ -118,11 +118,11 @@ open_enum! {
     /// The context that the client adds to the conversation. The specification deprecates all
     /// values except `none`.
     pub enum IncludeContext {
-        /// No context.
+        /// No context is added.
         None = "none",
-        /// The context of the requesting server.
+        /// The context of the requesting server is added.
         ThisServer = "thisServer",
-        /// The context of all servers.
+        /// The context of all servers is added.
         AllServers = "allServers",
     }
 }

@@ -478,7 +478,7 @@ impl CallToolResult {
         Ok(())
     }
 
-    /// Deserializes the structured content as a type. Returns `None` if the result has none.
+    /// Deserializes the structured content as a type. Returns `None` if there is no such content.
     ///
     /// # Errors
     ///

@@ -177,7 +177,8 @@ impl Connection {
         Some(Self { stream, head })
     }
 
-    /// Reads the bytes that have arrived. Returns false at the end of input, or if the head is too long.
+    /// Reads the bytes that have arrived. Returns false at the end of input, or if the head is too
+    /// long.
     fn read(&mut self) -> bool {
         let mut piece = Zeroizing::new([0; 4096]);
         match self.stream.read(&mut *piece) {
