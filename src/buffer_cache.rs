@@ -1,14 +1,14 @@
 //! A per-thread cache of one buffer for large messages.
 //!
-//! The operating system zeroes new memory page by page. For a large message that costs more than
-//! the rest of its processing. A thread that serves one request after the other keeps the buffer of
-//! one message for the next, as long as it is busy.
+//! The operating system zeroes new memory page by page. For a large message zeroing costs more than
+//! the rest of the processing. A thread that serves consecutive requests keeps the buffer of one
+//! message for the next message, as long as the thread is busy.
 
 use std::cell::Cell;
 
-/// Smaller buffers are not cached.
+/// The minimum size of a cached buffer. Smaller buffers are not cached.
 const SMALLEST: usize = 64 << 10;
-/// Larger buffers are freed.
+/// The maximum size of a cached buffer. Larger buffers are freed.
 const LARGEST: usize = 4 << 20;
 
 enum Spare {
@@ -21,22 +21,22 @@ thread_local! {
     static SPARE: Cell<Spare> = const { Cell::new(Spare::NotKept) };
 }
 
-/// Sets the cache of this thread and returns what it was. On a thread whose thread-locals are
-/// already destroyed it drops the buffer.
+/// Sets the cache of this thread and returns the previous value. If the thread-locals of the thread
+/// are already destroyed, it drops the buffer.
 fn replace(spare: Spare) -> Spare {
     let replaced = SPARE.try_with(|place| place.replace(spare));
     replaced.unwrap_or(Spare::NotKept)
 }
 
-/// Turns the cache of this thread on, and frees the cached buffer. A thread calls it again before
+/// Enables the cache of this thread, and frees the cached buffer. A thread calls this again before
 /// it is idle for long.
 #[cfg(any(feature = "http-server", test))]
 pub(crate) fn keep() {
     drop(replace(Spare::Empty));
 }
 
-/// Gives a buffer that is no longer needed to the cache. It keeps the larger of this one and the
-/// cached one.
+/// Gives a buffer that is no longer needed to the cache. The cache keeps the larger of this buffer
+/// and the cached one.
 pub(crate) fn give(memory: Vec<u8>) {
     if !(SMALLEST..=LARGEST).contains(&memory.capacity()) {
         return;
@@ -49,8 +49,9 @@ pub(crate) fn give(memory: Vec<u8>) {
     replace(Spare::Kept(kept));
 }
 
-/// Returns an empty buffer for about `bytes` bytes. It is the cached one if `bytes` is at least 64
-/// KiB, else a new one without capacity. The capacity may be smaller than `bytes`.
+/// Returns an empty buffer for about `bytes` bytes. If `bytes` is at least 64 KiB, this is the
+/// cached buffer. Otherwise it is a new buffer without capacity. The capacity can be smaller than
+/// `bytes`.
 pub(crate) fn take(bytes: usize) -> Vec<u8> {
     if bytes < SMALLEST {
         return Vec::new();
@@ -70,8 +71,8 @@ pub(crate) fn take(bytes: usize) -> Vec<u8> {
     }
 }
 
-/// Reserves capacity for `more` bytes. If the buffer has to grow, it moves to the cached one if
-/// that is larger.
+/// Reserves capacity for `more` bytes. If the buffer has to grow and the cached buffer is larger,
+/// the content moves to the cached buffer.
 pub(crate) fn reserve(buffer: &mut Vec<u8>, more: usize) {
     let bytes = buffer.len() + more;
     if buffer.capacity() < bytes {
@@ -84,7 +85,7 @@ pub(crate) fn reserve(buffer: &mut Vec<u8>, more: usize) {
     buffer.reserve(more);
 }
 
-/// Frees unused capacity. Leaves the buffer as it is if there is no memory for the copy.
+/// Frees unused capacity. Leaves the buffer unchanged if there is no memory for the copy.
 #[cfg(feature = "http-server")]
 pub(crate) fn shrink(buffer: &mut Vec<u8>) {
     let mut exact = Vec::new();

@@ -1,8 +1,9 @@
-//! Errors: [`Error`] for callers, [`RpcError`] for the wire.
+//! Errors: [`Error`] for callers of the library, [`RpcError`] for messages.
 //!
-//! The [`ErrorKind`] of an [`Error`] is the cause, and its text is one sentence with the remedy. An
-//! [`RpcError`] is the `error` object of a JSON-RPC response. A handler returns one to refuse a
-//! request; [`Error::rpc`] returns the one with which the peer refused ours.
+//! The [`ErrorKind`] of an [`Error`] is the cause. The text of an [`Error`] is one sentence, with
+//! the remedy. An [`RpcError`] is the `error` object of a JSON-RPC response. A handler returns an
+//! [`RpcError`] to refuse a request. [`Error::rpc`] returns the one with which the peer refused our
+//! request.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -18,8 +19,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The error of a failed call of this library.
 ///
-/// Match on its [`kind`](Self::kind). The text names the object, the peer, the number and the
-/// setting concerned. The type is one pointer wide, so it is cheap to move.
+/// Match on the [`kind`](Self::kind) of the error. Its text names the object, the peer, the number
+/// and the setting concerned. The type is one pointer wide, so it is cheap to move.
 #[derive(Clone)]
 pub struct Error(Box<Inner>);
 
@@ -38,12 +39,12 @@ struct Inner {
     oauth_code: Option<Box<str>>,
 }
 
-/// The HTTP response of a server that sent no result.
+/// The HTTP response of a server that sent no JSON-RPC result.
 #[derive(Clone)]
 struct HttpAnswer {
     status: u16,
     challenge: Option<String>,
-    /// True if the response does not name this request: it may be about the session.
+    /// Whether the response does not name this request, so that it may be about the session.
     is_vague: bool,
 }
 
@@ -51,28 +52,30 @@ struct HttpAnswer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Authentication or authorization failed. The server requires other credentials or refused the
-    /// given ones: HTTP status 401 or 403, or a certificate alert in the TLS handshake. Or no
-    /// credentials could be obtained: the login was refused, or the authorization server is not
-    /// trusted. [`Error::http_challenge`] is what the server requires.
+    /// Authentication or authorization failed. Either the server requires other credentials or
+    /// refused the given ones: HTTP status 401 or 403, or a certificate alert in the TLS handshake.
+    /// Or no credentials could be obtained: the login was refused, or the authorization server is
+    /// not trusted. [`Error::http_challenge`] returns the authentication that the server requires.
     Auth,
-    /// Too many requests are in flight. Nothing was sent: wait for one to finish and try again.
+    /// Too many requests are in flight. Nothing was sent. Wait for a request to finish and try
+    /// again.
     Busy,
     /// This side cancelled the call. The peer has been notified.
     Cancelled,
-    /// The connection is closed or its peer has gone. Connect again; [`Error::was_sent`] is true if
+    /// The connection is closed or its peer has gone. Connect again. [`Error::was_sent`] is true if
     /// the request may have had an effect.
     Closed,
-    /// The server, or a proxy before it, answered with an HTTP status that stands for no JSON-RPC
-    /// error: see [`Error::http_status`]. After a status of 500 and above a retry may succeed.
+    /// The server, or a proxy in front of it, answered with an HTTP status that represents no
+    /// JSON-RPC error: see [`Error::http_status`]. After a status of 500 or above a retry may
+    /// succeed.
     Http,
-    /// An argument is wrong. Trying again with the same value fails again.
+    /// An argument is wrong. A retry with the same value fails again.
     Invalid,
-    /// The operating system refused an operation; [`Error::os_code`] is its error number. Or no
-    /// trusted TLS connection could be made; then nothing was sent.
+    /// The operating system refused an operation; [`Error::os_code`] returns its error number. Or
+    /// no trusted TLS connection could be made; in this case nothing was sent.
     Io,
-    /// A size or count limit was reached; the text names the setting to raise. Or the system has no
-    /// memory for data of a peer; the text names the data.
+    /// A size or count limit was reached, and the error text names the setting to raise. Or the
+    /// system has no memory for data from a peer, and the error text names the data.
     Limit,
     /// The peer answered with an error: see [`Error::rpc`].
     Peer,
@@ -80,18 +83,19 @@ pub enum ErrorKind {
     Protocol,
     /// The child process could not be started.
     Spawn,
-    /// The call is valid but not in this state, for example a second claim of the standard streams.
+    /// The call is valid but not in the present state, for example a second claim of the standard
+    /// streams.
     State,
-    /// No answer came in time. The peer has been notified that the call is cancelled. The outcome
-    /// is unknown if [`Error::was_sent`].
+    /// No answer arrived in time. The peer has been notified that the call is cancelled. If
+    /// [`Error::was_sent`], the outcome of the request is unknown.
     Timeout,
-    /// The peer, its revision or this build does not support it. Nothing was sent.
+    /// The peer, its revision or this build does not support the call. Nothing was sent.
     Unsupported,
 }
 
 impl Error {
-    /// Makes an error, for custom transports. `message` is one sentence in lower case: what
-    /// happened, to which object, and the remedy.
+    /// Makes an error, for custom transports. `message` is one sentence in lower case. It describes
+    /// the event, the object concerned, and the remedy.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
             kind,
@@ -108,7 +112,7 @@ impl Error {
         }))
     }
 
-    /// Makes an [`ErrorKind::Io`] error. `doing` is the operation that failed.
+    /// Makes an [`ErrorKind::Io`] error. `doing` describes the operation that failed.
     pub(crate) fn io(doing: impl fmt::Display, error: std::io::Error) -> Self {
         let os_code = error.raw_os_error();
         let mut this = Self::new(ErrorKind::Io, format!("{doing}: {error}")).with_source(error);
@@ -116,7 +120,7 @@ impl Error {
         this
     }
 
-    /// Makes an [`ErrorKind::Peer`] error: the peer refused our request.
+    /// Makes an [`ErrorKind::Peer`] error, for a request that the peer refused.
     pub(crate) fn peer(peer: impl fmt::Display, method: &str, rpc: RpcError) -> Self {
         let mut this = Self::new(ErrorKind::Peer, format!("'{peer}' refused {method}: {rpc}"));
         // Since 2026-07-28 a missing resource is an invalid param; older revisions have a code for
@@ -143,7 +147,7 @@ impl Error {
         self
     }
 
-    /// Puts a copy of the result in, if there is memory for it.
+    /// Stores a copy of the unusable result in the error, if there is memory for the copy.
     pub(crate) fn with_result(mut self, result: &str) -> Self {
         let mut copy = String::new();
         if copy.try_reserve_exact(result.len()).is_ok() {
@@ -158,13 +162,13 @@ impl Error {
         self
     }
 
-    /// Puts the operation that failed in front of the text.
+    /// Prepends the operation that failed to the error text.
     pub(crate) fn context(mut self, doing: impl fmt::Display) -> Self {
         self.0.message = format!("{doing}: {}", self.0.message);
         self
     }
 
-    /// Appends a remark to the text.
+    /// Appends a remark to the error text.
     pub(crate) fn remark(mut self, remark: impl fmt::Display) -> Self {
         self.0.message = format!("{}; {remark}", self.0.message);
         self
@@ -180,7 +184,8 @@ impl Error {
         self
     }
 
-    /// Sets whether the HTTP response does not name the request: it may be about the session.
+    /// Sets whether the HTTP response does not name the request, so that it may be about the
+    /// session.
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn vague(mut self, is_vague: bool) -> Self {
         if let Some(http) = &mut self.0.http {
@@ -189,8 +194,8 @@ impl Error {
         self
     }
 
-    /// Sets the OAuth error code of the authorization server, if it has only the characters of one
-    /// and at most 64 of them.
+    /// Sets the OAuth error code of the authorization server. Ignores a text that has more than 64
+    /// characters, or characters that error codes can't have.
     #[cfg_attr(not(feature = "auth"), expect(dead_code, reason = "OAuth"))]
     pub(crate) fn with_oauth_code(mut self, code: &str) -> Self {
         let is_code = !code.is_empty()
@@ -202,7 +207,7 @@ impl Error {
         self
     }
 
-    /// Copies the HTTP response of another error about this request.
+    /// Copies the HTTP response of `other`, an error about the same request.
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn answered_like(mut self, other: &Self) -> Self {
         self.0.http.clone_from(&other.0.http);
@@ -214,15 +219,16 @@ impl Error {
         self.0.http.as_ref().is_some_and(|http| http.is_vague)
     }
 
-    /// Adds the peer's error object. [`refusing`](Self::refusing) adds the request later.
+    /// Adds the peer's error object. [`refusing`](Self::refusing) later adds the request to the
+    /// error text.
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn with_rpc(mut self, rpc: RpcError) -> Self {
         self.0.rpc = Some(rpc);
         self
     }
 
-    /// Turns an error that has the peer's error object into the refusal of this request. Others are
-    /// returned as they are.
+    /// Turns an error that has the peer's error object into the refusal of this request. Returns
+    /// other errors unchanged.
     pub(crate) fn refusing(self, peer: impl fmt::Display, method: &str) -> Self {
         let Some(rpc) = self.0.rpc.clone() else {
             return self;
@@ -232,7 +238,7 @@ impl Error {
         this
     }
 
-    /// Returns the cause.
+    /// Returns the cause of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
@@ -242,23 +248,23 @@ impl Error {
         self.0.rpc.as_ref()
     }
 
-    /// Whether the peer answered that the resource does not exist: -32002, or -32602 in answer to
-    /// `resources/read`.
+    /// Whether the peer answered that the resource does not exist. The code is -32002, or -32602 in
+    /// answer to `resources/read`.
     pub fn is_not_found(&self) -> bool {
         self.0.not_found
     }
 
-    /// Whether the request was passed to the transport, so that it may have had an effect on the
-    /// peer.
+    /// Whether the request was passed to the transport, so that the request may have had an effect
+    /// on the peer.
     pub fn was_sent(&self) -> bool {
         self.0.sent
     }
 
-    /// Whether the same call may succeed later and can't have had an effect yet.
+    /// Whether a retry of the call may succeed, and the call can't have had an effect yet.
     ///
-    /// This is so if nothing was sent, because of a timeout, a limit or a lost connection. It is
-    /// also so if the peer was busy: HTTP status 429 or 503, or `"busy": true` in the
-    /// [data](RpcError::data) of its error, as servers of this library send it.
+    /// True in two cases. In the first, nothing was sent because of a timeout, a limit or a lost
+    /// connection. In the second, the peer was busy: HTTP status 429 or 503, or `"busy": true` in
+    /// the [data](RpcError::data) of its error, as servers of this library send it.
     pub fn is_retryable(&self) -> bool {
         match self.0.kind {
             ErrorKind::Busy => true,
@@ -271,14 +277,15 @@ impl Error {
         }
     }
 
-    /// Returns the operating system's error number (`errno`), if the operating system refused.
+    /// Returns the operating system's error number (`errno`), if the operating system refused an
+    /// operation.
     pub fn os_code(&self) -> Option<i32> {
         self.0.os_code
     }
 
-    /// Returns the JSON text of a result that came but can't be used. It is not what the
-    /// specification says, or it does not fit the schema that the peer advertised. In the second
-    /// case it can be read as [`CallToolResult`](crate::schema::CallToolResult).
+    /// Returns the JSON text of a result that was received but can't be used. The result violates
+    /// the specification, or does not fit the schema that the peer advertised. In the second case
+    /// the text can be read as [`CallToolResult`](crate::schema::CallToolResult).
     pub fn result(&self) -> Option<&str> {
         self.0.result.as_ref().map(|result| result.as_str())
     }
@@ -289,26 +296,26 @@ impl Error {
     }
 
     /// Returns the header field `WWW-Authenticate` of the server's response: the authentication
-    /// that it requires.
+    /// that the server requires.
     pub fn http_challenge(&self) -> Option<&str> {
         self.0.http.as_ref()?.challenge.as_deref()
     }
 
-    /// Returns the OAuth error code with which an authorization server refused, for example
+    /// Returns the OAuth error code of a refusal by an authorization server, for example
     /// `access_denied` (OAuth 2.1, sections 3.2.4 and 4.1.2.1).
     pub fn oauth_code(&self) -> Option<&str> {
         self.0.oauth_code.as_deref()
     }
 
-    /// Returns the last lines that a child process wrote to its standard error after its last
-    /// answer. The text of the error includes them when it is written with `{:#}`.
+    /// Returns the last lines that a child process wrote to its standard error, after its last
+    /// answer. The format `{:#}` of the error includes them.
     pub fn stderr_tail(&self) -> Option<&str> {
         self.0.stderr_tail.as_deref()
     }
 }
 
-/// Writes one line: control characters in a peer's text are escaped. `{:#}` appends the [last
-/// stderr lines](Error::stderr_tail) of a child process, on lines of their own.
+/// Writes the error text as one line; control characters in a peer's text are escaped. `{:#}`
+/// appends the [last stderr lines](Error::stderr_tail) of a child process, each as a separate line.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_escaped(f, &self.0.message)?;
@@ -339,11 +346,11 @@ impl StdError for Error {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RpcError {
-    /// The kind of error.
+    /// The code of the error, which is its kind.
     pub code: ErrorCode,
-    /// One short sentence.
+    /// The error message: one short sentence.
     pub message: String,
-    /// Additional information, as raw JSON.
+    /// Additional information about the error, as raw JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Box<RawValue>>,
 }
@@ -358,8 +365,8 @@ impl RpcError {
         }
     }
 
-    /// Whether the peer refused because it is busy, and may accept a retry: `data` has `"busy":
-    /// true`.
+    /// Whether the peer refused because it is busy, and may accept a retry. The sign is `"busy":
+    /// true` in `data`.
     fn says_busy(&self) -> bool {
         #[derive(Deserialize)]
         struct Data<'a> {
@@ -371,14 +378,15 @@ impl RpcError {
         data.get().starts_with('{') && read.is_ok_and(|data| data.busy.get() == "true")
     }
 
-    /// The system has no memory for a message. Its sender may try again.
+    /// Makes an error: the system has no memory for a message. The sender of the message may try
+    /// again.
     pub(crate) fn no_memory(message: impl Into<String>) -> Self {
         let mut error = Self::internal(message);
         error.data = RawValue::from_string(r#"{"busy":true,"noMemory":true}"#.to_owned()).ok();
         error
     }
 
-    /// Adds `data`.
+    /// Adds `data` to the error.
     ///
     /// # Errors
     ///
@@ -399,7 +407,7 @@ impl RpcError {
         Self::new(ErrorCode::INVALID_PARAMS, message)
     }
 
-    /// Makes *method not found* (-32601): the method is not served here.
+    /// Makes *method not found* (-32601): the receiver does not serve the method.
     pub fn method_not_found(method: &str) -> Self {
         Self::new(
             ErrorCode::METHOD_NOT_FOUND,
@@ -407,19 +415,19 @@ impl RpcError {
         )
     }
 
-    /// Makes *invalid request* (-32600): the message is JSON but not a request.
+    /// Makes *invalid request* (-32600): the message is valid JSON but not a request.
     pub fn invalid_request(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::INVALID_REQUEST, message)
     }
 
-    /// Makes a refusal by the user (-1), in answer to a request of the server for the model or the
+    /// Makes a refusal by the user (-1), in answer to a server's request for the model or the
     /// roots.
     pub fn user_rejected(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::USER_REJECTED, message)
     }
 
-    /// Makes *internal error* (-32603). The peer sees this message and nothing else: put no paths
-    /// or secrets in it.
+    /// Makes *internal error* (-32603). The peer sees this message: do not include paths or
+    /// secrets.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::INTERNAL_ERROR, message)
     }
@@ -452,16 +460,16 @@ impl ErrorCode {
     pub const INVALID_PARAMS: Self = Self(-32602);
     /// An internal error of the receiver.
     pub const INTERNAL_ERROR: Self = Self(-32603);
-    /// The user refused, for example a use of the model.
+    /// The user refused, for example the use of the model.
     pub const USER_REJECTED: Self = Self(-1);
-    /// A resource does not exist. Legacy revisions only; later ones use
+    /// A resource does not exist. Legacy revisions only; later revisions use
     /// [`INVALID_PARAMS`](Self::INVALID_PARAMS).
     pub const RESOURCE_NOT_FOUND: Self = Self(-32002);
     /// HTTP headers and body disagree (since 2026-07-28).
     pub const HEADER_MISMATCH: Self = Self(-32020);
     /// The request needs a capability that the client did not declare (since 2026-07-28).
     pub const MISSING_REQUIRED_CLIENT_CAPABILITY: Self = Self(-32021);
-    /// The requested revision is not served (since 2026-07-28).
+    /// The server does not support the requested revision (since 2026-07-28).
     pub const UNSUPPORTED_PROTOCOL_VERSION: Self = Self(-32022);
     /// A URL elicitation has to be completed first (2025-11-25 only).
     pub const URL_ELICITATION_REQUIRED: Self = Self(-32042);
@@ -481,12 +489,12 @@ impl ErrorCode {
         Ok(Self(code.into()))
     }
 
-    /// Makes a code from the integer that a peer sent.
+    /// Makes an error code from the integer that a peer sent.
     pub(crate) const fn of(code: i64) -> Self {
         Self(code)
     }
 
-    /// Returns the integer that is on the wire.
+    /// Returns the code as an integer.
     pub const fn value(self) -> i64 {
         self.0
     }
@@ -520,7 +528,7 @@ fn write_escaped(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     Ok(())
 }
 
-/// Displays the beginning of a JSON value on one line, for error texts. Of a large array or object
+/// Displays the beginning of a JSON value on one line, for error texts. For a large array or object
 /// it displays only the size.
 pub(crate) struct Quote<'a>(pub(crate) &'a Value);
 
@@ -568,8 +576,8 @@ fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     write!(f, "\"{}\"", Excerpt(text))
 }
 
-/// Returns serde's error text without the position, which refers to a text that the reader does not
-/// see.
+/// Returns serde's error text without the position. The position refers to a text that the reader
+/// of the error does not see.
 pub(crate) fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rsplit_once(" at line ") {
@@ -578,7 +586,7 @@ pub(crate) fn without_position(error: &serde_json::Error) -> String {
     }
 }
 
-/// Displays a duration with its unit: `250 ms`, `60 s`.
+/// Displays a duration with its unit, for example `250 ms` or `60 s`.
 pub(crate) struct Span(pub(crate) Duration);
 
 impl fmt::Display for Span {

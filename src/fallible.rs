@@ -1,8 +1,8 @@
-//! Fallible allocation, for memory whose size a peer decides.
+//! Fallible allocation, for memory whose size is decided by a peer.
 //!
 //! The ordinary methods of `Vec` and `String` abort the process when the allocator has no memory.
 //! These functions return [`TryReserveError`] instead, and leave their arguments unchanged.
-//! Allocations whose size has a small constant bound don't need them.
+//! Allocations with a small constant bound don't need these functions.
 
 use std::borrow::Cow;
 use std::collections::TryReserveError;
@@ -11,7 +11,7 @@ use std::io::{self, ErrorKind as Io, Read};
 
 use crate::error::{Error, ErrorKind};
 
-/// Appends bytes.
+/// Appends bytes to a buffer.
 #[inline]
 pub(crate) fn append(buffer: &mut Vec<u8>, bytes: &[u8]) -> Result<(), TryReserveError> {
     buffer.try_reserve(bytes.len())?;
@@ -19,14 +19,14 @@ pub(crate) fn append(buffer: &mut Vec<u8>, bytes: &[u8]) -> Result<(), TryReserv
     Ok(())
 }
 
-/// Copies bytes.
+/// Copies bytes to a new buffer.
 pub(crate) fn copy(bytes: &[u8]) -> Result<Vec<u8>, TryReserveError> {
     let mut copy = with_capacity(bytes.len())?;
     copy.extend_from_slice(bytes);
     Ok(copy)
 }
 
-/// Copies a text.
+/// Copies a text to a new string.
 pub(crate) fn copy_text(text: &str) -> Result<String, TryReserveError> {
     let mut copy = String::new();
     copy.try_reserve_exact(text.len())?;
@@ -41,17 +41,17 @@ pub(crate) fn with_capacity(bytes: usize) -> Result<Vec<u8>, TryReserveError> {
     Ok(buffer)
 }
 
-/// Lengthens a buffer with zeros.
+/// Appends zeros to a buffer, up to the length `len`.
 pub(crate) fn lengthen(buffer: &mut Vec<u8>, len: usize) -> Result<(), TryReserveError> {
     buffer.try_reserve_exact(len.saturating_sub(buffer.len()))?;
     buffer.resize(len.max(buffer.len()), 0);
     Ok(())
 }
 
-/// Appends the rest of a reader's data, at most `max` bytes. Fails with the kind `OutOfMemory` when
-/// there is no memory for it.
+/// Appends the remaining data of a reader, at most `max` bytes. Fails with the kind `OutOfMemory`
+/// when there is no memory for the data.
 ///
-/// `Read::read_to_end` is not enough: it grows a full buffer in a way that may abort.
+/// `Read::read_to_end` is not used, because it may abort when it grows a full buffer.
 #[cfg_attr(
     not(any(feature = "http-client", feature = "jwt")),
     expect(dead_code, reason = "HTTP bodies are read with it")
@@ -109,7 +109,7 @@ pub(crate) fn lossy(bytes: &[u8]) -> Result<Cow<'_, str>, TryReserveError> {
     Ok(Cow::Owned(text))
 }
 
-/// Makes the error of a call for which there is no memory.
+/// Makes the error of a call that failed because there is no memory.
 pub(crate) fn no_memory(what: impl fmt::Display) -> Error {
     Error::new(
         ErrorKind::Limit,
@@ -121,7 +121,7 @@ pub(crate) fn no_memory(what: impl fmt::Display) -> Error {
 mod tests {
     use super::*;
 
-    /// Gives a few bytes at a time, and is interrupted now and then.
+    /// A reader that returns a few bytes at a time, and is sometimes interrupted.
     struct Slow<'a>(&'a [u8], usize);
 
     impl Read for Slow<'_> {

@@ -1,20 +1,20 @@
 //! Fair shares of a bounded table that many clients use.
 //!
-//! A table that clients fill (sessions, connections, tasks, workers) keeps one [`Shares`] behind
-//! its own lock. `Shares` counts how much each client holds. It decides whether a client may take
-//! more, and which entry is evicted when the table is full.
+//! Each table that clients fill (sessions, connections, tasks, workers) has one [`Shares`] behind
+//! its own lock. `Shares` counts the slots that each client holds. It decides whether a client may
+//! take more slots, and which entry is evicted when the table is full.
 //!
 //! The rules:
 //!
-//! - A client may take any free slot, except those of the reserve. A lone client may hold all
-//!   others.
-//! - The reserve is for clients that hold less than their equal share. With the new slots such a
-//!   client may hold no more than is free now. So one client takes at most half of the reserve, and
-//!   some of it is left for the next clients.
-//! - When no slot is free, an idle entry is evicted: one of the client that holds most, in the
-//!   order that the table sets. A client may evict entries of clients that hold more than it does,
-//!   and its own. If it wants more than `part` (see [`Shares::new`]) it may evict only its own. So
-//!   a client never loses an entry to one that holds more.
+//! - A client may take any free slot, except the slots of the reserve. A lone client may hold all
+//!   other slots.
+//! - The reserve is for clients that hold less than their equal share. Including the new slots, a
+//!   client may hold at most as many slots as are free now. So one client takes at most half of
+//!   the reserve, and the other half remains for the next clients.
+//! - When no slot is free, an idle entry is evicted: an entry of the client that holds most, in the
+//!   order that the table sets. A client may evict its own entries, and entries of clients that
+//!   hold more than it does. If it wants more than `part` (see [`Shares::new`]), it may evict only
+//!   its own entries. So a client never loses an entry to a client that holds more.
 //! - When no entry can be evicted, the client is refused.
 
 use std::collections::hash_map::Entry;
@@ -23,23 +23,23 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// The identity by which slots are counted: the client's principal, else its session, else its
-/// address.
+/// The identity by which slots are counted: the principal of the client. A client without a
+/// principal is identified by its session, and a client without a session by its address.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Client {
     /// The name of the authenticated principal.
     Principal(Arc<str>),
     /// The id of a legacy session of a client without a principal.
     Session(Arc<str>),
-    /// A network address. Of an IPv6 address only the first 64 bits count, since one client may
-    /// have all addresses below them.
+    /// A network address. Only the first 64 bits of an IPv6 address count, since one client may
+    /// have all addresses that begin with these bits.
     Address(IpAddr),
     /// A connection that is not made over a network, or whose address is unknown.
     Connection(u64),
 }
 
 impl Client {
-    /// The client at a network address.
+    /// Returns the client at a network address.
     pub(crate) fn at(address: IpAddr) -> Self {
         Self::Address(match address.to_canonical() {
             IpAddr::V6(address) => {
@@ -51,7 +51,7 @@ impl Client {
     }
 }
 
-/// The text by which code of the host tells clients apart.
+/// Writes the text by which code of the host distinguishes clients.
 impl fmt::Display for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -63,18 +63,19 @@ impl fmt::Display for Client {
     }
 }
 
-/// The decision of [`Shares::admit`].
+/// The decision of [`Shares::admit`] about a client.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Admission<I> {
-    /// A slot is free: [`Shares::take`] it.
+    /// The client may take the slot: call [`Shares::take`].
     Granted,
-    /// The table is full. Evict this entry, give its share back, and call [`Shares::admit`] again.
+    /// The table is full. Evict this entry, give back its share, and call [`Shares::admit`] again.
     After(I),
     /// The client has to be refused.
     Refused,
 }
 
-/// Counts how much of a bounded table each client holds, and chooses the entry to evict.
+/// The counts of the slots that each client holds in a bounded table. It chooses the entry to
+/// evict.
 ///
 /// `I` identifies an entry of the table. Every call is `O(log n)`.
 #[derive(Debug)]
@@ -84,7 +85,7 @@ pub(crate) struct Shares<I> {
     reserve: usize,
     held: usize,
     clients: HashMap<Client, Held<I>>,
-    /// The clients with idle entries, ordered by how much they hold.
+    /// The clients with idle entries, ordered by the number of slots that they hold.
     ///
     /// Invariant: a client is in this set exactly if its `idle` is not empty, with its current
     /// `amount`. [`change`](Self::change) is the only writer: it removes the old pair before it
@@ -96,16 +97,16 @@ pub(crate) struct Shares<I> {
 #[derive(Debug)]
 struct Held<I> {
     amount: usize,
-    /// The entries that may be evicted, the first one first.
+    /// The idle entries, which may be evicted; the first entry is evicted first.
     idle: BTreeMap<(u8, u64), I>,
 }
 
 impl<I: Clone> Shares<I> {
     /// Makes the shares of a table with `max` slots.
     ///
-    /// `part` is the most that a client may hold if it evicts entries of others. `reserve` slots
-    /// stay free for clients that hold less than their equal share. A table whose entries can all
-    /// be evicted needs no reserve.
+    /// `part` is the maximum number of slots that a client may hold if it evicts entries of other
+    /// clients. `reserve` slots are kept free for clients that hold less than their equal share. A
+    /// table in which all entries can be evicted needs no reserve.
     pub(crate) fn new(max: usize, part: usize, reserve: usize) -> Self {
         Self {
             max,
@@ -117,17 +118,17 @@ impl<I: Clone> Shares<I> {
         }
     }
 
-    /// How much all clients hold together.
+    /// Returns the number of slots that all clients hold together.
     pub(crate) fn total(&self) -> usize {
         self.held
     }
 
-    /// How much a client holds.
+    /// Returns the number of slots that a client holds.
     pub(crate) fn of(&self, client: &Client) -> usize {
         self.clients.get(client).map_or(0, |held| held.amount)
     }
 
-    /// Decides whether a client may take `amount` more. Does not take it.
+    /// Decides whether a client may take `amount` more slots. Does not count these slots.
     pub(crate) fn admit(&self, client: &Client, amount: usize) -> Admission<I> {
         let sum = self.held.saturating_add(amount);
         if sum <= self.max.saturating_sub(self.reserve) {
@@ -156,26 +157,26 @@ impl<I: Clone> Shares<I> {
         }
     }
 
-    /// Returns the entry that is evicted first for a client that holds nothing.
+    /// Returns the entry that would be evicted first for a client that holds no slot.
     pub(crate) fn first_to_give_way(&self) -> Option<I> {
         let (_, largest) = self.displaceable.last()?;
         let held = self.clients.get(largest)?;
         held.idle.values().next().cloned()
     }
 
-    /// Changes the number of slots. Entries beyond it stay until they are given back.
+    /// Changes the number of slots. Entries beyond the new number stay until they are given back.
     pub(crate) fn set_max(&mut self, max: usize, reserve: usize) {
         self.max = max;
         self.reserve = reserve.min(max.saturating_sub(1));
     }
 
-    /// Counts `amount` for a client.
+    /// Counts `amount` slots for a client.
     pub(crate) fn take(&mut self, client: &Client, amount: usize) {
         self.held += amount;
         self.change(client, |held| held.amount += amount);
     }
 
-    /// Gives back `amount` of a client's share, or all of it if it holds less.
+    /// Gives back `amount` slots of a client. Gives back all its slots if it holds fewer.
     pub(crate) fn give_back(&mut self, client: &Client, amount: usize) {
         let mut given = 0;
         self.change(client, |held| {
@@ -185,16 +186,17 @@ impl<I: Clone> Shares<I> {
         self.held -= given;
     }
 
-    /// Marks an entry of a client as idle: it may be evicted. Entries with a lower rank are evicted
-    /// first. Within a rank those with a lower `order` go first, such as the time since which they
-    /// are idle. `rank` and `order` together identify the entry among the client's others.
+    /// Marks an entry of a client as idle, so that it may be evicted. Entries with a lower `rank`
+    /// are evicted first, and within a rank those with a lower `order`. `order` is, for example,
+    /// the time at which the entry became idle. `rank` and `order` together identify the entry
+    /// among the client's entries.
     pub(crate) fn set_idle(&mut self, client: &Client, rank: u8, order: u64, entry: I) {
         self.change(client, |held| {
             held.idle.insert((rank, order), entry);
         });
     }
 
-    /// Marks an entry as busy: it may not be evicted. Returns whether it was idle.
+    /// Marks an entry as busy, so that it must not be evicted. Returns whether the entry was idle.
     pub(crate) fn set_busy(&mut self, client: &Client, rank: u8, order: u64) -> bool {
         let mut was_idle = false;
         self.change(client, |held| {
@@ -238,7 +240,7 @@ mod tests {
         Client::Connection(number)
     }
 
-    /// Takes a slot with an idle entry and evicts as a table does.
+    /// Takes a slot with an idle entry, and evicts entries as a table does.
     fn insert(shares: &mut Shares<(u64, u64)>, by: u64, order: u64) -> Result<Vec<u64>, ()> {
         let mut ended = Vec::new();
         loop {

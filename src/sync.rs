@@ -1,7 +1,7 @@
-//! Locks and condition variables that ignore poisoning, and that `loom` can replace in tests.
+//! Locks and condition variables that ignore poisoning. `loom` can replace them in tests.
 //!
-//! Every critical section of this crate leaves its data valid at each step. So after a panic on
-//! another thread the value is used as it is, instead of a second panic.
+//! Every critical section of this crate leaves its data valid at each step. Therefore the data is
+//! still used after a panic on another thread, instead of causing a second panic.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -29,7 +29,7 @@ impl<T> Mutex<T> {
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Returns the value without locking, since `&mut self` proves exclusive access.
+    /// Returns the value without locking, because `&mut self` proves exclusive access.
     pub(crate) fn get_mut(&mut self) -> &mut T {
         self.0
             .get_mut()
@@ -38,13 +38,13 @@ impl<T> Mutex<T> {
 }
 
 /// A condition variable whose notify methods make no system call while no thread waits. The
-/// standard one makes a system call each time.
+/// standard library's condition variable makes a system call at each notification.
 ///
 /// **Invariant** (no lost wakeup): a waiter increments `waiting` while it holds the lock, before
-/// the wait releases it. A notifier changes the state, holds that lock at or after the change, and
-/// only then reads `waiting`. Either the notifier sees the count, or the waiter gets the lock later
-/// and sees the change. A notifier that never holds the lock could read 0 just before a waiter that
-/// saw the old state blocks.
+/// the wait releases the lock. A notifier changes the state, holds the same lock at or after the
+/// change, and only then reads `waiting`. Either the notifier sees the count, or the waiter gets
+/// the lock later and sees the change. A notifier that never holds the lock could read 0 just
+/// before a waiter blocks that saw the old state.
 #[derive(Debug, Default)]
 pub(crate) struct Condvar {
     condition: imp::Condvar,
@@ -69,7 +69,8 @@ impl Condvar {
         guard
     }
 
-    /// Waits until notified, or until `deadline` if there is one. Spurious wakeups are possible.
+    /// Waits until notified, or until `deadline` if a deadline is given. Spurious wakeups are
+    /// possible.
     pub(crate) fn wait_until<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,

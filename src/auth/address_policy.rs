@@ -1,8 +1,8 @@
-//! SSRF filter: the addresses that may be asked for metadata and tokens. A server must not make its
-//! clients send requests to hosts that only they can reach.
+//! SSRF filter: decides which addresses may be requested for metadata and tokens. A server must not
+//! make its clients send requests to hosts that only the clients can reach.
 //!
-//! The filter checks the resolved addresses of a name, and the connection uses exactly those. So
-//! DNS rebinding can't bypass it.
+//! The filter checks the resolved addresses of a name, and the connection uses exactly those
+//! addresses. Therefore DNS rebinding can't bypass the filter.
 //!
 //! Spec: Security Best Practices, "Server-Side Request Forgery"; RFC 9728, section 7.7.
 
@@ -17,15 +17,15 @@ use ureq::unversioned::transport::NextTimeout;
 use super::url::Url;
 use crate::auth::lock;
 
-/// The kind of an address, by the special-purpose address registries of IANA (RFC 6890).
+/// The kind of an IP address, by the special-purpose address registries of IANA (RFC 6890).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Zone {
     Public,
     Loopback,
     Private,
     LinkLocal,
-    /// Not the address of one host: multicast, documentation, benchmarks, anycast services,
-    /// reserved.
+    /// An address that does not belong to one host: multicast, documentation, benchmarks, anycast
+    /// services, or reserved.
     Special,
 }
 
@@ -87,10 +87,11 @@ fn zone_v6(address: Ipv6Addr) -> Zone {
 
 /// An IPv4 address embedded in an IPv6 address.
 enum Embedded {
-    /// Some system on the path extracts it: mapped (RFC 4291), NAT64 (RFC 6052), 6to4 (RFC 3056).
+    /// A form from which some system on the path extracts the IPv4 address: mapped (RFC 4291),
+    /// NAT64 (RFC 6052), 6to4 (RFC 3056).
     Reached(Ipv4Addr),
     /// A deprecated form: compatible (RFC 4291), translated (RFC 2765). A system that still
-    /// extracts it sends to the IPv4 address.
+    /// extracts the IPv4 address sends to it.
     Unused(Ipv4Addr),
 }
 
@@ -114,12 +115,12 @@ fn embedded(address: Ipv6Addr) -> Option<Embedded> {
 /// The address policy for requests on behalf of a server.
 #[derive(Clone, Debug)]
 pub(super) struct AddressPolicy {
-    /// Whether the host allows all addresses.
+    /// Whether the host application allows all addresses.
     everywhere: bool,
     server_host: String,
-    /// The kind of the server's address, if its URL has an address literal or a loopback name.
+    /// The kind of the MCP server's address, if its URL has an address literal or a loopback name.
     server_zone: Option<Zone>,
-    /// The host that the user of the library named.
+    /// The network host that the application configured itself; requests to it are always allowed.
     trusted_host: Option<String>,
 }
 
@@ -148,7 +149,7 @@ impl AddressPolicy {
         is_free || self.server_zone == Some(zone) || is_own
     }
 
-    /// Whether the policy allows the host of a URL, if it is an address literal or a loopback name.
+    /// Whether the policy allows the host of a URL that is an address literal or a loopback name.
     /// Other names are checked when they are resolved.
     pub(super) fn allows_literal(&self, url: &Url) -> bool {
         let host = url.host();
@@ -158,13 +159,14 @@ impl AddressPolicy {
     }
 }
 
-/// A resolver that refuses names whose addresses the policy does not allow.
+/// A DNS resolver that refuses names whose addresses the policy does not allow.
 #[derive(Clone, Debug)]
 pub(super) struct Guard {
     pub(super) reach: Arc<AddressPolicy>,
-    /// The authority of the proxy, which is exempt because the host chose it.
+    /// The authority of the proxy. It is exempt from the policy because the application chose it.
     pub(super) proxy: Arc<Mutex<Option<String>>>,
-    /// The last refused address; it distinguishes a refusal from other failures to resolve.
+    /// The last refused address. With it, a refusal can be distinguished from other resolution
+    /// errors.
     pub(super) refused: Arc<Mutex<Option<IpAddr>>>,
 }
 

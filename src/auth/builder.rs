@@ -1,4 +1,4 @@
-//! The settings of an [`OAuth`].
+//! The builder of an [`OAuth`], with its settings.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,18 +21,19 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::transport::http::proxies::Proxies;
 use crate::transport::http::tls::Roots;
 
-/// Whether tokens are bound to a key, so that a stolen token is useless (DPoP).
+/// When tokens are bound to a key, so that a stolen token is useless (DPoP).
 ///
 /// Spec: DPoP profile of MCP (draft, SEP-1932); RFC 9449.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DpopUse {
-    /// Never.
+    /// Tokens are never bound to a key.
     Never,
-    /// If the server requires it. The default.
+    /// Tokens are bound to a key if the server requires it. The default.
     #[default]
     WhenAsked,
-    /// Always. Tokens that are not bound are refused, and stored ones are not used.
+    /// Tokens are always bound to a key. Tokens that are not bound are refused, and stored tokens
+    /// that are not bound are not used.
     Always,
 }
 
@@ -59,14 +60,15 @@ pub struct OAuthBuilder {
 }
 
 impl OAuth {
-    /// A person logs in. `agent` is a [`Browser`](super::Browser), or a function in a
+    /// Obtains tokens by a login of a person (authorization code grant). `agent` is a
+    /// [`Browser`](super::Browser), or a function in a
     /// [`CallbackUserAgent`](super::CallbackUserAgent).
     pub fn login(agent: impl UserAgent + 'static) -> OAuthBuilder {
         OAuthBuilder::with(ByLogin(agent))
     }
 
-    /// A machine acts in its own name (client credentials grant). The client was registered
-    /// beforehand, and authenticates by a key or a secret.
+    /// Obtains tokens for a machine that acts in its own name (client credentials grant). The
+    /// client was registered beforehand, and authenticates by a key or a secret.
     ///
     /// Spec: `io.modelcontextprotocol/oauth-client-credentials` (draft).
     pub fn client_credentials(client: RegisteredClient) -> OAuthBuilder {
@@ -78,10 +80,10 @@ impl OAuth {
         builder
     }
 
-    /// A workload authenticates by a signed JWT of its platform (JWT bearer grant). `statement`
-    /// returns the JWT for an audience, the URL of the token endpoint. It runs each time a token is
-    /// needed, on the thread that requests it. `client_id` is sent too, if the authorization server
-    /// requires one.
+    /// Obtains tokens for a workload, which authenticates by a signed JWT of its platform (JWT
+    /// bearer grant). `statement` returns the JWT for an audience, which is the URL of the token
+    /// endpoint. `statement` runs each time a token is needed, on the thread that requests the
+    /// token. `client_id` is sent too, if the authorization server requires one.
     ///
     /// Spec: workload identity federation (draft, SEP-1933).
     pub fn workload(
@@ -94,9 +96,9 @@ impl OAuth {
         })
     }
 
-    /// An organisation manages the access of its users. `provider` is the organisation's identity
-    /// provider. `client` is the registration of this client with the MCP server's authorization
-    /// server.
+    /// Obtains tokens for a user whose access is managed by an organisation. `provider` is the
+    /// organisation's identity provider. `client` is the registration of this client with the MCP
+    /// server's authorization server.
     ///
     /// Spec: `io.modelcontextprotocol/enterprise-managed-authorization` (stable).
     pub fn enterprise(provider: IdentityProvider, client: RegisteredClient) -> OAuthBuilder {
@@ -135,29 +137,29 @@ impl OAuthBuilder {
             .get_or_insert_with(|| Error::new(ErrorKind::Invalid, text));
     }
 
-    /// Sets the name with which the client registers itself; users see it. Defaults to the name of
-    /// this library.
+    /// Sets the name with which the client registers itself. Users see this name. Defaults to the
+    /// name of this library.
     pub fn client_name(mut self, name: impl Into<String>) -> Self {
         self.client_name = name.into();
         self
     }
 
-    /// Sets the URL of a page about the client.
+    /// Sets the URL of a web page about the client.
     pub fn client_uri(mut self, uri: impl Into<String>) -> Self {
         self.client_uri = Some(uri.into());
         self
     }
 
     /// Adds a client that was registered with an authorization server beforehand. Then no client is
-    /// registered automatically: a server that names another authorization server is an error.
+    /// registered automatically. If the MCP server names another authorization server, calls fail.
     pub fn registered(mut self, client: RegisteredClient) -> Self {
         self.registered.push(client);
         self
     }
 
-    /// Sets the URL of the client ID metadata document: `https` with a path. It is used with
-    /// authorization servers that support such documents. [`ClientDocument`](super::ClientDocument)
-    /// makes one.
+    /// Sets the URL of the client ID metadata document: `https` with a path. The document is used
+    /// with authorization servers that support client ID metadata documents.
+    /// [`ClientDocument`](super::ClientDocument) makes the document.
     pub fn client_document(mut self, url: &str) -> Self {
         if let Err(error) = check_document_url(url) {
             self.fault.get_or_insert(error);
@@ -166,22 +168,23 @@ impl OAuthBuilder {
         self
     }
 
-    /// Sets the scopes to request. Defaults to all scopes that the server lists. Scopes that the
-    /// server demands in a refusal, and scopes that were requested before, are always added.
+    /// Sets the scopes to request. Defaults to all scopes that the server lists. Two kinds of
+    /// scopes are always added: scopes that the server demands in a refusal, and scopes that were
+    /// requested before.
     pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes = Some(scopes.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Whether to request `offline_access`, if the authorization server supports it: then logins
-    /// are rarer. Defaults to true.
+    /// Sets whether to request the scope `offline_access`, if the authorization server supports it.
+    /// With this scope logins are rarer. Defaults to true.
     pub fn ask_offline_access(mut self, asks: bool) -> Self {
         self.asks_offline = asks;
         self
     }
 
     /// Sets whether tokens are bound to a key. Defaults to [`DpopUse::WhenAsked`]. The key is
-    /// generated when it is needed, and stored with the tokens.
+    /// generated when the first bound token is requested, and stored with the tokens.
     pub fn dpop(mut self, dpop: DpopUse) -> Self {
         self.dpop = dpop;
         self
@@ -197,7 +200,7 @@ impl OAuthBuilder {
         self
     }
 
-    /// Sets where tokens and registrations are stored. Defaults to a [`MemoryStore`]; a
+    /// Sets the store of tokens and registrations. Defaults to a [`MemoryStore`]. A
     /// [`FileStore`](super::FileStore) keeps them after the process ends.
     pub fn store(mut self, store: impl Store + 'static) -> Self {
         self.store = Box::new(store);
@@ -210,27 +213,27 @@ impl OAuthBuilder {
         self
     }
 
-    /// Sets the timeout of a whole login. Defaults to 5 min. While the person is asked, the timeout
-    /// of the waiting calls is paused; their
-    /// [`max_timeout`](crate::protocol::CallOptions::max_timeout) still counts.
+    /// Sets the timeout of a whole login. Defaults to 5 min. While the person logs in, the timeout
+    /// of the waiting calls is paused. Their
+    /// [`max_timeout`](crate::protocol::CallOptions::max_timeout) is not paused.
     pub fn login_timeout(mut self, timeout: Duration) -> Self {
         self.login_timeout = timeout;
         self
     }
 
-    /// Whether metadata and tokens may be requested from this machine and private networks if the
-    /// server itself is elsewhere. Defaults to false, against server-side request forgery (SSRF): a
-    /// server could otherwise make its clients send requests to hosts that only they can reach. If
-    /// the server itself is at a loopback or private address, addresses of that kind are always
-    /// allowed.
+    /// Sets whether metadata and tokens may be requested from this machine and private networks if
+    /// the MCP server itself is elsewhere. Defaults to false, as protection against server-side
+    /// request forgery (SSRF). Otherwise a server could make its clients send requests to hosts
+    /// that only the clients can reach. If the server itself is at a loopback or private address,
+    /// addresses of the same kind are always allowed.
     pub fn allow_private_addresses(mut self, allowed: bool) -> Self {
         self.everywhere = allowed;
         self
     }
 
     /// Uses a proxy: `http://`, `https://`, `socks4://`, `socks4a://`, `socks5://` or `socks5h://`
-    /// with host and port. Defaults to no proxy. Proxies other than `socks4` and `socks5` resolve
-    /// names themselves; they are trusted to enforce
+    /// with host and port. Defaults to no proxy. A `socks4` or `socks5` proxy gets an address that
+    /// this library resolved. Other proxies resolve names themselves, and are trusted to enforce
     /// [`allow_private_addresses`](Self::allow_private_addresses).
     pub fn proxy(mut self, url: &str) -> Self {
         match Proxy::new(url) {
@@ -240,22 +243,23 @@ impl OAuthBuilder {
         self
     }
 
-    /// Uses the proxy that the environment sets for each URL, if any, as
-    /// [`Http::proxy_from_environment`](crate::transport::http::Http::proxy_from_environment) does.
+    /// Uses the proxy that the environment variables set for each URL, if they set one. They are
+    /// read as by
+    /// [`Http::proxy_from_environment`](crate::transport::http::Http::proxy_from_environment).
     pub fn proxy_from_environment(mut self) -> Self {
         self.proxy = Proxies::Environment;
         self
     }
 
-    /// Sets the certificate authorities to trust, instead of Mozilla's list. Further calls add to
-    /// them. `pem` is PEM text with one or more certificates; other PEM blocks are skipped.
+    /// Sets the trusted certificate authorities, instead of Mozilla's list. Further calls add more
+    /// authorities. `pem` is PEM text with one or more certificates; other PEM blocks are skipped.
     ///
-    /// They apply to all requests for authorization: for tokens, and for metadata, also that of the
-    /// MCP server. The authorities of
+    /// These authorities apply to all requests for authorization: for tokens and for metadata,
+    /// including the metadata of the MCP server. The authorities of
     /// [`Http::root_certificates`](crate::transport::http::Http::root_certificates) apply only to
-    /// requests to the MCP server. If its certificate and that of the authorization server have
-    /// different authorities, name both here. A system's bundle has all public ones
-    /// (`/etc/ssl/certs/ca-certificates.crt`).
+    /// requests to the MCP server. If the MCP server and the authorization server have certificates
+    /// of different authorities, add both authorities here. A system's bundle has all public
+    /// authorities (`/etc/ssl/certs/ca-certificates.crt`).
     ///
     /// A text without a certificate, or with an invalid one, makes [`build`](Self::build) fail with
     /// [`ErrorKind::Invalid`].
@@ -268,15 +272,15 @@ impl OAuthBuilder {
         self
     }
 
-    /// Sets a hook for log lines about problems that are not errors, such as tokens that can't be
-    /// stored. The lines contain no secrets. The hook runs on the thread that requests tokens, and
-    /// must not wait for the server.
+    /// Sets a hook for log lines about problems that are not errors, for example tokens that can't
+    /// be stored. The lines contain no secrets. The hook runs on the thread that requests tokens,
+    /// and must not wait for the server.
     pub fn on_log(mut self, log: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.log = Some(Arc::new(log));
         self
     }
 
-    /// Makes the authorizer. It sends no request before a server refuses one.
+    /// Makes the authorizer. The authorizer sends no request until an MCP server refuses a request.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! A login by a function of the host.
+//! A user agent made from a function of the host application, for logins.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use super::login::{Login, LoginAttempt, UserAgent};
 use super::secret::Secret;
 use crate::error::Result;
 
-/// The host's function for one login.
+/// The host application's function that runs one login.
 type VisitHook = Arc<dyn Fn(&Login<'_>) -> Result<Secret> + Send + Sync>;
 
-/// A [`UserAgent`] made from a function, for hosts that show a page and receive its redirect in
-/// their own way.
+/// A [`UserAgent`] made from a function, for applications that show the login page and receive the
+/// redirect in their own way.
 ///
 /// # Examples
 ///
@@ -40,8 +40,8 @@ pub struct CallbackUserAgent {
 
 impl CallbackUserAgent {
     /// Makes a user agent from a redirect URI and a function. The function makes the person open
-    /// [`Login::url`], and returns the URL to which the browser was redirected. It runs on a thread
-    /// of its own.
+    /// [`Login::url`], and returns the URL to which the browser was redirected. The function runs
+    /// on a thread of its own.
     pub fn new(
         redirect_uri: impl Into<String>,
         visit: impl Fn(&Login<'_>) -> Result<Secret> + Send + Sync + 'static,

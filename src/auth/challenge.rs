@@ -1,4 +1,4 @@
-//! Challenges of a server: the header field `WWW-Authenticate`.
+//! Challenges in the response of a server: the header field `WWW-Authenticate`.
 //!
 //! Spec: RFC 9110, sections 11.2 to 11.6.1; RFC 6750, section 3; RFC 9728, section 5.1; RFC 9449,
 //! section 7.1.
@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 /// One authentication scheme of a challenge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Challenge {
-    /// The scheme, in lower case.
+    /// The name of the authentication scheme, in lower case.
     scheme: String,
-    /// The parameters, with names in lower case.
+    /// The parameters of the challenge, with names in lower case.
     params: Vec<(String, String)>,
 }
 
@@ -26,18 +26,18 @@ impl Challenge {
 pub(super) struct Demand {
     /// The URL of the server's metadata.
     pub(super) resource_metadata: Option<String>,
-    /// The scopes that the operation needs; `None` if the server does not name them.
+    /// The scopes that the operation needs. `None` if the server does not name the scopes.
     pub(super) scopes: Option<BTreeSet<String>>,
     /// The reason why the token was refused, for example `insufficient_scope`.
     pub(super) error: Option<String>,
-    /// Whether tokens have to be bound to a key.
+    /// Whether the server requires tokens that are bound to a key (DPoP).
     pub(super) wants_dpop: bool,
     /// Whether the server names an OAuth scheme.
     pub(super) is_oauth: bool,
 }
 
 impl Demand {
-    /// Whether the token lacks scopes.
+    /// Whether the server refused the token because it lacks scopes.
     pub(super) fn is_for_more(&self) -> bool {
         self.error.as_deref() == Some("insufficient_scope")
     }
@@ -69,7 +69,7 @@ impl Demand {
     }
 }
 
-/// Splits a list of scopes at blanks.
+/// Splits a list of scopes at spaces.
 pub(super) fn scopes(text: &str) -> BTreeSet<String> {
     text.split_ascii_whitespace().map(str::to_owned).collect()
 }
@@ -108,10 +108,10 @@ fn challenges(value: &str) -> Vec<Challenge> {
     }
 }
 
-/// A quoted string without its closing quote.
+/// The error for a quoted string without its closing quote.
 struct Unfinished;
 
-/// The rest of a field value.
+/// A parser of a field value: the part that was not read yet.
 struct Reader<'a> {
     rest: &'a str,
 }
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
         taken
     }
 
-    /// Reads blanks, `=`, and a token or quoted string. Consumes nothing if there is no `=`.
+    /// Reads spaces, `=`, and a token or quoted string. Consumes nothing if there is no `=`.
     fn value_behind_equals(&mut self) -> Result<Option<String>, Unfinished> {
         let blank = |c| matches!(c, ' ' | '\t');
         let Some(rest) = self.rest.trim_start_matches(blank).strip_prefix('=') else {
@@ -160,8 +160,8 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Skips credentials in one piece, such as the `YII=` of `Negotiate YII=`, if a comma or the
-    /// end follows.
+    /// Skips credentials in the form `token68`, for example the `YII=` of `Negotiate YII=`. Skips
+    /// nothing unless a comma or the end follows the credentials.
     fn skip_token68(&mut self) {
         let mut ahead = Reader { rest: self.rest };
         ahead.take(|c| c.is_ascii_alphanumeric() || "-._~+/".contains(c));
@@ -177,7 +177,8 @@ fn is_token(c: char) -> bool {
     c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c)
 }
 
-/// URLs and scopes should be quoted, but some servers send them without quotes.
+/// Whether a character can be part of a value without quotes. URLs and scopes should be quoted, but
+/// some servers send them without quotes.
 fn is_bare(c: char) -> bool {
     !matches!(c, ' ' | '\t' | ',' | '"')
 }

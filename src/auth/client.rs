@@ -1,4 +1,4 @@
-//! The identity of the client at an authorization server, and its authentication.
+//! The identity of the client at an authorization server, and the client's authentication.
 //!
 //! Spec: Authorization, "Client Registration" (2025-11-25 and later); OAuth 2.1, section 2; RFC
 //! 7523, section 2.2.
@@ -20,14 +20,16 @@ use super::token::{Fields, Form};
 use super::url::{Url, form};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// The lifetime of an assertion, in seconds. It is short because an assertion is used at once.
+/// The lifetime of a client assertion, in seconds. It is short because an assertion is used at
+/// once.
 const ASSERTION_LIFE: u64 = 60;
 
 /// A client that was registered with an authorization server beforehand. Its credentials are sent
-/// only to that server.
+/// only to that authorization server.
 #[derive(Clone)]
 pub struct RegisteredClient {
-    /// The issuer; `None` means the one that the server names first.
+    /// The issuer identifier of the authorization server. `None` means the issuer that the MCP
+    /// server names first.
     pub(super) issuer: Option<String>,
     pub(super) id: String,
     proof: Proof,
@@ -42,7 +44,7 @@ pub(super) enum Proof {
 }
 
 impl RegisteredClient {
-    /// Makes a client for the authorization server with this issuer identifier.
+    /// Makes a registered client for the authorization server with this issuer identifier.
     pub fn new(issuer: impl Into<String>, client_id: impl Into<String>) -> Self {
         Self {
             issuer: Some(issuer.into()),
@@ -52,10 +54,10 @@ impl RegisteredClient {
         }
     }
 
-    /// Makes a client for the authorization server that the MCP server names first. That issuer is
-    /// stored, and no other one receives the credentials.
+    /// Makes a registered client for the authorization server that the MCP server names first. That
+    /// issuer is stored, and no other authorization server receives the credentials.
     ///
-    /// So the MCP server decides which authorization server receives them. Prefer
+    /// So the MCP server decides which authorization server receives the credentials. Prefer
     /// [`new`](Self::new) where the issuer is known.
     pub fn of_first_issuer(client_id: impl Into<String>) -> Self {
         Self {
@@ -64,8 +66,8 @@ impl RegisteredClient {
         }
     }
 
-    /// Authenticates the client by a secret. It is sent with the method that the authorization
-    /// server supports, preferably `client_secret_basic`.
+    /// Authenticates the client by a secret. The secret is sent with a method that the
+    /// authorization server supports, preferably `client_secret_basic`.
     pub fn secret(mut self, secret: impl Into<Secret>) -> Self {
         self.proof = Proof::Secret(secret.into());
         self
@@ -78,8 +80,8 @@ impl RegisteredClient {
         self
     }
 
-    /// Sets the audience (`aud`) of the client's assertions. Defaults to the issuer; some servers
-    /// require the URL of their token endpoint.
+    /// Sets the audience (`aud`) of the client's assertions. Defaults to the issuer. Some
+    /// authorization servers require the URL of their token endpoint instead.
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
         self.audience = Some(audience.into());
         self
@@ -119,7 +121,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// Makes a public client, which does not authenticate.
+    /// Makes the identity of a public client, which does not authenticate.
     pub(super) fn public(client_id: &str) -> Self {
         Self {
             client_id: client_id.to_owned(),
@@ -134,7 +136,7 @@ impl Identity {
         let offered = metadata.token_endpoint_auth_methods_supported.as_ref();
         let possible: &[&'static str] = match self.proof {
             Proof::None => return Ok("none"),
-            // `none`: a server that issued a secret may not require it; then the secret is not
+            // `none`: a server that issued a secret might not require it; then the secret is not
             // sent.
             Proof::Secret(_) => &["client_secret_basic", "client_secret_post", "none"],
             Proof::Key(_) => &["private_key_jwt"],
@@ -213,10 +215,10 @@ impl Identity {
     }
 }
 
-/// The client ID metadata document: its URL is the id of the client.
+/// A client ID metadata document. The URL of the document is the id of the client.
 ///
-/// Serve the output of [`to_json`](Self::to_json) at its URL with the content type
-/// `application/json`. Give the URL to
+/// Serve the output of [`to_json`](Self::to_json) at the document's URL with the content type
+/// `application/json`. Pass the URL to
 /// [`OAuthBuilder::client_document`](super::OAuthBuilder::client_document).
 ///
 /// # Examples
@@ -235,13 +237,13 @@ pub struct ClientDocument {
 }
 
 impl ClientDocument {
-    /// Makes a document with the required members: its own URL, the name that users see, and the
-    /// redirect URIs.
+    /// Makes a document with the required members: the document's URL, the name that users see, and
+    /// the redirect URIs.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the URL is not valid as an id, or the name is empty. Also when
-    /// there is no redirect URI, or one is neither on this machine nor `https`.
+    /// [`ErrorKind::Invalid`] when the URL is not valid as an id, the name is empty, or there is no
+    /// redirect URI. Also when a redirect URI is neither on this machine nor `https`.
     pub fn new<'a>(
         url: &str,
         client_name: &str,
@@ -267,7 +269,7 @@ impl ClientDocument {
         }
     }
 
-    /// Adds the URL of a page about the client.
+    /// Adds the URL of a web page about the client.
     pub fn client_uri(self, url: &str) -> Self {
         self.member("client_uri", url)
     }
@@ -288,7 +290,7 @@ impl ClientDocument {
     }
 }
 
-/// Checks that a URL is valid as a client's id: `https`, with a path, without dot segments.
+/// Checks that a URL is valid as a client's id: `https`, with a path, and without dot segments.
 pub(super) fn check_document_url(text: &str) -> Result<()> {
     let invalid = |why: String| Error::new(ErrorKind::Invalid, why);
     let url =
@@ -303,7 +305,8 @@ pub(super) fn check_document_url(text: &str) -> Result<()> {
     )))
 }
 
-/// Checks that codes may be sent to this redirect URI: on this machine, or `https`.
+/// Checks that authorization codes may be sent to a redirect URI: it is on this machine, or
+/// `https`.
 pub(super) fn check_redirect(text: &str) -> Result<Url> {
     Url::read_secure("the redirect URI", text)
         .map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))

@@ -11,7 +11,7 @@ use super::secret::Secret;
 use super::token::{Form, Tokens};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// The JWT bearer grant.
+/// The grant type of the JWT bearer grant.
 pub(super) const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 /// The client credentials grant.
@@ -38,7 +38,7 @@ impl Grant for ByCredentials {
     }
 }
 
-/// Returns the platform's JWT about the workload, for an audience.
+/// A function of the host that returns the platform's JWT about the workload, for an audience.
 type StatementHook = Box<dyn Fn(&str) -> Result<Secret> + Send + Sync>;
 
 /// The JWT bearer grant of a workload.
@@ -86,7 +86,7 @@ impl Grant for ByWorkload {
     }
 }
 
-/// Checks that a JWT has the required claims before it is sent. Returns its audiences.
+/// Checks that a JWT of the platform has the required claims. Returns its audiences.
 fn check_statement(statement: &Secret) -> Result<Vec<String>> {
     let invalid = |why: &str| {
         let text = format!("the statement about this workload {why}");

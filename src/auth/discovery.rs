@@ -23,20 +23,20 @@ use super::token::Tokens;
 use super::url::Url;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The revision in which a server is its own authorization server.
+/// The revision in which an MCP server is its own authorization server.
 const OLD: &str = "2025-03-26";
 
 /// The result of a discovery: the authorization server and its metadata.
 #[derive(Clone, Debug)]
 pub(super) struct Discovered {
-    /// The resource identifier of the server, as in token requests.
+    /// The resource identifier of the MCP server, as sent in token requests.
     pub(super) resource: String,
-    /// The URL of the server's metadata, if its challenge names one.
+    /// The URL of the MCP server's metadata, if its challenge names one.
     pub(super) resource_metadata: Option<String>,
     scopes_supported: Option<Vec<String>>,
     pub(super) wants_dpop: bool,
     pub(super) metadata: ServerMetadata,
-    /// Whether the server is its own authorization server, as in 2025-03-26.
+    /// Whether the MCP server is its own authorization server, as in 2025-03-26.
     is_old: bool,
 }
 
@@ -45,7 +45,7 @@ impl Discovered {
         &self.metadata.issuer
     }
 
-    /// Adds to an error that the server was taken for its own authorization server.
+    /// Adds a remark to an error if the MCP server was taken for its own authorization server.
     pub(super) fn explain(&self, error: Error) -> Error {
         if !self.is_old {
             return error;
@@ -56,9 +56,10 @@ impl Discovered {
         error.remark(text)
     }
 
-    /// Returns the scopes to request. If the server demands scopes now, these and the host's
-    /// setting; else the host's setting. Without both, all scopes of the server, if none were
-    /// requested before or more are needed. Scopes that were requested before are added.
+    /// Returns the scopes to request. If the server demands scopes, they are these and the scopes
+    /// that the host set. If the server demands none, they are the scopes that the host set. If the
+    /// host set none either, they are all scopes of the server, unless scopes were requested before
+    /// and suffice. Scopes that were requested before are always added.
     pub(super) fn scopes(
         &self,
         demand: &Demand,
@@ -85,7 +86,7 @@ impl Discovered {
         scopes
     }
 
-    /// Checks that authorization codes are protected (PKCE).
+    /// Checks that the authorization server protects authorization codes (PKCE).
     pub(super) fn check_pkce(&self) -> Result<()> {
         let says_nothing = self.metadata.code_challenge_methods_supported.is_none();
         // 2025-03-26 requires PKCE of every server, but no server had to announce it.
@@ -96,20 +97,21 @@ impl Discovered {
     }
 }
 
-/// The scope for access while the user is away; some servers issue refresh tokens only with it.
+/// The scope for access while the user is away. Some authorization servers issue refresh tokens
+/// only with this scope.
 pub(super) const OFFLINE: &str = "offline_access";
 
-/// The result of a request for a document.
+/// The result of fetching a document.
 enum Fetched<T> {
     Document(T),
-    /// There is no document, as the error says: another status, or an HTML page.
+    /// The server has no such document. The error is the reason: an error status, or an HTML page.
     Nothing(Error),
-    /// A JSON object that is not the document; another URL may have that.
+    /// A JSON object that is not the expected document. Another URL may have the document.
     Other(Error),
 }
 
 impl FlowContext<'_> {
-    /// Discovers the authorization server. `held` are the tokens to renew or replace.
+    /// Discovers the authorization server. `held` are the tokens that will be renewed or replaced.
     pub(super) fn discover(&self, demand: &Demand, held: Option<&Tokens>) -> Result<Discovered> {
         let Some(resource) = self.resource_metadata(demand)? else {
             return self.discover_old();
@@ -127,8 +129,8 @@ impl FlowContext<'_> {
         })
     }
 
-    /// Returns the authorization servers to try, in order; at least one of those that the server
-    /// names.
+    /// Returns the authorization servers to try, in this order. The list has at least one of those
+    /// that the MCP server names.
     fn candidates<'b>(&self, issuers: &'b [String], held: Option<&Tokens>) -> Result<Vec<&'b str>> {
         let is_own = |issuer: &str| held.is_some_and(|held| is_same_issuer(&held.issuer, issuer));
         let own = issuers.iter().find(|issuer| is_own(issuer));
@@ -152,7 +154,7 @@ impl FlowContext<'_> {
         Ok(usable)
     }
 
-    /// Returns the metadata of the first authorization server that has some.
+    /// Returns the metadata of the first authorization server whose metadata can be fetched.
     fn first_metadata(&self, candidates: &[&str]) -> Result<ServerMetadata> {
         let mut failed: Option<Error> = None;
         for issuer in candidates {
@@ -175,7 +177,8 @@ impl FlowContext<'_> {
         Err(failed.expect("there is at least one candidate"))
     }
 
-    /// Fetches the resource metadata of the server; `None` if it has none.
+    /// Fetches the resource metadata of the MCP server. Returns `None` if the server has no
+    /// metadata.
     fn resource_metadata(&self, demand: &Demand) -> Result<Option<ResourceMetadata>> {
         const WHAT: &str = "the metadata of the server";
         let place = demand.resource_metadata.as_deref();
@@ -234,8 +237,8 @@ impl FlowContext<'_> {
         Err(Error::new(ErrorKind::Auth, text))
     }
 
-    /// Discovery as in 2025-03-26: a server without resource metadata may be its own authorization
-    /// server.
+    /// Discovers the authorization server as in 2025-03-26: an MCP server without resource metadata
+    /// may be its own authorization server.
     fn discover_old(&self) -> Result<Discovered> {
         const WHAT: &str = "the metadata of the server as an authorization server";
         let base = base_of_old(self.server);
@@ -260,8 +263,8 @@ impl FlowContext<'_> {
         })
     }
 
-    /// Fetches a document. HTML pages and most error statuses mean that there is none. Statuses
-    /// such as 429 and 503, and failed connections, are errors.
+    /// Fetches a document. HTML pages and most error statuses mean that the document does not
+    /// exist. Statuses such as 429 and 503, and failed connections, are errors.
     fn look<T: DeserializeOwned>(
         &self,
         what: &str,

@@ -14,19 +14,19 @@ use super::url::Url;
 use super::{lock, random};
 use crate::error::Result;
 
-/// The most nonces that are kept.
+/// The maximum number of nonces that are kept.
 const MAX_NONCES: usize = 256;
 
 /// A key that tokens are bound to.
 #[derive(Clone)]
 pub(super) struct Dpop {
     signer: Arc<dyn Signer>,
-    /// The key itself, if this library generated it and stores it.
+    /// The private key, if this library generated and stores it.
     kept: Option<Secret>,
 }
 
 impl Dpop {
-    /// Generates a key.
+    /// Generates a new key.
     pub(super) fn generate() -> Result<Self> {
         let (key, kept) = SigningKey::generate()?;
         Ok(Self {
@@ -54,7 +54,7 @@ impl Dpop {
         self.signer.algorithm()
     }
 
-    /// Makes the proof for one request; a proof can be used once.
+    /// Makes the DPoP proof for one request. A proof can be used only once.
     pub(super) fn proof(
         &self,
         method: &str,
@@ -78,8 +78,8 @@ impl Dpop {
     }
 }
 
-/// The nonces for the next proofs. The key is the origin of a server, or the URL of a token
-/// endpoint, since both may have one origin.
+/// The nonces for the next DPoP proofs. The key of the map is the origin of an MCP server, or the
+/// URL of a token endpoint, since both may have one origin.
 #[derive(Default)]
 pub(super) struct Nonces(Mutex<HashMap<String, String>>);
 
@@ -97,7 +97,7 @@ impl Nonces {
     }
 }
 
-/// Returns the seconds since 1970.
+/// Returns the current time in seconds since 1970.
 pub(super) fn now_seconds() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())

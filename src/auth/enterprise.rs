@@ -28,7 +28,7 @@ const PROFILE: &str = "urn:ietf:params:oauth:grant-profile:id-jag";
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum SubjectToken {
-    /// An OpenID Connect ID token.
+    /// An ID token of OpenID Connect.
     IdToken(Secret),
     /// A refresh token of the identity provider.
     RefreshToken(Secret),
@@ -46,7 +46,7 @@ impl SubjectToken {
     }
 }
 
-/// Returns the user's subject token; called each time one is needed.
+/// A function of the host that returns the user's subject token. It is called for each login.
 type SubjectHook = Box<dyn Fn() -> Result<SubjectToken> + Send + Sync>;
 
 /// The identity provider of an organisation, and the registration of this client with it.
@@ -58,8 +58,8 @@ pub struct IdentityProvider {
 
 impl IdentityProvider {
     /// Makes a provider from its token endpoint and this client's registration. `subject` returns
-    /// the user's token. The host signs the user on, and is responsible for `state`, nonce and PKCE
-    /// in it.
+    /// the user's token. The host application does the sign-on of the user. It is responsible for
+    /// `state`, nonce and PKCE in the sign-on.
     pub fn new(
         token_endpoint: impl Into<String>,
         client: RegisteredClient,
@@ -95,8 +95,8 @@ pub(super) struct ByEnterprise {
 }
 
 impl ByEnterprise {
-    /// Requests the identity provider's statement about the user (ID-JAG) for this authorization
-    /// server and resource.
+    /// Requests a statement of the identity provider about the user (ID-JAG). The statement is for
+    /// one authorization server and one resource.
     fn statement(&self, errand: &FlowContext<'_>, wish: &TokenRequest<'_>) -> Result<Secret> {
         let endpoint = self.provider.endpoint()?;
         let subject = (self.provider.subject)()?;
@@ -130,7 +130,8 @@ impl ByEnterprise {
     }
 }
 
-/// Checks that the authorization server supports such statements, or does not say.
+/// Checks that the authorization server supports ID-JAG statements. Metadata without this
+/// information is accepted.
 fn check_support(found: &Discovered) -> Result<()> {
     let profiles = found
         .metadata

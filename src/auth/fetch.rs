@@ -1,5 +1,5 @@
 //! HTTP requests for metadata and tokens: limited in size, time and reachable addresses. Only
-//! requests for documents follow redirects, and only within one origin.
+//! requests for documents follow redirects, and only redirects within one origin.
 
 use std::io;
 use std::sync::Arc;
@@ -18,34 +18,36 @@ use crate::fallible;
 use crate::transport::http::proxies::Proxies;
 use crate::transport::http::{CredentialWait, foreign_encoding, location, tls};
 
-/// The longest body of a response, in bytes.
+/// The maximum length of a response body, in bytes.
 const MAX_BODY: usize = 256 << 10;
 
-/// The most redirects in a row that are followed.
+/// The maximum number of consecutive redirects that are followed.
 const MAX_REDIRECTS: usize = 5;
 
-/// Sends requests on behalf of one server.
+/// An HTTP client that sends requests on behalf of one MCP server.
 pub(super) struct Fetcher {
     agent: Agent,
     proxies: Proxies,
     guard: Guard,
     timeout: Duration,
-    /// Aborts requests when it is over, except those with [`Patience::ToTheEnd`].
+    /// The wait of the calls for the tokens. When it is over, requests are aborted, except those
+    /// with [`Patience::ToTheEnd`].
     waiting: CredentialWait,
 }
 
-/// A response.
+/// An HTTP response.
 pub(super) struct Answer {
     pub(super) status: u16,
     fields: HeaderMap,
     body: Zeroizing<Vec<u8>>,
 }
 
-/// Whether a request is aborted when no call waits for it any more.
+/// Whether a request is aborted when no call waits for it any longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Patience {
     WhileAwaited,
-    /// The response must not be lost: it may have a token that replaces another one.
+    /// The request is not aborted. Its response must not be lost, because it may have a token that
+    /// replaces another one.
     ToTheEnd,
 }
 
@@ -54,7 +56,8 @@ impl Answer {
         self.fields.get(name)?.to_str().ok()
     }
 
-    /// Returns the target of a redirect, if it preserves the method and stays in the origin.
+    /// Returns the target of a redirect, if the redirect preserves the method and stays in the
+    /// origin.
     fn moved_from(&self, place: &Url) -> Option<Url> {
         let target = self
             .field("location")
@@ -69,19 +72,20 @@ impl Answer {
         (200..300).contains(&self.status)
     }
 
-    /// Whether the body begins like a JSON object. An HTML page or a word such as "OK" does not.
+    /// Whether the body begins like a JSON object. An HTML page or a word such as "OK" does not
+    /// begin so.
     pub(super) fn has_object(&self) -> bool {
         self.text().trim_ascii_start().starts_with(b"{")
     }
 
-    /// Returns the body without a byte-order mark.
+    /// Returns the body without its byte-order mark.
     fn text(&self) -> &[u8] {
         self.body
             .strip_prefix(b"\xef\xbb\xbf")
             .unwrap_or(&self.body)
     }
 
-    /// Deserializes the body. It may contain secrets, so errors do not quote it.
+    /// Deserializes the JSON body. The body may contain secrets, so error texts do not quote it.
     pub(super) fn json<T: DeserializeOwned>(&self, what: &str, url: &Url) -> Result<T> {
         if let Some(encoding) = foreign_encoding(&self.fields) {
             let text = format!(
@@ -157,7 +161,8 @@ impl Fetcher {
         &self.waiting
     }
 
-    /// Fetches a document with these header fields, and follows redirects within its origin.
+    /// Fetches a document. Sends these header fields, and follows redirects within the URL's
+    /// origin.
     pub(super) fn get(&self, what: &str, url: &Url, fields: &[(&str, &str)]) -> Result<Answer> {
         let mut place = url.clone();
         let mut redirects = 0;
@@ -175,7 +180,7 @@ impl Fetcher {
         }
     }
 
-    /// Sends a POST with a body of this media type.
+    /// Sends a POST request with a body of this media type.
     pub(super) fn post(
         &self,
         what: &str,

@@ -1,8 +1,8 @@
-//! A token store in files that only their owner may read.
+//! A token store in files that only their owner can read.
 //!
-//! Each name has a file, named by the hash of the name. A file is replaced atomically, so that no
-//! process reads a partial one. A lock file serializes renewal, so that processes that share a
-//! refresh token use it one after the other.
+//! Each name has a file; the file name is the hash of the name. A file is replaced atomically, so
+//! that no process reads a partial file. Processes may share a refresh token. A lock file
+//! serializes renewal, so that they use the refresh token one after the other.
 //!
 //! ```text
 //!  {hash}.json            the stored content
@@ -24,34 +24,35 @@ use super::store::Store;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::transport::http::CredentialWait;
 
-/// The interval between two attempts to take a lock.
+/// The interval between two attempts to take a lock of a file.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The length of the hash of a name: SHA-256 in base64url.
+/// The length of a file's hash: SHA-256 in base64url.
 const DIGEST: usize = 43;
-/// The most attempts to write a file that another process removed as a leftover.
+/// The maximum number of attempts to write a file. Another process may mistake the new file for a
+/// leftover and remove it.
 const MAX_TRIES: usize = 3;
-/// The longest content that is read, in bytes.
+/// The maximum length of a file that is read, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Stores secrets in a folder, in files with mode 0600, for processes of this user.
+/// A store that keeps secrets in a folder, in files with mode 0600, for processes of this user.
 ///
-/// They are as safe as the user's account, like the keys of `ssh`. Where the system has a key
-/// chain, a [`Store`] of the host that uses it is safer.
+/// The files are as safe as the user's account, like the keys of `ssh`. Where the system has a key
+/// chain, a [`Store`] that uses the key chain is safer.
 #[derive(Clone)]
 pub struct FileStore {
     folder: PathBuf,
-    /// The user who has to own the files.
+    /// The id of the user that has to own the files.
     user: u32,
 }
 
 impl FileStore {
-    /// Uses a folder. It is created with mode 0700 if it does not exist. Partially written files of
-    /// killed processes are removed.
+    /// Makes a store in a folder. The folder is created with mode 0700 if it does not exist.
+    /// Partially written files of killed processes are removed.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Io`] when the folder can't be created or written to. [`ErrorKind::Invalid`]
-    /// when it belongs to another user, or others may write to it.
+    /// when the folder belongs to another user, or others may write to it.
     pub fn new(folder: impl Into<PathBuf>) -> Result<Self> {
         let folder = folder.into();
         let failed = |error| failed("the folder of the store can't be used", &folder, error);
@@ -96,20 +97,20 @@ impl FileStore {
         swept
     }
 
-    /// Writes a new file and renames it over the old one.
+    /// Writes a new file and renames it to the name of the old file.
     fn replace(&self, name: &str, path: &Path, content: &Secret) -> Result<io::Result<()>> {
         let new = self.path(name, &format!("{}.new", random::text()?));
         let replaced = write(&new, content).and_then(|_locked| fs::rename(&new, path));
         if let Err(error) = replaced {
-            // The file may not exist.
+            // The file might not exist.
             _ = fs::remove_file(&new);
             return Ok(Err(error));
         }
         Ok(self.sync())
     }
 
-    /// Flushes the directory to disk. Otherwise a power failure may bring back the old file, or a
-    /// removed one.
+    /// Flushes the directory to disk. Without this, a power failure may bring back an old or
+    /// removed file.
     fn sync(&self) -> io::Result<()> {
         match File::open(&self.folder)?.sync_all() {
             // Some file systems do not support this for directories.
@@ -203,14 +204,14 @@ impl fmt::Debug for FileStore {
     }
 }
 
-/// Options for files that only the user may read and write.
+/// Returns options for files that only the user may read and write.
 fn private() -> OpenOptions {
     let mut options = File::options();
     options.write(true).mode(0o600);
     options
 }
 
-/// Writes a file. It stays locked until the returned file is dropped.
+/// Writes a file. The file stays locked until the returned value is dropped.
 fn write(path: &Path, content: &Secret) -> io::Result<File> {
     let mut file = private().create_new(true).open(path)?;
     file.lock()?;
@@ -219,7 +220,8 @@ fn write(path: &Path, content: &Secret) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether a name is that of a partially written file: a hash, random text and the ending `new`.
+/// Whether a file name is that of a partially written file: a hash, random text and the ending
+/// `new`.
 fn is_half_written(name: &str) -> bool {
     let is_word = |text: &str| {
         let mut bytes = text.bytes();
@@ -247,7 +249,7 @@ fn remove_leftover(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns the user who owns new files: creates one to find out.
+/// Returns the user id of new files in a folder. Creates a file to find out.
 fn user_in(folder: &Path) -> Result<io::Result<u32>> {
     let path = folder.join(format!("{}.{}.new", random::digest(""), random::text()?));
     let made = private().create_new(true).open(&path);
@@ -257,7 +259,7 @@ fn user_in(folder: &Path) -> Result<io::Result<u32>> {
     Ok(user)
 }
 
-/// Checks that a file or folder belongs to the user. Another owner could replace its content.
+/// Checks that a file or folder belongs to the user. Another owner could replace the content.
 fn check_owner(path: &Path, owner: u32, user: u32) -> Result<()> {
     if owner == user {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The context of one authorization flow for one server: settings, HTTP client, deadline.
+//! The context of one authorization flow for one MCP server: settings, HTTP client, deadline.
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
@@ -21,7 +21,7 @@ use crate::transport::http::CredentialWait;
 use crate::transport::http::proxies::Proxies;
 use crate::transport::http::tls::Roots;
 
-/// A way to obtain tokens.
+/// A way to obtain tokens (grant).
 pub(super) trait Grant: Send + Sync {
     /// Obtains tokens for the requested scopes.
     fn obtain(&self, errand: &FlowContext<'_>, wish: &TokenRequest<'_>) -> Result<Tokens>;
@@ -31,25 +31,26 @@ pub(super) trait Grant: Send + Sync {
         &[]
     }
 
-    /// Returns a host that the user of the library named, so that secrets may be sent to it.
+    /// Returns the network host that the application configured for this grant. Secrets may be sent
+    /// to this host.
     fn trusted_host(&self) -> Option<String> {
         None
     }
 
-    /// Whether it acts for a person, so that `offline_access` may be requested.
+    /// Whether the grant acts for a person, so that the scope `offline_access` may be requested.
     fn is_for_a_person(&self) -> bool {
         false
     }
 }
 
-/// The request of a grant: the tokens to obtain.
+/// The parameters of a token request: the tokens that a grant has to obtain.
 pub(super) struct TokenRequest<'a> {
     pub(super) found: &'a Discovered,
     pub(super) scopes: &'a BTreeSet<String>,
     pub(super) dpop: Option<&'a Dpop>,
 }
 
-/// A hook that takes lines for the host's log.
+/// A hook that receives lines for the host's log.
 pub(super) type LogHook = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The settings of an [`OAuth`](super::OAuth).
@@ -71,16 +72,17 @@ pub(super) struct Settings {
     pub(super) roots: Roots,
     pub(super) log: Option<LogHook>,
     pub(super) nonces: Nonces,
-    /// The issuers of clients without a fixed one, by server.
+    /// The first issuer that each MCP server named, for clients without a fixed issuer.
     pub(super) first_issuers: Mutex<HashMap<String, String>>,
-    /// Invariant: held from reading the stored registrations until they are saved. Otherwise two
-    /// threads could each write back the list without the other's change.
+    /// Serializes changes of the stored registrations. Invariant: held from reading the
+    /// registrations until they are saved. Otherwise two threads could each write back the list
+    /// without the other's change.
     pub(super) registering: Mutex<()>,
 }
 
 impl Settings {
-    /// Loads the tokens with this name. Tokens without a key are ignored if all tokens have to be
-    /// bound.
+    /// Loads the tokens with this name from the store. If all tokens have to be bound to a key,
+    /// tokens that are not bound are ignored.
     pub(super) fn kept(&self, name: &str) -> Result<Option<Tokens>> {
         let kept = self.store.load(name)?;
         let kept = kept.as_ref().and_then(Tokens::read);
@@ -88,14 +90,14 @@ impl Settings {
     }
 }
 
-/// The context of one flow.
+/// The context of one authorization flow.
 pub(super) struct FlowContext<'a> {
     pub(super) settings: &'a Settings,
     pub(super) server: &'a Url,
     pub(super) fetcher: Fetcher,
     /// The deadline of the flow.
     pub(super) ends_at: Instant,
-    /// Called with true when a person is asked, and with false afterwards.
+    /// A function that is called with true before a person is asked, and with false afterwards.
     pub(super) on_person: &'a dyn Fn(bool),
     /// Whether the credentials of a registered client were refused.
     pub(super) is_refused: Cell<bool>,
@@ -127,7 +129,7 @@ impl<'a> FlowContext<'a> {
         }
     }
 
-    /// Returns all clients that were registered beforehand.
+    /// Returns all clients that were registered beforehand, by the host.
     pub(super) fn registered(&self) -> impl Iterator<Item = &RegisteredClient> {
         let granted = self.settings.grant.registered();
         self.settings.registered.iter().chain(granted)
@@ -138,8 +140,8 @@ impl<'a> FlowContext<'a> {
         issuers.any(|own| is_same_issuer(own, issuer))
     }
 
-    /// Whether this client can use an authorization server. Any, unless clients were registered
-    /// beforehand: their credentials are for their issuers only.
+    /// Whether this client can use an authorization server. True if no client was registered
+    /// beforehand. Otherwise true only for the issuers of the registered clients.
     pub(super) fn may_be_asked(&self, issuer: &str) -> Result<bool> {
         if self.registered().next().is_none() || self.is_registered_with(issuer) {
             return Ok(true);
@@ -151,13 +153,13 @@ impl<'a> FlowContext<'a> {
         Ok(first.is_none_or(|first| is_same_issuer(&first, issuer)))
     }
 
-    /// Returns the client that was registered with an issuer beforehand; `None` if no client was
-    /// registered at all.
+    /// Returns the client that was registered with an issuer beforehand. Returns `None` if no
+    /// client was registered at all.
     ///
     /// # Errors
     ///
-    /// When clients were registered, but none with this issuer: their credentials must not be sent
-    /// to it.
+    /// When clients were registered, but only with other issuers: their credentials must not be
+    /// sent to this one.
     pub(super) fn registered_client(&self, issuer: &str) -> Result<Option<&RegisteredClient>> {
         let mut all = self.registered().peekable();
         if all.peek().is_none() {
@@ -190,7 +192,7 @@ impl<'a> FlowContext<'a> {
         format!("issuer {}", self.server.canonical())
     }
 
-    /// Returns the issuer that this server named first, if it is known.
+    /// Returns the issuer that this MCP server named first, if that is known.
     fn kept_first_issuer(&self, name: &str) -> Result<Option<String>> {
         if let Some(first) = lock(&self.settings.first_issuers).get(name) {
             return Ok(Some(first.clone()));
@@ -203,8 +205,8 @@ impl<'a> FlowContext<'a> {
         Ok(Some(first))
     }
 
-    /// Returns the issuer that this server named first. If none is known, `named` becomes the
-    /// first.
+    /// Returns the issuer that this MCP server named first. If it named none before, `named`
+    /// becomes the first issuer.
     fn first_issuer(&self, named: &str) -> Result<String> {
         let name = self.name_of_first_issuer();
         if let Some(first) = self.kept_first_issuer(&name)? {

@@ -17,20 +17,20 @@ use zeroize::Zeroizing;
 use super::secret::Secret;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Makes signatures. Implement it for keys in a device or service, which can't be exported. Other
-/// keys are a [`SigningKey`].
+/// A key that makes signatures. Implement this trait for a key in a device or service that can't be
+/// exported. Other keys are a [`SigningKey`].
 ///
 /// Spec: DPoP profile, "Key Storage"; RFC 7518, section 3.1.
 pub trait Signer: Send + Sync {
     /// Returns the name of the JWS algorithm, for example `ES256`. Only asymmetric algorithms are
-    /// used.
+    /// allowed.
     fn algorithm(&self) -> &str;
 
-    /// Returns the public key as a JWK: a JSON object with the members of its thumbprint, and no
-    /// private ones.
+    /// Returns the public key as a JWK: a JSON object with the members that RFC 7638 requires for
+    /// its thumbprint, and without private members.
     fn public_jwk(&self) -> String;
 
-    /// Signs `data`, in the signature format of JWS for the algorithm.
+    /// Signs `data`. The signature has the format of JWS for the algorithm.
     ///
     /// # Errors
     ///
@@ -43,7 +43,7 @@ pub trait Signer: Send + Sync {
     }
 }
 
-/// A private key in memory. `Debug` does not show it.
+/// A private key in memory. `Debug` does not show the key.
 pub struct SigningKey {
     pair: Pair,
     id: Option<String>,
@@ -57,13 +57,13 @@ enum Pair {
 }
 
 impl SigningKey {
-    /// Reads a private key from PEM text: `PRIVATE KEY` (PKCS #8) of the kinds P-256, P-384,
-    /// Ed25519 and RSA, or `RSA PRIVATE KEY`.
+    /// Reads a private key from PEM text: `PRIVATE KEY` (PKCS #8) with a P-256, P-384, Ed25519 or
+    /// RSA key, or `RSA PRIVATE KEY`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the text has no private key, or one of another kind. Errors do
-    /// not quote the text.
+    /// [`ErrorKind::Invalid`] when the text has no private key, or a key of another kind. Error
+    /// texts do not quote the PEM text.
     pub fn from_pem(pem: &Secret) -> Result<Self> {
         let invalid = |why: &str| Error::new(ErrorKind::Invalid, format!("the private key {why}"));
         let (label, der) = read_pem(pem.reveal())
@@ -90,7 +90,7 @@ impl SigningKey {
         Ok((Self::from_kept(&kept)?, kept))
     }
 
-    /// Reads the encoding that [`generate`](Self::generate) returned.
+    /// Reads a key in the PKCS #8 encoding that [`generate`](Self::generate) returned.
     pub(super) fn from_kept(kept: &Secret) -> Result<Self> {
         let der = STANDARD.decode(kept.reveal()).map(Zeroizing::new).ok();
         let pair = der.and_then(|der| Pair::from_pkcs8(&der));
@@ -104,7 +104,8 @@ impl SigningKey {
         self
     }
 
-    /// Signs with RSASSA-PSS (`PS256`) instead of `RS256`. Has no effect on keys of other kinds.
+    /// Makes an RSA key sign with RSASSA-PSS (`PS256`) instead of `RS256`. Has no effect on keys of
+    /// other kinds.
     pub fn pss(mut self) -> Self {
         if let Pair::Rsa { is_pss, .. } = &mut self.pair {
             *is_pss = true;
@@ -201,7 +202,7 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// Returns the label and content of the first private key in a PEM text.
+/// Returns the label and content of the first private key in PEM text.
 fn read_pem(text: &str) -> Option<(&str, Zeroizing<Vec<u8>>)> {
     let mut rest = text;
     loop {
@@ -217,11 +218,11 @@ fn read_pem(text: &str) -> Option<(&str, Zeroizing<Vec<u8>>)> {
     }
 }
 
-/// Makes a signed JWT.
+/// Makes a signed JWT from its header and claims.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Invalid`] for an algorithm that is not asymmetric, and the errors of
+/// [`ErrorKind::Invalid`] for an algorithm that is not asymmetric. Also the errors of
 /// [`Signer::sign`].
 pub(super) fn sign_jwt(signer: &dyn Signer, mut header: Value, claims: &Value) -> Result<Secret> {
     let algorithm = signer.algorithm();
@@ -236,7 +237,7 @@ pub(super) fn sign_jwt(signer: &dyn Signer, mut header: Value, claims: &Value) -
     Ok(Secret::new(format!("{signed}.{signature}")))
 }
 
-/// Whether a signature can be verified without the private key.
+/// Whether a signature algorithm is asymmetric: a signature is verified without the private key.
 pub(super) fn is_asymmetric(algorithm: &str) -> bool {
     matches!(
         algorithm,

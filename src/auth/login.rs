@@ -24,37 +24,38 @@ use super::url::{Url, form};
 use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
 use crate::transport::http::CredentialWait;
 
-/// Shows a person where to log in, and returns the URL to which the browser was redirected.
+/// A user agent for logins. It shows a person where to log in, and returns the URL to which the
+/// browser was redirected.
 ///
-/// [`Browser`](super::Browser) is a ready-made implementation;
-/// [`CallbackUserAgent`](super::CallbackUserAgent) makes one from a function. It runs on a thread
-/// of its own.
+/// [`Browser`](super::Browser) is a ready-made implementation.
+/// [`CallbackUserAgent`](super::CallbackUserAgent) makes a user agent from a function. The methods
+/// run on a thread of their own.
 pub trait UserAgent: Send + Sync {
-    /// Prepares one login. `last` is the redirect URI of the last login, if it is known. With an
-    /// unchanged redirect URI no new registration is needed.
+    /// Prepares one login. `last` is the redirect URI of the last login, if that is known. If the
+    /// redirect URI is unchanged, no new registration is needed.
     ///
     /// # Errors
     ///
-    /// The calls that need the login fail with it.
+    /// The calls that need the login fail with this error.
     fn prepare(&self, last: Option<&str>) -> Result<Box<dyn LoginAttempt>>;
 }
 
-/// One login.
+/// One login of a user agent.
 pub trait LoginAttempt: Send {
     /// The redirect URI of the login: on this machine, or `https`.
     fn redirect_uri(&self) -> &str;
 
     /// Makes the person open [`Login::url`]. Returns the whole URL, with its query, to which the
-    /// authorization server then redirects the browser. Has to return when [`Login::waiting`] is
-    /// over.
+    /// authorization server redirects the browser afterwards. Has to return when [`Login::waiting`]
+    /// is over.
     ///
     /// # Errors
     ///
-    /// The calls that need the login fail with it.
+    /// The calls that need the login fail with this error.
     fn visit(self: Box<Self>, login: &Login<'_>) -> Result<Secret>;
 }
 
-/// The login that a person is asked for.
+/// The description of a login, for the user agent.
 pub struct Login<'a> {
     url: &'a Url,
     redirect: &'a Url,
@@ -65,8 +66,8 @@ pub struct Login<'a> {
 }
 
 impl Login<'_> {
-    /// The URL to open: `https`, or on this machine. Pass it to a browser unchanged, never through
-    /// a shell.
+    /// The URL that the person has to open: `https`, or on this machine. Pass the URL to a browser
+    /// unchanged, never through a shell.
     pub fn url(&self) -> &str {
         self.url.text()
     }
@@ -76,7 +77,7 @@ impl Login<'_> {
         self.server
     }
 
-    /// The origin of the authorization server, to be shown before a browser is opened.
+    /// The origin of the authorization server. Show it to the person before a browser is opened.
     pub fn authorization_server(&self) -> String {
         self.url.origin()
     }
@@ -86,19 +87,20 @@ impl Login<'_> {
         self.scopes.iter().map(String::as_str)
     }
 
-    /// The wait of the calls for this login. When it is over, remove what was shown.
+    /// The wait of the calls for this login. When the wait is over, remove the login from the
+    /// screen.
     pub fn waiting(&self) -> &CredentialWait {
         self.waiting
     }
 
-    /// Whether a URL is the redirect of this login. Ignore other URLs, which any web page can
-    /// produce.
+    /// Whether a URL is the redirect of this login. Ignore other URLs, because any web page can
+    /// produce them.
     pub fn is_answer(&self, url: &str) -> bool {
         is_answer(url, self.redirect, self.state)
     }
 
     /// Returns [`is_answer`](Self::is_answer) as a function that other threads can call, also after
-    /// the visit.
+    /// the login.
     pub fn answer_check(&self) -> impl Fn(&str) -> bool + Send + Sync + use<> {
         let (redirect, state) = (self.redirect.clone(), self.state.to_owned());
         move |url| is_answer(url, &redirect, &state)
@@ -145,7 +147,7 @@ impl<U: UserAgent> Grant for ByLogin<U> {
     }
 }
 
-/// One authorization request and its PKCE verifier.
+/// One authorization request, with its PKCE verifier.
 struct Attempt<'a> {
     verifier: Verifier,
     state: String,
@@ -220,8 +222,8 @@ impl Attempt<'_> {
         answer
     }
 
-    /// Returns the code of an answer. Invariant: `state` and `iss` are checked before any other
-    /// part of the answer is used or shown.
+    /// Returns the authorization code of a redirect. Invariant: `state` and `iss` are checked
+    /// before any other part of the redirect is used or shown.
     fn read(&self, errand: &FlowContext<'_>, answer: &Secret) -> Result<Secret> {
         let refuse =
             |why: &str| Error::new(ErrorKind::Auth, format!("the answer to the login {why}"));
@@ -253,8 +255,8 @@ impl Attempt<'_> {
         }
     }
 
-    /// Checks that the answer comes from the authorization server that was asked (RFC 9207, section
-    /// 2.4). Issuers are compared as text.
+    /// Checks that the redirect comes from the authorization server of this login (RFC 9207,
+    /// section 2.4). Issuers are compared as text.
     fn check_issuer(&self, query: &str) -> Result<()> {
         let metadata = &self.wish.found.metadata;
         let advertised = metadata.authorization_response_iss_parameter_supported == Some(true);
@@ -311,8 +313,8 @@ fn is_answer(url: &str, redirect: &Url, state: &str) -> bool {
     is_there && one(url.query().unwrap_or_default(), "state").as_deref() == Some(state)
 }
 
-/// Parses a redirect. Its fragment belongs to the browser; some authorization servers add one ("#",
-/// "#_=_").
+/// Parses a redirect URL. Drops the fragment, because some authorization servers add one ("#",
+/// "#_=_"), which is meant for the browser.
 fn read_answer(url: &str) -> Result<Url> {
     let url = url.split('#').next().unwrap_or_default();
     Url::read("the redirect", url)

@@ -1,4 +1,4 @@
-//! Metadata of servers and authorization servers: where it is found, and how it is checked.
+//! Metadata of MCP servers and authorization servers: its URLs, and its checks.
 //!
 //! Spec: Base Protocol, Authorization, "Authorization Server Discovery" (2025-06-18 and later); RFC
 //! 9728; RFC 8414; OpenID Connect Discovery 1.0; "Server Metadata Discovery" and "Fallbacks"
@@ -23,8 +23,8 @@ pub(super) struct ResourceMetadata {
 }
 
 impl ResourceMetadata {
-    /// Checks that this is the metadata of `server`. Returns the authorization servers that it
-    /// names, at least one.
+    /// Checks that this is the metadata of `server`. Returns the authorization servers that the
+    /// metadata names, at least one.
     pub(super) fn check(&self, server: &Url) -> Result<&[String]> {
         let resource = Url::read("the resource of the metadata", &self.resource)?;
         if !resource.covers(server) {
@@ -47,14 +47,14 @@ impl ResourceMetadata {
     }
 }
 
-/// Whether two texts name one issuer. They are compared as text, except that an empty path equals
-/// `/` (RFC 3986, section 6.2.3). Nothing else is normalized: any other difference may distinguish
-/// two issuers.
+/// Whether two texts name one issuer. Issuers are compared as text, except that an empty path
+/// equals `/` (RFC 3986, section 6.2.3). Nothing else is normalized, because any other difference
+/// may distinguish two issuers.
 pub(super) fn is_same_issuer(one: &str, other: &str) -> bool {
     without_root(one) == without_root(other)
 }
 
-/// Removes the slash of `https://host/`; returns other texts unchanged.
+/// Removes the slash of `https://host/`. Returns other texts unchanged.
 fn without_root(issuer: &str) -> &str {
     let is_origin = |text: &&str| {
         let place = text.split_once("://").map_or("", |(_, place)| place);
@@ -96,7 +96,7 @@ pub(super) struct ServerMetadata {
 }
 
 impl ServerMetadata {
-    /// The default endpoints of a server of 2025-03-26 without metadata.
+    /// Returns the default endpoints of a server of 2025-03-26 that has no metadata.
     pub(super) fn by_default(base: &str) -> Self {
         Self {
             issuer: base.to_owned(),
@@ -107,7 +107,7 @@ impl ServerMetadata {
         }
     }
 
-    /// Checks that this is the metadata of the requested issuer.
+    /// Checks that the metadata belongs to the requested issuer.
     pub(super) fn check_issuer(&self, issuer: &str) -> Result<()> {
         if is_same_issuer(&self.issuer, issuer) {
             return Ok(());
@@ -120,7 +120,7 @@ impl ServerMetadata {
         Err(Error::new(ErrorKind::Auth, text))
     }
 
-    /// Checks that the server supports PKCE, by its metadata alone.
+    /// Checks that the authorization server supports PKCE, according to its metadata alone.
     pub(super) fn check_pkce(&self) -> Result<()> {
         let methods = self.code_challenge_methods_supported.as_deref();
         if methods.is_some_and(|methods| methods.iter().any(|method| method == "S256")) {
@@ -134,7 +134,7 @@ impl ServerMetadata {
         Err(Error::new(ErrorKind::Auth, text))
     }
 
-    /// Returns an endpoint, and checks its URL.
+    /// Returns an endpoint's URL after a check.
     pub(super) fn endpoint(&self, name: &str, value: Option<&String>) -> Result<Url> {
         match value {
             Some(value) => Url::read_secure(&format!("the {name}"), value),
@@ -150,13 +150,14 @@ impl ServerMetadata {
         self.endpoint("token_endpoint", self.token_endpoint.as_ref())
     }
 
-    /// Whether a list contains an item. Without a list, `otherwise` is the result.
+    /// Whether a list of the metadata contains an item. If there is no list, returns `otherwise`.
     pub(super) fn lists(list: Option<&Vec<String>>, item: &str, otherwise: bool) -> bool {
         list.map_or(otherwise, |list| list.iter().any(|other| other == item))
     }
 }
 
-/// Returns the URLs at which the metadata of a server may be, in the order of trying.
+/// Returns the possible URLs of the metadata of an MCP server, in the order in which they are
+/// tried.
 pub(super) fn resource_places(server: &Url) -> Vec<String> {
     let origin = server.origin();
     let at_root = format!("{origin}/.well-known/oauth-protected-resource");
@@ -167,8 +168,8 @@ pub(super) fn resource_places(server: &Url) -> Vec<String> {
     }
 }
 
-/// Returns the URLs at which the metadata of an authorization server may be, in the order of
-/// trying.
+/// Returns the possible URLs of the metadata of an authorization server, in the order in which they
+/// are tried.
 pub(super) fn server_places(issuer: &Url) -> Vec<String> {
     let origin = issuer.origin();
     let oauth = format!("{origin}/.well-known/oauth-authorization-server");
@@ -183,8 +184,8 @@ pub(super) fn server_places(issuer: &Url) -> Vec<String> {
     }
 }
 
-/// Returns the issuer of a server that is its own authorization server, as in 2025-03-26: its
-/// origin.
+/// Returns the issuer of an MCP server that is its own authorization server, as in 2025-03-26. The
+/// issuer is the origin of the server.
 pub(super) fn base_of_old(server: &Url) -> String {
     server.origin()
 }

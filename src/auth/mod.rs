@@ -1,9 +1,10 @@
-//! OAuth for clients: obtains, stores and renews tokens for servers over HTTP (feature `auth`).
+//! OAuth for clients: obtains, stores and renews tokens for MCP servers over HTTP (feature `auth`).
 //!
-//! A client gives an [`OAuth`] to [`Http::authorizer`](crate::transport::http::Http::authorizer).
-//! It discovers the rest from the first refusal of the server. The host chooses the grant:
-//! [`OAuth::login`] for a person, [`OAuth::client_credentials`] or [`OAuth::workload`] for a
-//! machine, [`OAuth::enterprise`] for an organisation. See `docs/authorization.md`.
+//! A client passes an [`OAuth`] to [`Http::authorizer`](crate::transport::http::Http::authorizer).
+//! The [`OAuth`] discovers the rest when the server refuses a request for the first time. The host
+//! chooses the grant: [`OAuth::login`] for a person, [`OAuth::client_credentials`] or
+//! [`OAuth::workload`] for a machine, [`OAuth::enterprise`] for an organisation. See
+//! `docs/authorization.md`.
 //!
 //! ```text
 //!  oauth                     chooses the token of a request, reacts to refusals
@@ -18,8 +19,8 @@
 //!  store, file_store         token stores
 //! ```
 //!
-//! **Secrets** that are stored have the type [`Secret`]. They appear in no error, log line or debug
-//! output. They are sent to authorization servers over HTTPS only, or within this machine.
+//! **Secrets** that are stored have the type [`Secret`]. Secrets do not appear in errors, log lines
+//! or debug output. They are sent to authorization servers only over HTTPS, or within this machine.
 //!
 //! Connections over stdio and other streams do not use this module: their credentials come from the
 //! environment.

@@ -20,16 +20,17 @@ use crate::transport::http::{
     Authorizer, AuthorizerDecision, CredentialWait, Credentials, OutgoingRequest, ResponseFields,
 };
 
-/// The longest timeout of a login, whatever the setting is.
+/// The maximum timeout of a login or of one request. A longer setting is reduced to one day.
 pub(super) const DAY: Duration = Duration::from_secs(86_400);
-/// The most servers whose state one [`OAuth`] keeps.
+/// The maximum number of servers whose state one [`OAuth`] keeps.
 const MAX_SITES: usize = 1024;
 
-/// Obtains and renews tokens for servers: an [`Authorizer`] with OAuth.
+/// An [`Authorizer`] with OAuth: obtains and renews tokens for MCP servers.
 ///
-/// Discovery starts with the first refusal of a server. It finds the authorization server, its
-/// endpoints and the scopes. Concurrent calls that need the same tokens share one login or refresh.
-/// Clones share their state. One value serves any number of servers, each with its own tokens.
+/// Discovery starts when a server refuses a request for the first time. It finds the authorization
+/// server, its endpoints and the scopes. Concurrent calls that need the same tokens share one login
+/// or refresh. Clones share their state. One `OAuth` serves any number of servers, each with its
+/// own tokens.
 ///
 /// Spec: Base Protocol, "Authorization" (2025-03-26 and later).
 ///
@@ -52,8 +53,8 @@ pub struct OAuth(Arc<Shared>);
 
 struct Shared {
     settings: Arc<Settings>,
-    /// The state of each server, by its URL as given. A full map is cleared: then the
-    /// state of each server is loaded from the store again.
+    /// The state of each server. The key is the server's URL as the host gave it. A full map is
+    /// cleared; then the state of each server is loaded from the store again.
     sites: Mutex<HashMap<String, Arc<ServerState>>>,
 }
 
@@ -65,12 +66,12 @@ impl OAuth {
         }))
     }
 
-    /// Deletes the tokens for a server, in memory and in the store. The next request has to be
-    /// authorized again. A renewal in progress does not restore them.
+    /// Deletes the tokens for a server, in memory and in the store. Afterwards the next request has
+    /// to be authorized again. A renewal in progress does not restore the tokens.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Auth`] when `server` is not the URL of a server, and the errors of the store.
+    /// [`ErrorKind::Auth`] when `server` is not the URL of a server. Also the errors of the store.
     pub fn forget(&self, server: &str) -> Result<()> {
         let site = self.site(server)?;
         // Order: first the state, then the store. A renewal that ends in between sees the changed
@@ -99,7 +100,8 @@ impl OAuth {
         Ok(site)
     }
 
-    /// Returns the tokens for a server and their number. The first call loads them from the store.
+    /// Returns the tokens for a server, with their version number. The first call loads them from
+    /// the store.
     fn tokens(&self, site: &ServerState) -> Result<(Option<Arc<Tokens>>, u64)> {
         let state = site.state();
         if state.was_loaded {
@@ -173,7 +175,7 @@ impl OAuth {
         }
     }
 
-    /// Handles status 401: the token was refused, or there was none.
+    /// Handles status 401: the server refused the token, or no token was sent.
     fn unauthorized(
         &self,
         site: &Arc<ServerState>,
@@ -298,7 +300,7 @@ impl Authorizer for OAuth {
         }
     }
 
-    /// The number of logins: after each the user may be another one.
+    /// Returns the number of logins so far. After each login the user may be another one.
     fn generation(&self, server: &str) -> u64 {
         self.site(server).map_or(0, |site| site.state().logins)
     }
@@ -312,7 +314,8 @@ impl Authorizer for OAuth {
 }
 
 impl OAuth {
-    /// Stores the DPoP nonce for the next proof. Returns whether the response had one.
+    /// Stores the DPoP nonce of a response for the next proof. Returns whether the response had
+    /// one.
     fn note_nonce(&self, request: &OutgoingRequest<'_>, response: &ResponseFields<'_>) -> bool {
         let nonce = response.values("dpop-nonce").next();
         let (Some(nonce), Ok(url)) = (nonce, Url::read("the server", request.url)) else {
@@ -339,7 +342,7 @@ pub(super) fn name_of(server: &Url) -> String {
     format!("tokens {}{}", server.canonical(), query.unwrap_or_default())
 }
 
-/// Returns the method and target of a request. Step-up attempts are counted for each of these.
+/// Returns the method and target of a request, by which step-up attempts are counted.
 fn operation(body: &[u8]) -> String {
     #[derive(Default, Deserialize)]
     #[serde(default)]

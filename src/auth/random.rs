@@ -1,4 +1,4 @@
-//! Unguessable texts, and PKCE.
+//! Random texts that can't be guessed, and PKCE.
 //!
 //! Spec: RFC 7636 (PKCE), sections 4.1 and 4.2; OAuth 2.1, section 7.5.
 
@@ -23,8 +23,8 @@ pub(super) fn digest(text: &str) -> String {
     URL_SAFE_NO_PAD.encode(digest.as_ref())
 }
 
-/// The PKCE code verifier. Its hash is sent in the authorization request, and the verifier itself
-/// when the code is redeemed.
+/// The PKCE code verifier. Its hash is sent in the authorization request. The verifier itself is
+/// sent when the authorization code is redeemed.
 pub(super) struct Verifier(Secret);
 
 impl Verifier {
@@ -36,7 +36,7 @@ impl Verifier {
         &self.0
     }
 
-    /// Returns the `code_challenge` of the method S256.
+    /// Returns the `code_challenge` of the verifier, by the method S256.
     pub(super) fn challenge(&self) -> String {
         digest(self.0.reveal())
     }

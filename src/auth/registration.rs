@@ -1,4 +1,4 @@
-//! Client registration: registered beforehand, by a client ID metadata document, or dynamically.
+//! Client registration: registered beforehand, by a client ID metadata document, or dynamic.
 //!
 //! Spec: Authorization, "Client Registration" (2025-11-25 and later); RFC 7591.
 
@@ -18,25 +18,25 @@ use super::tolerant;
 use super::url::Url;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// The most registrations with one authorization server that are stored.
+/// The maximum number of registrations with one authorization server that are stored.
 const MAX_KEPT: usize = 16;
 
-/// The result of a dynamic registration, used only with its authorization server.
+/// The result of a dynamic registration. It is used only with its authorization server.
 #[derive(Clone, Serialize, Deserialize)]
 struct Registration {
     client_id: String,
     #[serde(with = "revealed_option", default)]
     client_secret: Option<Secret>,
-    /// Seconds since 1970; 0 means never.
+    /// The expiry of the client secret, in seconds since 1970; 0 means never.
     #[serde(default, deserialize_with = "tolerant::seconds")]
     client_secret_expires_at: Option<u64>,
     #[serde(default, deserialize_with = "tolerant::text")]
     token_endpoint_auth_method: Option<String>,
     #[serde(default, deserialize_with = "tolerant::words")]
     redirect_uris: Option<Vec<String>>,
-    /// Whether a login was started with it and has not yet returned tokens. Then the authorization
-    /// server may have deleted it. No new login uses it, but tokens that were issued to it are
-    /// still renewed with it.
+    /// Whether a login with this registration was started and has not yet returned tokens. The
+    /// authorization server may have deleted such a registration. No new login uses it, but tokens
+    /// that were issued to it are still renewed with it.
     #[serde(default)]
     is_in_doubt: bool,
 }
@@ -63,8 +63,8 @@ impl Registration {
     }
 }
 
-/// The registrations with one authorization server, the last one first. Stored tokens may belong to
-/// an older one.
+/// The registrations with one authorization server, the newest one first. Stored tokens may belong
+/// to an older registration.
 #[derive(Default, Serialize, Deserialize)]
 struct Registrations {
     clients: Vec<Registration>,
@@ -75,7 +75,7 @@ fn name_of(issuer: &str) -> String {
 }
 
 impl FlowContext<'_> {
-    /// Loads the registrations with an issuer that have not expired.
+    /// Loads the stored registrations with an issuer. Omits registrations that have expired.
     fn kept_registrations(&self, issuer: &str) -> Result<Vec<Registration>> {
         let kept = self.settings.store.load(&name_of(issuer))?;
         let kept = kept.and_then(|kept| serde_json::from_str(kept.reveal()).ok());
@@ -84,7 +84,8 @@ impl FlowContext<'_> {
         Ok(clients)
     }
 
-    /// Changes the stored registrations, while no other thread of this process does.
+    /// Changes the stored registrations. No other thread of this process changes them at the same
+    /// time.
     fn change_registrations(
         &self,
         issuer: &str,
@@ -100,7 +101,7 @@ impl FlowContext<'_> {
         store.save(&name, &Secret::of_json(&Registrations { clients }))
     }
 
-    /// Returns the redirect URI of the last stored registration.
+    /// Returns the redirect URI of the newest stored registration.
     pub(super) fn last_redirect(&self, found: &Discovered) -> Result<Option<String>> {
         let kept = self.kept_registrations(found.issuer())?;
         Ok(kept
@@ -109,8 +110,8 @@ impl FlowContext<'_> {
             .cloned())
     }
 
-    /// Stores whether a login with a client is still without tokens. It is stored before the login,
-    /// so that it is known even if the process is killed during the login.
+    /// Stores whether a login with a client has not yet returned tokens. The mark is stored before
+    /// the login, so that it is known even if the process is killed during the login.
     pub(super) fn doubt_registration(&self, issuer: &str, client_id: &str, is_in_doubt: bool) {
         let is_other =
             |kept: &Registration| kept.client_id == client_id && kept.is_in_doubt != is_in_doubt;
@@ -130,7 +131,7 @@ impl FlowContext<'_> {
         }
     }
 
-    /// Removes a registration that the authorization server does not accept any more.
+    /// Removes a registration that the authorization server no longer accepts.
     pub(super) fn forget_registration(&self, issuer: &str, client_id: &str) -> Result<()> {
         let kept = self.kept_registrations(issuer)?;
         if kept.iter().all(|kept| kept.client_id != client_id) {
@@ -147,7 +148,7 @@ impl FlowContext<'_> {
     }
 
     /// Returns the identity of the client for a login that starts now, with this redirect URI. A
-    /// dynamic registration is in doubt from now on, until the login has returned tokens.
+    /// dynamic registration is marked as in doubt until the login has returned tokens.
     pub(super) fn identity(&self, found: &Discovered, redirect: &Url) -> Result<Identity> {
         let metadata = &found.metadata;
         if let Some(client) = self.registered_client(found.issuer())? {
@@ -178,7 +179,8 @@ impl FlowContext<'_> {
             .map(|registration| registration.identity())
     }
 
-    /// Returns the identity of the client to which tokens were issued; `None` if it is unknown.
+    /// Returns the identity of the client to which tokens were issued. Returns `None` if it is
+    /// unknown.
     pub(super) fn identity_of(
         &self,
         found: &Discovered,

@@ -1,4 +1,5 @@
-//! One authorization flow: adopts tokens of other processes, refreshes tokens, or obtains new ones.
+//! One authorization flow: adopts tokens of other processes, refreshes tokens, or obtains new
+//! tokens.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,13 +18,13 @@ use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
 use crate::transport::exchange_transport::CancelHandle;
 use crate::transport::http::CredentialWait;
 
-/// The reason why tokens are needed.
+/// The reason why a flow needs tokens.
 pub(super) enum Need {
     /// The tokens expire soon.
     Fresher,
-    /// The server refused the tokens, or there are none.
+    /// Other tokens are needed: the server refused the held ones, or there are no tokens.
     Others(Demand),
-    /// The server requires more scopes for this operation.
+    /// The server requires more scopes for this operation (the second field).
     More(Demand, String),
 }
 
@@ -45,7 +46,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Runs the flow, on a thread of its own.
+    /// Runs the flow. The caller is the flow's own thread.
     pub(super) fn run(
         self,
         waiting: CredentialWait,
@@ -125,8 +126,8 @@ impl Job {
         self.obtain(errand, name, &found, demand)
     }
 
-    /// Adopts tokens that another process has stored since. They replace the held ones, even if
-    /// they expire soon.
+    /// Adopts tokens that another process has stored in the meantime. They replace the held tokens,
+    /// even if they expire soon. Returns whether tokens were adopted.
     fn adopts_others(&self, name: &str) -> Result<bool> {
         let kept = self.settings.kept(name)?;
         let Some(kept) = kept.filter(|kept| self.site.is_news(kept)) else {
@@ -136,7 +137,8 @@ impl Job {
         Ok(true)
     }
 
-    /// Whether the held tokens satisfy the need.
+    /// Whether the held tokens suffice: they do not expire soon, and they have the scopes if more
+    /// scopes were required.
     fn has_enough(&self) -> bool {
         let Some(held) = self.site.state().tokens.clone() else {
             return false;
@@ -149,7 +151,7 @@ impl Job {
     }
 
     /// Refreshes tokens that expire soon. If the refresh is refused, the access token is still used
-    /// until it expires; then the server's refusal starts the next flow.
+    /// until it expires. After that the server refuses a request, and the next flow starts.
     fn freshen(&self, errand: &FlowContext<'_>, name: &str, held: &Tokens) -> Result<()> {
         let place = Demand {
             resource_metadata: held.resource_metadata.clone(),
@@ -170,7 +172,7 @@ impl Job {
         self.replace(errand, name, held, spent, false)
     }
 
-    /// Refreshes tokens. Returns whether there are new tokens.
+    /// Refreshes tokens. Returns whether new tokens were obtained.
     fn refreshed(
         &self,
         errand: &FlowContext<'_>,
@@ -218,7 +220,7 @@ impl Job {
         }
     }
 
-    /// Obtains new tokens by the grant.
+    /// Obtains new tokens with the grant.
     fn obtain(
         &self,
         errand: &FlowContext<'_>,
@@ -264,8 +266,8 @@ impl Job {
         Ok(())
     }
 
-    /// Stores the successor of tokens. If those were deleted in the meantime, the successor is
-    /// removed again.
+    /// Stores the tokens that replace `held`. If `held` was deleted in the meantime, the new tokens
+    /// are removed again.
     fn replace(
         &self,
         errand: &FlowContext<'_>,
@@ -288,7 +290,7 @@ impl Job {
         }
     }
 
-    /// Returns the key that tokens are bound to, if they are bound.
+    /// Returns the key that the held tokens are bound to, if they are bound.
     fn key_of(&self, held: &Tokens) -> Result<Option<Dpop>> {
         match (held.is_bound, &held.key, &self.settings.signer) {
             (false, ..) => Ok(None),
@@ -297,7 +299,7 @@ impl Job {
         }
     }
 
-    /// Returns the key for new tokens, if they have to be bound.
+    /// Returns the key for new tokens, if new tokens have to be bound.
     fn new_key(&self, found: &Discovered, held: Option<&Tokens>) -> Result<Option<Dpop>> {
         let wants = match self.settings.dpop {
             DpopUse::Never => false,
@@ -326,8 +328,8 @@ impl Job {
     }
 }
 
-/// Errors between client and authorization server get the kind `Auth`, since other kinds would
-/// describe the MCP server.
+/// Changes an error of the exchange with the authorization server to the kind `Auth`. Other kinds
+/// would describe the MCP server.
 fn told(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Protocol | ErrorKind::Http | ErrorKind::Closed | ErrorKind::Peer => {

@@ -1,12 +1,12 @@
-//! A wrapper for secrets.
+//! A wrapper type for secrets.
 
 use std::fmt;
 
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-/// A secret: a token, a password, a key. `Debug` does not show it, and its memory is wiped when it
-/// is dropped.
+/// A secret, for example a token, a password or a key. `Debug` does not show the secret. Its memory
+/// is wiped when it is dropped.
 ///
 /// # Examples
 ///
@@ -21,12 +21,12 @@ use zeroize::Zeroizing;
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// Wraps a secret. Other copies of the text are not wiped.
+    /// Wraps a secret text. Other copies of the text are not wiped.
     pub fn new(text: impl Into<String>) -> Self {
         Self(Zeroizing::new(text.into()))
     }
 
-    /// Serializes data that contains secrets as JSON.
+    /// Serializes data that contains secrets as JSON text.
     pub(super) fn of_json(data: &impl Serialize) -> Self {
         // Large enough for most data, because a growing buffer would leave copies that are not
         // wiped.
@@ -59,7 +59,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Serializes a secret as a JSON string, with `#[serde(with = "secret::revealed")]`.
+/// Serialization of a secret as a JSON string, with `#[serde(with = "secret::revealed")]`.
 pub(super) mod revealed {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -79,7 +79,7 @@ pub(super) mod revealed {
     }
 }
 
-/// The optional form of [`revealed`].
+/// Serialization of an optional secret, like [`revealed`].
 pub(super) mod revealed_option {
     use serde::{Deserialize, Deserializer, Serializer};
 

@@ -1,5 +1,5 @@
-//! The state of one server, and its authorization flow in progress, which all calls that need it
-//! share.
+//! The state of one MCP server, and its authorization flow in progress. All calls that need tokens
+//! share the flow.
 //!
 //! ```text
 //!  call ─▶ has tokens? ─▶ sent ─▶ 401/403 ─▶ newer tokens? ─▶ sent again
@@ -8,21 +8,21 @@
 //!                              join the flow, or start one ─▶ wait ─▶ tokens or error
 //! ```
 //!
-//! A call joins a flow that serves its need. Other calls wait for the end of the flow, since there
-//! is one at a time, and then check again.
+//! A call joins the flow in progress if the flow obtains the tokens that the call needs. Otherwise
+//! the call waits for the end of the flow, since one flow runs at a time, and then checks again.
 //!
-//! **Threads.** `mcplink-login`, one for each flow, started by the first call that needs it. It is
-//! cancelled when the last waiting call has left. A token request in flight is still completed, so
-//! that no token is lost. The thread is not joined: each of its steps has a deadline, except the
-//! host's own code.
+//! **Threads.** Each flow has a thread, `mcplink-login`, which the first call that needs the flow
+//! starts. The flow is cancelled when the last waiting call has left. A token request in flight is
+//! still completed, so that no token is lost. The thread is not joined: each of its steps has a
+//! deadline, except the host's own code.
 //!
-//! **Locks.** A server's `state` is locked before a flow's `progress`. Both are held for moments
-//! only, never during user code, file or network operations.
+//! **Locks.** A server's `state` is locked before a flow's `progress`. Both locks are held only
+//! briefly, and never during user code, file or network operations.
 //!
-//! **Invariant** (no lost wakeup): what waiters check changes only while `state` is locked. That is
-//! the flow, its outcome, its `asks_person`, and the flag of a call that is over. `changed` is
-//! notified before that lock is released. A waiter checks all of them under the lock before it
-//! waits on `changed`.
+//! **Invariant** (no lost wakeup): the data that waiters check changes only while `state` is
+//! locked. The data is the flow, its outcome, its `asks_person`, and the flag of a call that is
+//! over. `changed` is notified before the lock of `state` is released. A waiter checks all of the
+//! data under the lock before it waits on `changed`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,48 +40,51 @@ use crate::transport::exchange_transport::CancelHandle;
 use crate::transport::http::CredentialWait;
 use crate::transport::{Stack, Threads};
 
-/// The most consecutive logins whose tokens the server then refuses.
+/// The maximum number of consecutive logins whose tokens the server then refuses.
 const MAX_VAIN: u32 = 3;
-/// The most unsuccessful requests for more scopes for one operation.
+/// The maximum number of unsuccessful requests for more scopes, for one operation.
 const MAX_STEP_UPS: u32 = 2;
 /// The time after which unsuccessful attempts no longer count.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(600);
-/// The pause before tokens that are still valid are renewed again, and before refused credentials
-/// are used again.
+/// The pause before valid tokens are renewed again after a failed renewal, and before refused
+/// client credentials are used again.
 const REST: Duration = Duration::from_secs(10);
-/// The most operations whose step-ups are counted.
+/// The maximum number of operations whose step-ups are counted.
 const MAX_OPERATIONS: usize = 1024;
 
-/// The state of one server.
+/// The authorization state of one MCP server.
 pub(super) struct ServerState {
     pub(super) url: Url,
     /// Guards the tokens, the counters and the flow in progress. Locked before a flow's `progress`.
     state: Mutex<State>,
-    /// Notified while `state` is locked, when the flow or what its waiters check has changed.
+    /// Notified while `state` is locked, when the flow or other data that its waiters check has
+    /// changed.
     changed: Condvar,
 }
 
 #[derive(Default)]
 pub(super) struct State {
     pub(super) tokens: Option<Arc<Tokens>>,
-    /// Incremented when the tokens change. A request carries the number of its tokens, which
-    /// distinguishes them from newer ones. 0 until the first change.
+    /// The version number of the tokens: incremented when they change, and 0 until the first
+    /// change. A request carries the number of its tokens, which distinguishes them from newer
+    /// tokens.
     pub(super) number: u64,
-    /// Incremented when the tokens change otherwise than by a refresh.
+    /// The number of logins: incremented when the tokens change in another way than by a refresh.
     pub(super) logins: u64,
-    /// Whether the store was read.
+    /// Whether the tokens were loaded from the store.
     pub(super) was_loaded: bool,
-    /// The access token that was last seen in the store. A different one was stored by another
-    /// process.
+    /// The access token that was last seen in the store. If the store has a different token now,
+    /// another process stored it.
     stored: Option<Secret>,
     /// Whether the tokens come from a login or another grant, and the server has not accepted them
     /// yet.
     pub(super) is_untried: bool,
     /// Whether the tokens come from a refresh, and the server has not accepted them yet.
     pub(super) is_refreshed: bool,
-    /// No renewal is attempted before this time, after one has failed.
+    /// The end of the pause after a failed renewal. No renewal is attempted before this time.
     rests_until: Option<Instant>,
-    /// The refusal of the client's credentials. They are not used again before this time.
+    /// The last refusal of the client's credentials, and the time before which they are not used
+    /// again.
     refused: Option<(Instant, Error)>,
     vain: Budget,
     step_ups: HashMap<String, Budget>,
@@ -103,8 +106,8 @@ impl State {
         self.refused = None;
     }
 
-    /// Records that the server accepted the identity of the tokens with this number. Returns
-    /// whether they are the current ones.
+    /// Records that the server accepted the identity of the tokens with this version number.
+    /// Returns whether they are the current tokens.
     fn note_known(&mut self, number: u64) -> bool {
         if self.number != number {
             return false;
@@ -144,17 +147,17 @@ impl Budget {
     }
 }
 
-/// The purpose of a flow: calls with a purpose that it serves join it.
+/// The tokens that a flow has to obtain. A call joins a flow that obtains the tokens it needs.
 #[derive(Clone, Debug)]
 pub(super) enum TokenNeed {
-    /// Other tokens than the current ones.
+    /// Tokens other than the current ones.
     Others,
-    /// More scopes: these, if the server named them.
+    /// Tokens with more scopes: with these scopes, if the server named them.
     More(Option<BTreeSet<String>>),
 }
 
 impl TokenNeed {
-    /// Whether the result of this flow is what `other` needs.
+    /// Whether a flow for this need also satisfies the need `other`.
     fn serves(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::More(Some(own)), Self::More(Some(other))) => other.is_subset(own),
@@ -164,13 +167,14 @@ impl TokenNeed {
     }
 }
 
-/// The store's login lock, owned by its flow. If the flow is abandoned, the lock is released even
-/// while the host's login code still runs. So that code does not block other logins.
+/// The store's login lock, owned by the flow that took it. If the flow is abandoned, the lock is
+/// released even while the host's login code still runs. Therefore host code that hangs does not
+/// block other logins.
 #[derive(Clone, Default)]
 pub(super) struct LoginLock(Arc<Mutex<Option<Box<dyn Send>>>>);
 
 impl LoginLock {
-    /// Holds the lock until the returned guard is dropped, or the flow is abandoned.
+    /// Holds the login lock until the returned guard is dropped, or the flow is abandoned.
     pub(super) fn hold(&self, locked: Box<dyn Send>) -> Held<'_> {
         *self.0.lock() = Some(locked);
         Held(self)
@@ -183,7 +187,7 @@ impl LoginLock {
     }
 }
 
-/// The guard of the login lock.
+/// The guard that holds the login lock.
 pub(super) struct Held<'a>(&'a LoginLock);
 
 impl Drop for Held<'_> {
@@ -197,20 +201,21 @@ struct Flow {
     aim: TokenNeed,
     turn: LoginLock,
     ticket: Arc<CancelHandle>,
-    /// Written only while the server's `state` is locked too: waiters sleep on `changed` with that
-    /// lock, and would miss a change that is made without it.
+    /// The progress of the flow. It is written only while the server's `state` is locked too.
+    /// Waiters wait on `changed` with the lock of `state`, and would miss a change that is made
+    /// without this lock.
     progress: Mutex<FlowState>,
 }
 
 #[derive(Default)]
 struct FlowState {
-    /// The number of calls that wait for the flow. The last one to leave cancels it.
+    /// The number of calls that wait for the flow. The last call to leave cancels the flow.
     waiting: usize,
-    /// Set when the last call leaves. No call joins the flow after that.
+    /// Whether the last call has left. After that no call joins the flow.
     is_ending: bool,
-    /// Whether a person is being asked.
+    /// Whether the flow is asking a person to log in.
     asks_person: bool,
-    /// `None` while the flow runs.
+    /// The outcome of the flow. `None` while the flow runs.
     outcome: Option<Result<()>>,
 }
 
@@ -247,16 +252,16 @@ impl ServerState {
         self.state().stored = Some(tokens.access.clone());
     }
 
-    /// Whether tokens in the store come from another process, which stored them after the held
-    /// ones. The held tokens themselves may not be stored.
+    /// Whether tokens in the store come from another process, which stored them later than the held
+    /// tokens. The held tokens themselves might not have been stored.
     pub(super) fn is_news(&self, kept: &Tokens) -> bool {
         let state = self.state();
         let held = state.tokens.as_ref().map(|held| &held.access);
         held != Some(&kept.access) && state.stored.as_ref() != Some(&kept.access)
     }
 
-    /// Replaces `held` by its successor. Returns false if `held` is not current any more, for
-    /// example because it was deleted.
+    /// Replaces the tokens `held` by `next`. Returns false if `held` are not the current tokens any
+    /// more, for example because they were deleted.
     pub(super) fn replace(&self, held: &Tokens, next: Tokens, is_from_refresh: bool) -> bool {
         let mut state = self.state();
         let current = state.tokens.as_ref();
@@ -269,7 +274,7 @@ impl ServerState {
         true
     }
 
-    /// Deletes the tokens.
+    /// Deletes the tokens in memory.
     pub(super) fn forget(&self) {
         let mut state = self.state();
         state.tokens = None;
@@ -279,13 +284,13 @@ impl ServerState {
         state.was_loaded = true;
     }
 
-    /// Records that the server accepted the identity of the tokens with this number, though their
-    /// scopes may not suffice.
+    /// Records that the server accepted the identity of the tokens with this version number. Their
+    /// scopes may still be insufficient.
     pub(super) fn recognize(&self, number: u64) {
         self.state().note_known(number);
     }
 
-    /// Records that the server accepted the tokens with this number for an operation.
+    /// Records that the server accepted the tokens with this version number for an operation.
     pub(super) fn accept(&self, number: u64, operation: impl FnOnce() -> String) {
         let mut state = self.state();
         if state.note_known(number) && !state.step_ups.is_empty() {
@@ -293,7 +298,8 @@ impl ServerState {
         }
     }
 
-    /// Records that valid tokens could not be renewed.
+    /// Records that valid tokens could not be renewed, and starts the pause before the next
+    /// renewal.
     pub(super) fn rest(&self) {
         self.state().rests_until = Some(Instant::now() + REST);
     }
@@ -308,7 +314,8 @@ impl ServerState {
         self.state().refused = Some((Instant::now() + REST, error.clone()));
     }
 
-    /// Returns the last refusal of the client's credentials, while they must not be used again.
+    /// Returns the last refusal of the client's credentials. Returns `None` once the credentials
+    /// may be used again.
     pub(super) fn refused(&self) -> Option<Error> {
         let (until, error) = self.state().refused.clone()?;
         let left = until.checked_duration_since(Instant::now())?;
@@ -324,7 +331,8 @@ impl ServerState {
         flow.is_some_and(|flow| flow.progress.lock().asks_person)
     }
 
-    /// Whether another login may be tried, after logins whose tokens the server refused.
+    /// Whether another login is allowed. False if the server refused the tokens of too many logins.
+    /// logins.
     pub(super) fn may_log_in(&self) -> bool {
         self.state().vain.has_left(MAX_VAIN)
     }
@@ -336,7 +344,7 @@ impl ServerState {
         budget.is_none_or(|budget| budget.has_left(MAX_STEP_UPS))
     }
 
-    /// Counts a request for more scopes: once, however many calls wait for it.
+    /// Counts one request for more scopes, independent of the number of calls that wait for it.
     pub(super) fn note_step_up(&self, operation: &str) {
         let mut state = self.state();
         if state.step_ups.len() >= MAX_OPERATIONS {
@@ -346,14 +354,14 @@ impl ServerState {
         budget.spend();
     }
 
-    /// Joins the flow in progress if it serves `aim`, or starts one with `work`; then waits for its
-    /// end. Returns at once if the tokens are newer than `number`. The flow ends at `ends_at` at
-    /// the latest. `work` gets the wait that cancels it, the holder of its lock, and a function to
-    /// call when a person is asked.
+    /// Joins the flow in progress if the flow serves `aim`, or starts a flow with `work`. Then
+    /// blocks until the flow ends. Returns at once if the tokens are newer than `number`. The flow
+    /// ends at `ends_at` at the latest. `work` gets the wait that cancels the flow, the holder of
+    /// the flow's lock, and a function that it calls when a person is asked.
     ///
     /// # Errors
     ///
-    /// The error of the flow, and [`ErrorKind::Cancelled`] when `waiting` is over first.
+    /// The error of the flow. [`ErrorKind::Cancelled`] when `waiting` is over before the flow ends.
     pub(super) fn run(
         self: &Arc<Self>,
         number: u64,
@@ -458,7 +466,7 @@ impl ServerState {
         })
     }
 
-    /// Waits until a flow has ended, whatever its outcome.
+    /// Waits until a flow has ended, and ignores its outcome.
     fn outlast(&self, flow: &Flow, waiting: &CredentialWait, woken: &AtomicBool) -> Result<()> {
         let over = self.watch(flow, waiting, woken, |state, _| {
             (!state.is_on(flow)).then_some(())
@@ -466,7 +474,7 @@ impl ServerState {
         over.ok_or_else(nobody_waits)
     }
 
-    /// Waits until `look` returns a value. Returns `None` if `waiting` is over first.
+    /// Blocks until `look` returns a value. Returns `None` if `waiting` is over before that.
     fn watch<T>(
         &self,
         flow: &Flow,
@@ -499,7 +507,7 @@ impl ServerState {
         }
     }
 
-    /// Ends the wait of one call for a flow. The last one cancels the flow.
+    /// Ends the wait of one call for a flow. The last call that leaves cancels the flow.
     fn leave(&self, flow: &Flow) {
         let mut state = self.state();
         let mut progress = flow.progress.lock();

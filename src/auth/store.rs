@@ -9,11 +9,11 @@ use super::secret::Secret;
 use crate::error::Result;
 use crate::transport::http::CredentialWait;
 
-/// Stores secrets by name, for example in a key chain or a vault.
+/// A store of secrets by name, for example in a key chain or a vault.
 ///
 /// The content is JSON text with tokens and keys: protect it from other users. Names contain the
-/// URL of a server or the issuer of an authorization server, and no secrets. Methods run on threads
-/// of calls and on login threads, possibly on several at once.
+/// URL of a server or the issuer of an authorization server, but no secrets. The methods run on
+/// threads of calls and on login threads, possibly on several threads at once.
 ///
 /// Spec: Authorization, "Token Theft"; OAuth 2.1, section 7.1.
 pub trait Store: Send + Sync {
@@ -21,14 +21,15 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     ///
-    /// When it can't be read. The call that needs it fails with this error.
+    /// When the content can't be read. The call that needs the content fails with this error.
     fn load(&self, name: &str) -> Result<Option<Secret>>;
 
-    /// Saves `content` under a name, and replaces the old content atomically.
+    /// Saves `content` under a name. Replaces the old content atomically.
     ///
     /// # Errors
     ///
-    /// When it can't be saved. The error is logged, and the tokens are used until the process ends.
+    /// When the content can't be saved. The error is logged, and the tokens are used until the
+    /// process ends.
     fn save(&self, name: &str, content: &Secret) -> Result<()>;
 
     /// Deletes the content of a name. A missing name is not an error.
@@ -39,23 +40,23 @@ pub trait Store: Send + Sync {
     fn remove(&self, name: &str) -> Result<()>;
 
     /// Locks a name against other processes, until the returned guard is dropped. Renewal locks the
-    /// name of the tokens; a login locks a name of its own. Blocks until the lock is free, at most
-    /// until `waiting` is over.
+    /// name of the tokens; a login locks a name of its own. Blocks until the lock is free. Stops
+    /// waiting when `waiting` is over.
     ///
     /// Lock order: a login holds its lock while it takes the lock of the tokens to save them. No
-    /// other code locks two names at once. The default does nothing, which is right for a store
-    /// that one process uses.
+    /// other code locks two names at once. The default implementation does nothing, which is right
+    /// for a store that one process uses.
     ///
     /// # Errors
     ///
-    /// When `waiting` is over first, or the name can't be locked.
+    /// When `waiting` is over before the lock is free, or the name can't be locked.
     fn lock(&self, name: &str, waiting: &CredentialWait) -> Result<Box<dyn Send>> {
         _ = (name, waiting);
         Ok(Box::new(()))
     }
 }
 
-/// A store in memory: its content is lost when it is dropped.
+/// A store in memory. Its content is lost when the store is dropped.
 #[derive(Default)]
 pub struct MemoryStore(Mutex<HashMap<String, Secret>>);
 

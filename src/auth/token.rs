@@ -18,32 +18,32 @@ use super::tolerant;
 use super::url::{Url, form};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// A token is renewed this many seconds before it expires, but not before half of its lifetime:
-/// clocks differ, and requests take time.
+/// The margin before a token expires, in seconds, at which it is renewed, since clocks differ and
+/// requests take time. A token is not renewed before half of its lifetime has passed.
 const MARGIN: u64 = 30;
 
-/// The tokens for one server, with the data that is needed to use and renew them.
+/// The tokens for one MCP server, with the data that is needed to use and renew them.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Tokens {
-    /// The authorization server that issued them.
+    /// The issuer identifier of the authorization server that issued the tokens.
     pub(super) issuer: String,
-    /// The server that they are for, as its resource identifier.
+    /// The resource identifier of the MCP server for which the tokens were issued.
     pub(super) resource: String,
     pub(super) client_id: String,
-    /// The URL of the server's metadata, if its challenge named one.
+    /// The URL of the MCP server's metadata, if its challenge named one.
     #[serde(default)]
     pub(super) resource_metadata: Option<String>,
     #[serde(with = "revealed")]
     pub(super) access: Secret,
     #[serde(with = "revealed_option", default)]
     pub(super) refresh: Option<Secret>,
-    /// Whether they are bound to a key.
+    /// Whether the tokens are bound to a key.
     #[serde(default)]
     pub(super) is_bound: bool,
-    /// The key, if this library generated it.
+    /// The private key that the tokens are bound to, if this library generated it.
     #[serde(with = "revealed_option", default)]
     pub(super) key: Option<Secret>,
-    /// The time of expiry, in seconds since 1970.
+    /// The time at which the access token expires, in seconds since 1970.
     #[serde(default)]
     pub(super) expires_at: Option<u64>,
     #[serde(default)]
@@ -51,8 +51,8 @@ pub(super) struct Tokens {
     /// The requested scopes and the granted ones together.
     #[serde(default)]
     pub(super) scopes: BTreeSet<String>,
-    /// The granted scopes, if the authorization server named them. Otherwise they equal the
-    /// requested ones (RFC 6749, section 5.1).
+    /// The granted scopes, if the authorization server named them. Otherwise the granted scopes
+    /// equal the requested ones (RFC 6749, section 5.1).
     #[serde(default)]
     pub(super) granted: Option<BTreeSet<String>>,
 }
@@ -74,14 +74,15 @@ impl Tokens {
         renews_at.is_some_and(|at| at <= now_seconds())
     }
 
-    /// Whether all scopes that the server demands were requested. True if it names none.
+    /// Whether all scopes that the server demands were requested. True if the server names no
+    /// scopes.
     pub(super) fn may_allow(&self, demand: &Demand) -> bool {
         let wanted = demand.scopes.as_ref();
         wanted.is_none_or(|wanted| wanted.is_subset(&self.scopes))
     }
 
-    /// Whether all scopes that the server demands were granted, and it names some. Then another
-    /// login would return the same ones.
+    /// Whether the server names scopes, and all of them were granted. In this case another login
+    /// would return the same scopes.
     pub(super) fn has_all_of(&self, demand: &Demand) -> bool {
         let granted = self.granted.as_ref().unwrap_or(&self.scopes);
         let wanted = demand.scopes.as_ref();
@@ -109,7 +110,7 @@ pub(super) struct TokenResponse {
     pub(super) issued_token_type: Option<String>,
 }
 
-/// A refusal of an authorization server (OAuth 2.1, section 3.2.4).
+/// A refusal of a request by an authorization server (OAuth 2.1, section 3.2.4).
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) code: String,
@@ -118,8 +119,9 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// Whether the refusal is about the request. Otherwise it is about the server: overloaded,
-    /// broken or moved, or the response of a proxy. Many servers have their own codes for that.
+    /// Whether the refusal is about the request. Otherwise it is about the authorization server
+    /// (overloaded, broken or moved), or comes from a proxy. Many servers have their own codes for
+    /// such refusals.
     fn is_about_the_request(&self) -> bool {
         is_about_a_request(&self.code) || matches!(self.status, 200..=299 | 400 | 401)
     }
@@ -139,7 +141,7 @@ fn is_about_a_request(code: &str) -> bool {
 
 /// The reason why a token request failed.
 pub(super) enum Failure {
-    /// The authorization server refused it.
+    /// The authorization server refused the token request.
     Refused(Refusal),
     Other(Error),
 }
@@ -166,19 +168,19 @@ pub(super) type Fields = Vec<(&'static str, Zeroizing<String>)>;
 #[derive(Default)]
 pub(super) struct Form {
     pairs: Vec<(&'static str, Secret)>,
-    /// The names of values that are not secret.
+    /// The names of the form's values that are not secret.
     open: Vec<&'static str>,
 }
 
 impl Form {
-    /// Makes a form for a grant.
+    /// Makes a form for a grant type.
     pub(super) fn of_grant(grant: &str) -> Self {
         let mut form = Self::default();
         form.add("grant_type", grant);
         form
     }
 
-    /// Adds a value that is not secret.
+    /// Adds a value that is not secret to the form.
     pub(super) fn add(&mut self, name: &'static str, value: &str) {
         self.open.push(name);
         self.add_secret(name, Secret::new(value));
@@ -188,7 +190,7 @@ impl Form {
         self.pairs.push((name, value));
     }
 
-    /// Adds the resource and the scopes.
+    /// Adds the resource and the scopes to the form.
     pub(super) fn add_target(&mut self, resource: &str, scopes: &BTreeSet<String>) {
         self.add("resource", resource);
         if !scopes.is_empty() {
@@ -206,7 +208,8 @@ impl Form {
         text
     }
 
-    /// Removes the secrets that were sent from a text of the server.
+    /// Removes the secrets that were sent with the form, and those of `more`, from a text of the
+    /// server.
     fn redact(&self, text: &str, more: &[&str]) -> String {
         let pairs = self.pairs.iter();
         let secrets = pairs.filter(|(name, _)| !self.open.contains(name));
@@ -221,15 +224,15 @@ impl Form {
     }
 }
 
-/// Joins scopes for sending.
+/// Joins scopes with spaces, as they are sent.
 pub(super) fn joined(scopes: &BTreeSet<String>) -> String {
     let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
     scopes.join(" ")
 }
 
 impl FlowContext<'_> {
-    /// Sends a token request. Repeats it once if the server demands a DPoP nonce. The caller has to
-    /// check the type of the token.
+    /// Sends a token request. Repeats the request once if the server demands a DPoP nonce. The
+    /// caller has to check the type of the returned token.
     pub(super) fn ask_for_token(
         &self,
         endpoint: &Url,
@@ -316,7 +319,7 @@ impl FlowContext<'_> {
         Err(Error::new(ErrorKind::Auth, text).into())
     }
 
-    /// Requests an access token, authenticated as a client.
+    /// Requests an access token with the client's authentication.
     pub(super) fn token(
         &self,
         found: &Discovered,
@@ -333,7 +336,7 @@ impl FlowContext<'_> {
         )
     }
 
-    /// Records the refusal of a client that was registered beforehand.
+    /// Records the refusal of a client that was registered beforehand. Returns the refusal.
     fn look_at_client(&self, refusal: Refusal) -> Refusal {
         if !self.is_for_the_host(&refusal) {
             return refusal;
@@ -347,12 +350,13 @@ impl FlowContext<'_> {
     }
 
     /// Whether the credentials of a client that was registered beforehand were refused. Only the
-    /// host can correct those, and the refusal says nothing about other parts of the request.
+    /// host can correct these credentials. The refusal says nothing about other parts of the
+    /// request.
     pub(super) fn is_for_the_host(&self, refusal: &Refusal) -> bool {
         refusal.code == "invalid_client" && self.registered().next().is_some()
     }
 
-    /// Refreshes tokens. Keeps the refresh token if the response has no new one.
+    /// Refreshes tokens. Keeps the old refresh token if the response has no new one.
     pub(super) fn refresh(
         &self,
         found: &Discovered,

@@ -1,13 +1,14 @@
-//! Lenient deserialization of members that servers send in other types than the specification's: a
-//! text for a list, a number as text.
+//! Lenient deserialization of members whose type differs from the specification: a text for a list,
+//! or a number as text. Some servers send such members.
 //!
-//! A member that can't be read even so counts as missing; the rest of the document is still used.
+//! A member that can't be read leniently either counts as missing. The rest of the document is
+//! still used.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// A list of texts, or one text whose words are separated by blanks. Items that are not texts are
-/// ignored.
+/// Reads a list of texts, or one text whose words are separated by spaces. Items that are not texts
+/// are ignored.
 pub(super) fn words<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Vec<String>>, D::Error> {
@@ -25,7 +26,7 @@ pub(super) fn words<'de, D: Deserializer<'de>>(
     })
 }
 
-/// A text; other types count as missing.
+/// Reads a text. Values of other types count as missing.
 pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
         Value::String(text) => Some(text),
@@ -33,7 +34,7 @@ pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     })
 }
 
-/// `true` or `false`, also as text.
+/// Reads `true` or `false`, also given as text.
 pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
         Value::Bool(flag) => Some(flag),
@@ -42,7 +43,7 @@ pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     })
 }
 
-/// A number of seconds, also as text; negative numbers become zero.
+/// Reads a number of seconds, also given as text. Negative numbers become zero.
 pub(super) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let number = match Value::deserialize(deserializer)? {
         Value::String(text) => text.trim().parse::<f64>().ok(),

@@ -1,6 +1,6 @@
-//! URLs of servers, authorization servers and clients, validated, with their spelling preserved.
+//! URLs of servers, authorization servers and clients: validated, with their spelling preserved.
 //!
-//! Identifiers are compared as text. Only for the origin of two URLs their parts are compared.
+//! Identifiers are compared as text. Only origins are compared by their parts.
 //!
 //! Spec: Security Best Practices, "SSRF" and "Authorization URLs"; OAuth 2.1, section 1.5.
 
@@ -17,7 +17,7 @@ pub(super) struct Url {
 }
 
 impl Url {
-    /// Reads a URL. `what` is its name in errors.
+    /// Reads a URL. `what` names the URL in error texts.
     pub(super) fn read(what: &str, text: &str) -> Result<Self> {
         let refuse = |why: &str| {
             // Query and credentials may hold secrets.
@@ -52,15 +52,15 @@ impl Url {
         Ok(Self { text, uri })
     }
 
-    /// Reads a URL that has to be `https`, or on this machine.
+    /// Reads a URL that has to be `https`, or on this machine. `what` names the URL in error texts.
     pub(super) fn read_secure(what: &str, text: &str) -> Result<Self> {
         let url = Self::read(what, text)?;
         url.check_secure(what)?;
         Ok(url)
     }
 
-    /// Resolves a reference relative to this URL (RFC 3986, section 5.2). `what` is its name in
-    /// errors.
+    /// Resolves a reference relative to this URL (RFC 3986, section 5.2). `what` names the
+    /// reference in error texts.
     pub(super) fn join(&self, what: &str, reference: &str) -> Result<Self> {
         if has_scheme(reference) {
             return Self::read(what, reference);
@@ -85,7 +85,7 @@ impl Url {
         Self::read(what, &format!("{}{path}{query}", self.origin()))
     }
 
-    /// Checks that the URL is `https`, or on this machine.
+    /// Checks that the URL is `https`, or on this machine. `what` names the URL in error texts.
     pub(super) fn check_secure(&self, what: &str) -> Result<()> {
         if self.is_https() || self.is_loopback() {
             return Ok(());
@@ -112,7 +112,7 @@ impl Url {
         host.trim_matches(['[', ']']).to_ascii_lowercase()
     }
 
-    /// Returns the path; empty for a URL without one.
+    /// Returns the path. It is empty if the URL has no path.
     pub(super) fn path(&self) -> &str {
         match self.uri.path() {
             // The parser adds a slash where there is none.
@@ -137,7 +137,7 @@ impl Url {
         self.uri.port_u16().unwrap_or(usual)
     }
 
-    /// Returns scheme, host and port. A default port is omitted.
+    /// Returns the origin: scheme, host and port. A default port is omitted.
     pub(super) fn origin(&self) -> String {
         let scheme = self.uri.scheme_str().unwrap_or_default();
         let host = self.uri.host().unwrap_or_default().to_ascii_lowercase();
@@ -151,12 +151,12 @@ impl Url {
         self.origin() == other.origin()
     }
 
-    /// Whether the host is this machine by its name alone; names are not resolved.
+    /// Whether the host name or address literal is this machine. Names are not resolved.
     pub(super) fn is_loopback(&self) -> bool {
         is_loopback_host(self.uri.host().unwrap_or_default())
     }
 
-    /// Whether this identifies `server`, or a parent path of it (RFC 9728, section 3.3, and RFC
+    /// Whether this URL identifies `server`, or a parent path of it (RFC 9728, section 3.3, and RFC
     /// 8707).
     pub(super) fn covers(&self, server: &Self) -> bool {
         let (own, other) = (self.path().trim_end_matches('/'), server.path());
@@ -167,7 +167,7 @@ impl Url {
     }
 
     /// Returns the canonical form of a server's URL: scheme and host in lower case, without
-    /// fragment and query, and without a path of only a slash.
+    /// fragment and query. A path that is only a slash is removed.
     pub(super) fn canonical(&self) -> String {
         let path = match self.path() {
             "/" => "",
@@ -179,13 +179,13 @@ impl Url {
         format!("{scheme}://{place}{path}")
     }
 
-    /// Returns the URL for error texts, without its query, which may contain secrets.
+    /// Returns the URL for error texts. The query is removed because it may contain secrets.
     pub(super) fn shown(&self) -> String {
         format!("{}{}", self.origin(), self.path())
     }
 }
 
-/// Whether a reference is absolute: it begins with a scheme.
+/// Whether a reference is absolute, which means that it begins with a scheme.
 fn has_scheme(reference: &str) -> bool {
     let Some((scheme, _)) = reference.split_once(':') else {
         return false;
@@ -227,12 +227,12 @@ pub(super) mod form {
         .remove(b'_')
         .remove(b'~');
 
-    /// Encodes a text for forms and queries alike: a blank becomes `%20`.
+    /// Encodes a text for forms and queries alike. A space becomes `%20`.
     pub(in crate::auth) fn encode(text: &str) -> String {
         utf8_percent_encode(text, KEPT).to_string()
     }
 
-    /// Adds a pair.
+    /// Appends a name and a value to a form.
     pub(in crate::auth) fn push(form: &mut String, name: &str, value: &str) {
         if !form.is_empty() {
             form.push('&');
@@ -242,7 +242,7 @@ pub(super) mod form {
         form.extend(percent_encode(value.as_bytes(), KEPT));
     }
 
-    /// Returns the pairs of a query, decoded. Pairs that are not UTF-8 are ignored.
+    /// Returns the decoded names and values of a query. Pairs that are not UTF-8 are ignored.
     pub(in crate::auth) fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
         query.split('&').filter_map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));

@@ -1,4 +1,4 @@
-//! Request ids: strings or integers, echoed exactly as received.
+//! Request ids: strings or integers, which are echoed exactly as received.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,9 +9,9 @@ use serde_json::value::RawValue;
 
 /// The id of a request: a string or an integer, never `null` or a fraction.
 ///
-/// A received id is sent back byte for byte: `1` and `"1"` are different ids, and integers of any
-/// size keep their digits. JSON allows other spellings of an integer, `1.0` or `1e0`: such an id is
-/// equal to `1` and is echoed as received.
+/// A received id is sent back byte for byte. `1` and `"1"` are different ids, and integers of any
+/// size keep their digits. JSON allows other spellings of an integer, for example `1.0` or `1e0`.
+/// An id in another spelling is equal to `1`, and is echoed as received.
 ///
 /// Spec: Base Protocol, "Requests" (every revision).
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub struct RequestId(Repr);
 #[derive(Clone, Debug)]
 enum Repr {
     Integer(i64),
-    /// An integer that `i64` can't hold or would write differently (`-0`, `1.0`).
+    /// An integer id that `i64` can't hold, or would write differently (`-0`, `1.0`).
     Spelled(Box<Spelled>),
     Text(Box<str>),
 }
@@ -28,15 +28,15 @@ enum Repr {
 #[derive(Clone, Debug)]
 struct Spelled {
     value: Whole,
-    /// The text as received.
+    /// The JSON text of the id, as received.
     text: Box<str>,
 }
 
-/// The value of an integer.
+/// The value of an integer id.
 #[derive(Clone, Debug)]
 enum Whole {
     Small(i64),
-    /// An integer outside of `i64`: its digits, with a sign if it is negative.
+    /// An integer outside the range of `i64`: its digits, with a sign if it is negative.
     Large(Box<str>),
 }
 
@@ -48,14 +48,16 @@ enum Key<'a> {
     Text(&'a str),
 }
 
-/// The most digits of an integer id. A longer number is not an id.
+/// The maximum number of digits of an integer id. A longer number is not a valid id.
 const MAX_DIGITS: usize = 1024;
-/// The most digits of an integer id with an exponent or a point. Many peers read such a number as a
-/// double, whose range ends there; and `1e999999999` would take a gigabyte.
+/// The maximum number of digits of an integer id with an exponent or a point. Many peers read such
+/// a number as a double, which can't hold more digits. Without this limit `1e999999999` would need
+/// a gigabyte.
 const MAX_DIGITS_OF_DOUBLES: usize = 308;
 
 impl RequestId {
-    /// Reads an id from its JSON text. Returns `None` if it is not a string or an integer.
+    /// Reads an id from its JSON text. Returns `None` if the text is neither a string nor an
+    /// integer.
     pub fn from_json(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
         if bytes.first() == Some(&b'"') {
@@ -76,7 +78,7 @@ impl RequestId {
         }))
     }
 
-    /// Returns the id as an `i64`, if it is an integer in that range.
+    /// Returns the id as an `i64`, if the id is an integer in the range of `i64`.
     pub fn as_i64(&self) -> Option<i64> {
         match self.key() {
             Key::Integer(value) => Some(value),
@@ -84,7 +86,7 @@ impl RequestId {
         }
     }
 
-    /// Returns the text of the id, if it is a string.
+    /// Returns the text of the id, if the id is a string.
     pub fn as_str(&self) -> Option<&str> {
         match &self.0 {
             Repr::Text(text) => Some(text),
@@ -113,7 +115,7 @@ impl RequestId {
 }
 
 impl Whole {
-    /// Reads a JSON number. Returns `None` if it is not an integer or too long for an id.
+    /// Reads a JSON number. Returns `None` if the number is not an integer, or too long for an id.
     fn read(text: &str) -> Option<Self> {
         let (sign, rest) = match text.strip_prefix('-') {
             Some(rest) => ("-", rest),
@@ -160,7 +162,7 @@ fn are_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Reads an exponent. One that `i64` can't hold becomes a very large one of the same sign.
+/// Reads an exponent. An exponent that `i64` can't hold becomes a very large one of the same sign.
 fn read_exponent(text: &str) -> Option<i64> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
@@ -195,7 +197,7 @@ impl Ord for RequestId {
     }
 }
 
-/// Reads a number of one to eighteen digits without sign and leading zeros.
+/// Reads a number of one to eighteen digits, without sign and without leading zeros.
 pub(crate) fn short_number(digits: &[u8]) -> Option<i64> {
     if !(1..=18).contains(&digits.len()) || (digits[0] == b'0' && digits.len() > 1) {
         return None;

@@ -1,4 +1,4 @@
-//! Lenient reading: deviations from the specification that can mean one thing only.
+//! Lenient reading: accepts deviations from the specification whose meaning is unambiguous.
 
 use serde::Deserialize;
 use serde::de::Error as _;
@@ -7,17 +7,17 @@ use serde_json::value::RawValue;
 use super::id::RequestId;
 use crate::error::{ErrorCode, Excerpt, RpcError};
 
-/// How deviations from the specification are treated.
+/// The mode of reading: the treatment of deviations from the specification.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Reading {
-    /// They are accepted where they can mean one thing only.
+    /// Deviations are accepted if their meaning is unambiguous.
     Lenient,
-    /// They are errors.
+    /// All deviations are errors.
     Strict,
 }
 
 impl Reading {
-    /// Reads the `error` of a response.
+    /// Reads the `error` object of a response.
     pub(super) fn error(self, text: &str) -> serde_json::Result<RpcError> {
         match serde_json::from_str(text) {
             Err(_) if self == Self::Lenient => read_odd_error(text),
@@ -26,8 +26,8 @@ impl Reading {
     }
 }
 
-/// Reads an error object whose message is missing or not a string, or whose code is an integer with
-/// a fraction of zero.
+/// Reads an error object that deviates from the specification: its message is missing or not a
+/// string, or its code is written with a fraction of zero.
 fn read_odd_error(text: &str) -> serde_json::Result<RpcError> {
     #[derive(Deserialize)]
     struct Odd {
@@ -57,7 +57,8 @@ fn read_odd_error(text: &str) -> serde_json::Result<RpcError> {
     Ok(error)
 }
 
-/// Whether a text is an empty array. Peers written in PHP write one for an empty object.
+/// Whether a JSON text is an empty array. Peers written in PHP send an empty array for an empty
+/// object.
 pub(crate) fn is_empty_array(text: &str) -> bool {
     let inside = text
         .strip_prefix('[')

@@ -1,4 +1,4 @@
-//! Newline framing: push bytes in, take bounded messages out.
+//! Newline framing: the caller pushes bytes in, and takes messages of bounded length out.
 //!
 //! Spec: Transports, stdio (every revision): a message is a line of UTF-8 without raw newlines. A
 //! carriage return before the newline, blank lines and a byte-order mark are tolerated.
@@ -11,31 +11,33 @@ use super::memchr::{find, find_either};
 use super::partial::Skim;
 use crate::fallible;
 
-/// The initial size of a buffer, and its size after a large message.
+/// The initial size of the buffer, and its size after a large message.
 const INITIAL_BYTES: usize = 16 * 1024;
-/// The shortest line that leaves together with its buffer, instead of as a copy.
+/// The minimum length of a line that is returned in the buffer itself, instead of as a copy.
 const TAKE_BYTES: usize = 32 * 1024;
-/// The largest buffer that [`LineBuffer::reclaim`] keeps for the next line.
+/// The maximum size of a buffer that [`LineBuffer::reclaim`] keeps for the next line.
 const SPARE_BYTES: usize = 4 * 1024;
 
-/// Splits incoming bytes into lines.
+/// A buffer that splits incoming bytes into lines.
 ///
-/// Each byte is scanned once, however small the pieces are. At most `max_bytes` of a line are kept.
+/// Each byte is scanned once, however small the pieces of input are. At most `max_bytes` of a line
+/// are stored.
 #[derive(Debug)]
 pub struct LineBuffer {
-    /// `start..end` is input, the rest is free space. All of it is initialised.
+    /// The memory of the buffer. `start..end` is input, the rest is free space. All bytes are
+    /// initialised.
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// `start..scanned` has no newline.
+    /// The end of the scanned input: `start..scanned` contains no newline.
     scanned: usize,
-    /// The index of the newline after `scanned`, if it was found: `next_line` looks for it in
-    /// advance.
+    /// The index of the first newline after `scanned`, if it is known. `next_line` searches for it
+    /// in advance.
     line_end: Option<usize>,
     max_bytes: usize,
-    /// The buffer of an earlier line, given back by [`reclaim`](Self::reclaim).
+    /// The memory of an earlier line, given back by [`reclaim`](Self::reclaim).
     spare: Vec<u8>,
-    /// Set while the rest of a line that is too long is dropped.
+    /// The state of a line that is too long: set while the rest of the line is dropped.
     dropping: Option<Dropping>,
 }
 
@@ -43,27 +45,27 @@ pub struct LineBuffer {
 struct Dropping {
     skim: Skim,
     bytes: usize,
-    /// Set when the allocator had no memory for the line.
+    /// Whether the allocator had no memory for the line.
     no_memory: bool,
 }
 
-/// A line.
+/// A line that was taken from a [`LineBuffer`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Line {
-    /// A message, without its newline.
+    /// A complete message, without its newline.
     Message(Vec<u8>),
-    /// A line that was not kept: it is longer than the limit, or than memory allows.
+    /// A line that was dropped: it is longer than the limit, or there was no memory for it.
     TooLong(TooLong),
 }
 
-/// A message that was dropped, because it exceeded the limit or there was no memory for it: its
-/// known parts.
+/// A message that was dropped: it exceeded the limit, or there was no memory for it. The fields are
+/// the parts of the message that are known.
 #[derive(Clone, Debug)]
 pub struct TooLong {
     /// The length of the line, in bytes.
     pub bytes: usize,
-    /// Its id, where it could be read.
+    /// The id of the message, if the id could be read.
     pub id: Option<RequestId>,
     /// Whether the message looked like a response.
     pub is_response: bool,
@@ -85,7 +87,7 @@ impl TooLong {
 }
 
 impl LineBuffer {
-    /// Makes a buffer for lines of at most `max_bytes`, without their newline.
+    /// Makes a buffer for lines of at most `max_bytes`, newline excluded.
     pub fn new(max_bytes: usize) -> Self {
         Self {
             buffer: Vec::new(),
@@ -99,14 +101,15 @@ impl LineBuffer {
         }
     }
 
-    /// Returns free space to read into; it is never empty. Afterwards [`filled`](Self::filled)
-    /// takes the number of bytes read.
+    /// Returns free space for input; it is never empty. After reading into it, pass the number of
+    /// bytes to [`filled`](Self::filled).
     ///
     /// A line for which there is no memory is dropped like one that exceeds the limit.
     ///
     /// # Errors
     ///
-    /// When there is no memory for a free space, or none beside a whole line that was not taken.
+    /// When there is no memory for free space. A complete line that was not yet taken is not
+    /// dropped.
     pub fn room(&mut self) -> Result<&mut [u8], TryReserveError> {
         if self.start == self.end {
             (self.start, self.end, self.scanned) = (0, 0, 0);
@@ -125,7 +128,8 @@ impl LineBuffer {
         Ok(&mut self.buffer[self.end..])
     }
 
-    /// Makes room in a full buffer: in more memory, or in that of the line that has not ended.
+    /// Enlarges a full buffer. If there is no memory, drops the incomplete line and reuses its
+    /// space.
     #[cold]
     fn grow(&mut self) -> Result<(), TryReserveError> {
         let len = (self.buffer.len() * 2).max(INITIAL_BYTES);
@@ -153,9 +157,9 @@ impl LineBuffer {
         line
     }
 
-    /// Returns the start of the next line that is not blank, and the index of its newline if that
-    /// has come. Blank lines are skipped here, so that [`has_line`](Self::has_line) never announces
-    /// a line that [`next_line`](Self::next_line) does not return.
+    /// Returns the start of the next line that is not blank, and the index of its newline if the
+    /// newline has arrived. Blank lines are skipped here. Otherwise [`has_line`](Self::has_line)
+    /// could announce a line that [`next_line`](Self::next_line) does not return.
     fn find_line(&self) -> (usize, Option<usize>) {
         if self.scanned == self.end {
             return (self.start, None);
@@ -225,7 +229,7 @@ impl LineBuffer {
         self.line_end.is_some() || self.find_line().1.is_some()
     }
 
-    /// Takes the text after the last newline, when the stream has ended.
+    /// Takes the text after the last newline. Call this when the stream has ended.
     pub fn take_rest(&mut self) -> Option<Vec<u8>> {
         let content = self.content(self.end);
         // Nothing more is read, so the buffer itself can leave.
@@ -238,7 +242,7 @@ impl LineBuffer {
             .then_some(rest)
     }
 
-    /// Takes back the buffer of a line. The next line that is copied uses it.
+    /// Takes back the memory of a line. The next line that is copied uses this memory.
     pub fn reclaim(&mut self, mut memory: Vec<u8>) {
         if memory.capacity() <= SPARE_BYTES {
             memory.clear();
@@ -259,7 +263,7 @@ impl LineBuffer {
         self.dropping.get_or_insert_default().no_memory = true;
     }
 
-    /// Returns the range of the text of the line that ends at `line_end`, without white space and
+    /// Returns the range of the line that ends at `line_end`, without surrounding white space and
     /// byte-order mark.
     fn content(&self, line_end: usize) -> Range<usize> {
         let text = trim(&self.buffer[self.start..line_end]);
@@ -267,7 +271,7 @@ impl LineBuffer {
         start..start + text.len()
     }
 
-    /// Takes the line with this content; the next one begins at `next`.
+    /// Takes the line with this content. The next line begins at `next`.
     fn take(&mut self, content: Range<usize>, next: usize) -> Result<Vec<u8>, TryReserveError> {
         let rest = next..self.end;
         if content.len() < TAKE_BYTES || rest.len() > content.len() || self.start > 0 {
@@ -294,11 +298,11 @@ impl LineBuffer {
     }
 }
 
-/// Ends a message as a line: replaces its raw newlines and carriage returns by spaces, and appends
-/// a newline.
+/// Turns a message into one line: replaces its raw newlines and carriage returns by spaces, and
+/// appends a newline.
 ///
-/// JSON strings can't contain raw newlines, so this changes only white space of pretty-printed
-/// values.
+/// JSON strings can't contain raw newlines. Therefore only white space between JSON tokens is
+/// changed.
 pub fn end_line(message: &mut Vec<u8>) {
     end_line_from(message, 0);
 }
@@ -359,7 +363,8 @@ mod tests {
             .collect()
     }
 
-    /// Checks that every cut of the input into two pieces, and byte by byte, gives these lines.
+    /// Checks that an input gives these lines, whether it comes in two pieces, cut anywhere, or
+    /// byte by byte.
     fn check(max: usize, input: &str, expected: &[&str]) {
         let bytes = input.as_bytes();
         for cut in 0..=bytes.len() {
@@ -411,8 +416,8 @@ mod tests {
         check(4, "a\n\n      \nb\n", &["a", "too long: 6 None", "b"]);
     }
 
-    /// A caller that sees `has_line` does not block for input, and defers its writes until it has
-    /// taken the line.
+    /// Blank lines don't count as lines in `has_line`. A caller that sees `has_line` does not block
+    /// for input, and defers its writes until it has taken the line.
     #[test]
     fn a_blank_line_is_none() {
         let mut buffer = LineBuffer::new(100);

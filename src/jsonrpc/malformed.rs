@@ -1,29 +1,29 @@
-//! Messages that can't be read, and the information that could be extracted from them.
+//! Messages that can't be read, with the parts that could be extracted from them.
 
 use super::id::RequestId;
 use super::partial::Skim;
 use crate::error::{ErrorCode, Excerpt, RpcError};
 
-/// A message that can't be handled, and the error to answer with.
+/// A message that can't be read, with the error that is sent as the answer.
 #[derive(Clone, Debug)]
 pub struct Malformed {
-    /// The error to answer with; its message says what is wrong.
+    /// The error that is sent as the answer. Its text describes the problem.
     pub error: RpcError,
-    /// The id of the message, where it could be read.
+    /// The id of the message, if the id could be read.
     pub id: Option<RequestId>,
-    /// The kind of message that it seems to be.
+    /// The kind of message that the malformed message seems to be.
     pub form: Form,
-    /// The beginning of the text, if it is not a message at all.
+    /// The beginning of the text, if the text is not a message at all.
     pub excerpt: Option<Box<str>>,
 }
 
-/// The kind of message that a malformed one seems to be.
+/// The kind of message that a malformed message seems to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Form {
-    /// Not JSON at all: a banner, a stray print.
+    /// A text that is not JSON at all, for example a banner or a stray print.
     Noise,
-    /// A request, or something that may be one.
+    /// A request, or a message that may be a request.
     Request,
     /// A notification, which is never answered.
     Notification,
@@ -47,7 +47,7 @@ impl Malformed {
         }
     }
 
-    /// A message of a batch that the system has no memory for.
+    /// Makes the malformed message for a message of a batch, for which the system has no memory.
     pub(super) fn no_memory(text: &str) -> Self {
         let message = format!(
             "the system has no memory for a message of {} bytes",
@@ -66,7 +66,8 @@ impl Malformed {
         }
     }
 
-    /// Whether it was not read for want of memory. There is no other internal error.
+    /// Whether the message was not read because the system had no memory. No other malformed
+    /// message has an internal error.
     pub(crate) fn is_no_memory(&self) -> bool {
         self.error.code == ErrorCode::INTERNAL_ERROR
     }

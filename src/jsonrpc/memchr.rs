@@ -1,14 +1,16 @@
 //! Search for a byte in a text.
 //!
-//! [`memchr::memchr`] detects the processor's features once per process. In a virtual machine that
-//! takes longer than the first request, because each `CPUID` instruction traps to the host. The
-//! baseline instructions of an architecture need no detection, and are as fast for short texts.
+//! [`memchr::memchr`] detects the processor's features once per process. In a virtual machine the
+//! detection takes longer than the first request, because each `CPUID` instruction traps to the
+//! host. The baseline instructions of an architecture need no detection, and are as fast for short
+//! texts.
 
-/// Shorter texts are searched with the baseline instructions.
+/// The minimum length of a text that is searched with `memchr`. Shorter texts are searched with the
+/// baseline instructions.
 #[cfg(target_arch = "x86_64")]
 const LARGE: usize = 4 << 10;
 
-/// Returns the index of the first `byte`.
+/// Returns the index of the first `byte` in the text.
 #[inline]
 pub(crate) fn find(byte: u8, text: &[u8]) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
@@ -20,7 +22,7 @@ pub(crate) fn find(byte: u8, text: &[u8]) -> Option<usize> {
     memchr::memchr(byte, text)
 }
 
-/// Returns the index of the first byte that is one of the two.
+/// Returns the index of the first byte of the text that is one of the two given bytes.
 #[inline]
 pub(super) fn find_either(bytes: [u8; 2], text: &[u8]) -> Option<usize> {
     let [a, b] = bytes;

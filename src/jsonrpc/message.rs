@@ -1,4 +1,4 @@
-//! One message: read in one pass, `params` and `result` kept as raw JSON text.
+//! JSON-RPC messages: each is read in one pass, with `params` and `result` kept as raw JSON text.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,15 +14,15 @@ use super::raw_object::{MemberPlaces, RawObject};
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 use crate::fallible;
 
-/// The most messages of a batch. A member may be as short as two bytes, but the member, its error
-/// and its answer take a hundred times that.
+/// The maximum number of messages in a batch. A batch member can be as short as two bytes, but the
+/// member, its error and its answer take a hundred times as much memory.
 const MAX_BATCH: usize = 1024;
 
-/// The longest id that is accepted, in bytes. It is kept in several places as long as its request
-/// is in flight, and is repeated in each message about it.
+/// The maximum length of an id, in bytes. An id is stored in several places while its request is in
+/// flight, and is repeated in each message about the request.
 const MAX_ID_BYTES: usize = 1024;
 
-/// A message that owns its text, so that its `params` or `result` can be read later, or relayed,
+/// A message that owns its text. Therefore its `params` or `result` can be read later, or relayed,
 /// without a copy.
 #[derive(Debug)]
 #[expect(
@@ -42,7 +42,8 @@ pub enum Message {
 #[derive(Debug)]
 pub struct Request {
     id: RequestId,
-    /// Boxed, because a request is moved between many functions and threads.
+    /// The content of the request. It is boxed because a request is moved between many functions
+    /// and threads.
     call: Box<Call>,
 }
 
@@ -71,14 +72,15 @@ struct Call {
     text: String,
     method: Method,
     params: Option<Range<usize>>,
-    /// The ranges of the members of `params`.
+    /// The ranges of the members of `params` in the text.
     places: MemberPlaces,
 }
 
 #[derive(Debug)]
 enum Method {
     Span(Range<usize>),
-    /// The decoded name: it was written with escapes, or the scanner did not accept the message.
+    /// The decoded method name. It is used if the name was written with escapes, or if the scanner
+    /// did not accept the message.
     Decoded(Box<str>),
 }
 
@@ -88,21 +90,23 @@ enum Method {
 pub enum Parsed {
     /// One message.
     Single(Result<Message, Malformed>),
-    /// An array of messages, which only revision 2025-03-26 allows. It has 1 to 1 024 members.
+    /// An array of messages (batch), which only revision 2025-03-26 allows. It has 1 to 1 024
+    /// members.
     Batch(Vec<Result<Message, Malformed>>),
 }
 
 impl Parsed {
-    /// Reads a message or an array of messages. Nesting deeper than `max_depth` is an error.
+    /// Reads a message or an array of messages. A text that is nested deeper than `max_depth` is an
+    /// error.
     ///
-    /// Reading is lenient: some deviations from the specification are accepted. These are `null`
-    /// for an absent member, an empty array for an empty object, an integer id written as `1.0`,
-    /// and an error without a message.
+    /// Reading is lenient and accepts four deviations from the specification: `null` for an absent
+    /// member, an empty array for an empty object, an integer id written as `1.0`, and an error
+    /// without a message.
     pub fn read(bytes: Vec<u8>, max_depth: usize) -> Self {
         Self::read_with(bytes, max_depth, Reading::Lenient)
     }
 
-    /// Reads like [`read`](Self::read), but accepts no deviation from the specification.
+    /// Reads like [`read`](Self::read), but treats all deviations from the specification as errors.
     pub fn read_strictly(bytes: Vec<u8>, max_depth: usize) -> Self {
         Self::read_with(bytes, max_depth, Reading::Strict)
     }
@@ -171,8 +175,8 @@ impl Parsed {
     }
 }
 
-/// The members of a batch. Of a batch that is too long it keeps one more than the maximum, so that
-/// its length shows.
+/// The members of a batch. For a batch that is too long, it stores one member more than the
+/// maximum, so that the excess is detected.
 struct BatchMembers<'a>(Vec<&'a RawValue>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for BatchMembers<'a> {
@@ -206,7 +210,7 @@ impl Message {
     ///
     /// # Errors
     ///
-    /// [`Malformed`] has the error to answer with, and the id where it can be read.
+    /// [`Malformed`]: the error to answer with, and the id if the id could be read.
     pub fn read(text: String) -> Result<Self, Malformed> {
         Self::read_with(text, Reading::Lenient)
     }
@@ -345,8 +349,8 @@ impl Message {
     }
 }
 
-/// Whether a text is a request whose method is not in `methods`. Also true if the scanner does not
-/// accept the text.
+/// Whether a text is a request whose method is not in `methods`. Also returns true if the scanner
+/// does not accept the text.
 #[cfg(feature = "http-server")]
 pub(crate) fn asks_for_more_than(methods: &[&str], text: &[u8], max_depth: usize) -> bool {
     let text = std::str::from_utf8(text).ok();
@@ -395,22 +399,22 @@ impl Call {
 }
 
 impl Request {
-    /// The id of the request, to answer with.
+    /// Returns the id of the request, which its response has to repeat.
     pub fn id(&self) -> &RequestId {
         &self.id
     }
 
-    /// The name of the method.
+    /// Returns the name of the request's method.
     pub fn method(&self) -> &str {
         self.call.method()
     }
 
-    /// `params` as JSON text; `{}` when absent.
+    /// Returns `params` as JSON text; `{}` if the request has no params.
     pub fn params(&self) -> &str {
         self.call.params()
     }
 
-    /// The members of `params`.
+    /// Returns the members of `params`.
     pub(crate) fn members(&self) -> RawObject<'_> {
         self.call.members()
     }
@@ -420,32 +424,32 @@ impl Request {
         self.call.text.len()
     }
 
-    /// Returns the buffer of the message, to be reused.
+    /// Returns the buffer of the message, which can be reused.
     pub(crate) fn into_memory(self) -> Vec<u8> {
         self.call.text.into_bytes()
     }
 }
 
 impl Notification {
-    /// The name of the method.
+    /// Returns the name of the notification's method.
     pub fn method(&self) -> &str {
         self.call.method()
     }
 
-    /// `params` as JSON text; `{}` when absent.
+    /// Returns `params` as JSON text; `{}` if the notification has no params.
     pub fn params(&self) -> &str {
         self.call.params()
     }
 
-    /// The members of `params`.
+    /// Returns the members of `params`.
     pub(crate) fn members(&self) -> RawObject<'_> {
         self.call.members()
     }
 }
 
 impl Response {
-    /// The id of the request it answers; `None` for an error about a message whose id the peer
-    /// couldn't read.
+    /// Returns the id of the answered request. Returns `None` for an error about a message whose id
+    /// the peer couldn't read.
     pub fn id(&self) -> Option<&RequestId> {
         self.id.as_ref()
     }
@@ -462,7 +466,7 @@ impl Response {
     ///
     /// # Errors
     ///
-    /// The error object, if the response has one.
+    /// The error object, if the response is an error.
     pub fn into_result(self) -> Result<RawResult, RpcError> {
         match self.outcome {
             Outcome::Result(span) => Ok(RawResult {
@@ -474,7 +478,7 @@ impl Response {
     }
 }
 
-/// The `result` of a response: JSON text as received, with the message text that contains it.
+/// The `result` of a response: JSON text as received. It keeps the message text that contains it.
 #[derive(Clone)]
 pub struct RawResult {
     text: String,
@@ -482,12 +486,12 @@ pub struct RawResult {
 }
 
 impl RawResult {
-    /// The JSON text.
+    /// Returns the result as JSON text.
     pub fn as_str(&self) -> &str {
         &self.text[self.span.clone()]
     }
 
-    /// Returns the message text, and the range of the result in it.
+    /// Returns the message text, and the range of the result in this text.
     #[cfg(feature = "cffi")]
     pub(crate) fn into_parts(self) -> (String, Range<usize>) {
         (self.text, self.span)

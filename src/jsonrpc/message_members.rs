@@ -1,9 +1,10 @@
-//! The members of a message, found in the one pass that also validates its JSON.
+//! The members of a message, found in the same pass that validates the JSON of the message.
 //!
 //! Every message is scanned here, so the scanner is hand-written and several times faster than a
-//! general parser. It accepts only messages in the usual form. It leaves all others to
+//! general parser. It accepts only messages in the usual form. All other messages are parsed by
 //! `serde_json`, whose error texts are also better. Invariant: the scanner never accepts a text
-//! that the parser rejects, nor finds other members; when in doubt it returns `None`.
+//! that the parser rejects, and never finds other members than the parser. In doubt it returns
+//! `None`.
 
 use std::ops::Range;
 
@@ -14,19 +15,19 @@ use super::lenient::is_empty_array;
 use super::raw_object::MemberPlaces;
 use super::text::next_special;
 
-/// The ranges of the members of a message, not yet interpreted. [`Message::of`](super::Message)
-/// checks their types with better error texts than serde's.
+/// The ranges of the members of a message, which are not yet interpreted.
+/// [`Message::of`](super::Message) checks their types with better error texts than serde's.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct MessageMembers {
     pub(super) jsonrpc: Option<Range<usize>>,
     pub(super) id: Option<Range<usize>>,
     pub(super) method: Option<Range<usize>>,
-    /// True if `method` is known to be a string without escapes.
+    /// Whether `method` is known to be a string without escapes.
     pub(super) has_plain_method: bool,
     pub(super) params: Option<Range<usize>>,
     pub(super) result: Option<Range<usize>>,
     pub(super) error: Option<Range<usize>>,
-    /// The members of `params`, if it is an object that was scanned.
+    /// The ranges of the members of `params`, if `params` is an object that was scanned.
     pub(super) places: MemberPlaces,
 }
 
@@ -51,8 +52,8 @@ impl MessageMembers {
         })
     }
 
-    /// Scans a message in the usual form: an object with at most `max_depth` levels. `None` says
-    /// nothing: the text may be valid or not.
+    /// Scans a message in the usual form: an object that is nested at most `max_depth` deep.
+    /// Returns `None` if the scanner does not accept the text, which may be valid nevertheless.
     #[inline]
     pub(super) fn scan(text: &str, max_depth: usize) -> Option<Self> {
         let mut envelope = Self::default();
@@ -60,8 +61,8 @@ impl MessageMembers {
         Some(envelope)
     }
 
-    /// Lenient reading: removes members that are `null` beside one that determines the kind of
-    /// message, and params that are `null` or an empty array.
+    /// Applies lenient reading. Removes `null` members if another member determines the kind of
+    /// message. Removes params that are `null` or an empty array.
     #[inline]
     pub(super) fn forgive(&mut self, text: &str) {
         let has_outcome = self.result.is_some() || self.error.is_some();
@@ -92,7 +93,7 @@ impl MessageMembers {
         }
     }
 
-    /// Finds the members of a text, if it has the usual form.
+    /// Finds the members of a text, if the text has the usual form.
     fn find(&mut self, text: &str, max_depth: usize) -> Option<()> {
         let scan = Scan(text.as_bytes());
         let room = max_depth.min(Scan::LEVELS).checked_sub(1)?;
@@ -139,7 +140,7 @@ impl MessageMembers {
     }
 }
 
-/// The names of the members of an envelope.
+/// The names of the members of a JSON-RPC message.
 #[derive(Clone, Copy, PartialEq)]
 enum Name {
     Jsonrpc,
@@ -164,12 +165,12 @@ impl Name {
     }
 }
 
-/// Passes the members of `params` of a notification of this method to `member`, one after the
-/// other: its key, which has no escapes, and its value.
+/// Reads the params of a notification of this method. Passes each member of `params` to `member`:
+/// the key, which has no escapes, and the value.
 ///
-/// Scans only a text in the usual form, with the method before the params. `None` says nothing
-/// about the text. Until the function returns `Some`, the caller does not know whether the text is
-/// such a notification, nor whether it is UTF-8.
+/// Scans only a text in the usual form, with the method before the params. If the function returns
+/// `None`, the text may still be a valid notification. Until it returns `Some`, the caller does not
+/// know whether the text is a notification of this method, or whether it is UTF-8.
 pub(crate) fn find_params<'a>(
     text: &'a [u8],
     method: &str,
@@ -215,20 +216,21 @@ struct Raw<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// Deserializes `null` as `Some`, so that it differs from an absent member.
+/// Deserializes `null` as `Some`, so that `null` differs from an absent member.
 fn present<'de: 'a, 'a, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<&'a RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// A text to scan. Each step takes an index and returns the index after the JSON that it has
-/// accepted, or `None`. Indices are passed by value, so that they stay in registers.
+/// A scanner of a JSON text. Each step takes an index. It returns the index after the JSON that it
+/// has accepted, or `None`. Indices are passed by value, so that they stay in registers.
 #[derive(Clone, Copy)]
 struct Scan<'a>(&'a [u8]);
 
 impl Scan<'_> {
-    /// The deepest nesting that is scanned: [`nested`](Self::nested) needs one bit for each level.
+    /// The maximum nesting depth that is scanned: [`nested`](Self::nested) needs one bit for each
+    /// level.
     const LEVELS: usize = u64::BITS as usize;
 
     #[inline]
@@ -254,7 +256,7 @@ impl Scan<'_> {
             .count()
     }
 
-    /// Skips white space and this byte.
+    /// Skips white space and the byte `expected`.
     #[inline]
     fn token(self, at: usize, expected: u8) -> Option<usize> {
         if self.get(at)? == expected {
@@ -263,9 +265,9 @@ impl Scan<'_> {
         self.token_here(self.space(at), expected)
     }
 
-    /// Scans an object, which begins at `at`. `key` takes the index after the first quote of a key.
-    /// It returns information about the key, and the index of the value. `member` takes both and
-    /// returns the end of the value.
+    /// Scans an object, which begins at `at`. The function `key` takes the index after the first
+    /// quote of a key; it returns information about the key, and the index of the value. The
+    /// function `member` takes this result, and returns the end of the value.
     #[inline]
     fn object<K>(
         self,
@@ -288,8 +290,8 @@ impl Scan<'_> {
         }
     }
 
-    /// Returns the range of a key without its quotes, and the index after its colon. `None` if the
-    /// key has escapes.
+    /// Returns the range of a key without its quotes, and the index after its colon. Returns `None`
+    /// if the key has escapes.
     #[inline]
     fn plain_key(self, start: usize) -> Option<(Range<usize>, usize)> {
         let end = next_special(self.0, start);
@@ -297,7 +299,8 @@ impl Scan<'_> {
         Some((start..end, self.token(colon, b':')?))
     }
 
-    /// Returns which member of an envelope a key is, if any, and the index after its colon.
+    /// Returns the message member that a key names, if there is one, and the index after the key's
+    /// colon.
     #[inline]
     fn name(self, start: usize) -> Option<(Option<Name>, usize)> {
         const JSONRPC: u64 = u64::from_le_bytes(*b"jsonrpc\"");
@@ -326,7 +329,7 @@ impl Scan<'_> {
         (self.get(at)? == expected).then_some(at + 1)
     }
 
-    /// Scans a value with at most `room` levels, which begins at `at`.
+    /// Scans a value that begins at `at` and is nested at most `room` deep.
     #[inline(always)]
     fn value(self, at: usize, room: usize) -> Option<usize> {
         match self.get(at)? {
@@ -357,8 +360,8 @@ impl Scan<'_> {
         }
     }
 
-    /// Scans an object or an array, as [`value`](Self::value). Each turn of the loop takes a value
-    /// or an opening bracket.
+    /// Scans an object or an array, like [`value`](Self::value). Each iteration of the loop scans a
+    /// simple value or an opening bracket.
     fn nested(self, mut at: usize, room: usize) -> Option<usize> {
         // A bit for each open level, the innermost in the lowest bit: 1 for an object, 0 for an
         // array.
@@ -415,13 +418,13 @@ impl Scan<'_> {
         self.token(self.string(at)?, b':')
     }
 
-    /// Scans a string; `at` is the index after its first quote.
+    /// Scans a string. `at` is the index after its first quote.
     #[inline]
     fn string(self, at: usize) -> Option<usize> {
         self.end_of_string(next_special(self.0, at))
     }
 
-    /// Scans the rest of a string; `at` is the index of its first special character.
+    /// Scans the rest of a string. `at` is the index of the string's first special character.
     #[inline]
     fn end_of_string(self, at: usize) -> Option<usize> {
         match self.get(at)? {
@@ -430,8 +433,8 @@ impl Scan<'_> {
         }
     }
 
-    /// The slow path of [`end_of_string`](Self::end_of_string): the special character is not the
-    /// closing quote.
+    /// The slow path of [`end_of_string`](Self::end_of_string), for strings with escapes or invalid
+    /// characters.
     #[inline(never)]
     fn escaped(self, mut at: usize) -> Option<usize> {
         loop {
@@ -467,7 +470,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Scans the fraction and the exponent of a number.
+    /// Scans the optional fraction and exponent of a number.
     #[inline(never)]
     fn fraction(self, mut at: usize) -> Option<usize> {
         if self.get(at) == Some(b'.') {
@@ -496,8 +499,8 @@ impl Scan<'_> {
     }
 }
 
-/// Texts that are nearly this one: cut off at each position, or with each character replaced,
-/// removed or inserted.
+/// Returns variants of a text: cut off at each position, or with each character replaced, removed
+/// or inserted.
 #[cfg(test)]
 pub(crate) fn variants(text: &str) -> impl Iterator<Item = String> {
     const CHARACTERS: &str = "{}[]\",:\\ \n0159.-+eEutfnrabx/\u{0}\u{1f}\u{7f}é";
@@ -520,7 +523,8 @@ mod tests {
     use crate::jsonrpc::nesting;
     use crate::jsonrpc::raw_object::RawObject;
 
-    /// Checks that the parser finds the same members wherever the scanner accepts a text.
+    /// Checks that the parser finds the same members if the scanner accepts the text. Returns
+    /// whether the scanner accepts it.
     fn check(text: &str) -> bool {
         let scanned = MessageMembers::scan(text, 128);
         let Some(scanned) = &scanned else {

@@ -1,8 +1,8 @@
-//! The nesting depth of a JSON text, found without parsing it.
+//! The nesting depth of a JSON text, determined without parsing the text.
 
-/// Whether arrays and objects in `text` are nested deeper than `max`.
+/// Whether arrays and objects in `text` are nested deeper than `max` levels.
 ///
-/// Most texts have at most `max` opening brackets; for those it only counts bytes.
+/// Most texts have at most `max` opening brackets. For these texts the function only counts bytes.
 pub(crate) fn exceeds(text: &[u8], max: usize) -> bool {
     if text.len() <= max || count_opening(text) <= max {
         return false;
@@ -27,8 +27,8 @@ pub(crate) fn exceeds(text: &[u8], max: usize) -> bool {
     false
 }
 
-/// Counts opening brackets, in chunks of 255 bytes so that the compiler can use vector instructions
-/// on `u8` sums.
+/// Counts the opening brackets in a text, in chunks of 255 bytes so that the compiler can use
+/// vector instructions on `u8` sums.
 fn count_opening(text: &[u8]) -> usize {
     text.chunks(255)
         .map(|chunk| {

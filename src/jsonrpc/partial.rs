@@ -1,17 +1,17 @@
 //! A partial scanner: reads the id and the kind of a message that can't be parsed.
 //!
 //! The sender of a broken or too long message still waits for an answer. [`Skim`] scans any bytes,
-//! in pieces of any size and in constant memory. It records the `id` and the kind of message if the
-//! outermost object shows them.
+//! in pieces of any size and in constant memory. It records the `id` and the kind of message, if
+//! they can be seen in the outermost object.
 
 use super::id::RequestId;
 
-/// The longest `id` that is kept, in bytes; a longer one counts as unreadable.
+/// The maximum length of an `id` that is kept, in bytes. A longer id counts as unreadable.
 const MAX_ID_BYTES: usize = 1024;
-/// The longest key that is kept, in bytes. Every key of an envelope is shorter.
+/// The maximum length of a key that is kept, in bytes. All keys of JSON-RPC messages are shorter.
 const MAX_KEY_BYTES: usize = 8;
 
-/// The scanner: records the members of a message that it has seen.
+/// The partial scanner, with the members of a message that it has seen.
 #[derive(Debug, Default)]
 pub(crate) struct Skim {
     depth: usize,
@@ -26,7 +26,7 @@ pub(crate) struct Skim {
     has_outcome: bool,
 }
 
-/// The position of the next byte within the outermost object.
+/// The position in the outermost object: the part to which the next byte belongs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Place {
     #[default]
@@ -45,7 +45,7 @@ impl Skim {
         skim
     }
 
-    /// Scans the next piece.
+    /// Scans the next piece of the message.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             self.step(byte);
@@ -134,7 +134,7 @@ impl Skim {
         }
     }
 
-    /// Returns the `id` of the outermost object, if it is complete, valid and not repeated.
+    /// Returns the `id` of the outermost object, if the id is complete, valid and not repeated.
     pub(crate) fn id(&self) -> Option<RequestId> {
         let text = std::str::from_utf8(self.id.as_ref().filter(|_| !self.repeated_id)?).ok()?;
         RequestId::from_json(text.trim_ascii())
@@ -145,7 +145,7 @@ impl Skim {
         self.has_outcome && !self.has_method
     }
 
-    /// Whether it looks like a notification: a `method` without an `id`.
+    /// Whether the message looks like a notification: it has a `method` and no `id`.
     pub(crate) fn looks_like_notification(&self) -> bool {
         self.has_method && self.id.is_none()
     }

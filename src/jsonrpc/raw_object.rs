@@ -1,8 +1,7 @@
 //! An iterator over the members of an object that is known to be valid JSON.
 //!
-//! Every message was validated when it was parsed, so a later search for a member need not validate
-//! it again. It only has to find where each member ends. Most of a large text is skipped many bytes
-//! at a time.
+//! Every message was validated when it was parsed. A later search for a member therefore only has
+//! to find where each member ends. Most of a large text is skipped many bytes at a time.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,19 +12,19 @@ use serde::de::{DeserializeSeed, Error as _, IntoDeserializer, MapAccess};
 
 use super::memchr::find;
 
-/// The members of an object, in their order. If the text is not JSON the iterator yields some of
-/// them or none; it does not panic.
+/// An iterator over the members of an object, in their order. If the text is not valid JSON, the
+/// iterator yields some members or none, and does not panic.
 pub(crate) struct RawObject<'a> {
-    /// The text that the ranges in `known` refer to.
+    /// The text in which the ranges of `known` are.
     text: &'a str,
-    /// The ranges of the first members, if they are known.
+    /// The ranges of the first members of the object, if they were recorded.
     known: &'a [Place],
-    /// The text after the known members.
+    /// The text after the recorded members, which has the other members.
     rest: &'a str,
 }
 
 /// The ranges of the first members of an object, recorded when the message was parsed. A later
-/// search need not find their ends again. Further members may follow.
+/// search does not have to find their ends again. The object may have more members.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct MemberPlaces {
     count: usize,
@@ -40,8 +39,8 @@ struct Place {
 }
 
 impl MemberPlaces {
-    /// Records the next member, if there is a free slot. `key` is the range of its key without the
-    /// quotes, which has no escapes.
+    /// Records the next member, if there is a free slot. `key` is the range of the member's key
+    /// without the quotes. The key has no escapes.
     pub(super) fn add(&mut self, key: Range<usize>, value: Range<usize>) {
         // A range that ends within `u32` also begins within it.
         if let Some(room) = self.first.get_mut(self.count)
@@ -55,7 +54,7 @@ impl MemberPlaces {
         }
     }
 
-    /// The members of the object in this range of the text.
+    /// Returns the members of the object that is at this range of the text.
     pub(super) fn members<'a>(&'a self, text: &'a str, object: &Range<usize>) -> RawObject<'a> {
         let known = &self.first[..self.count];
         let start = known
@@ -70,7 +69,7 @@ impl MemberPlaces {
 }
 
 impl<'a> RawObject<'a> {
-    /// The members of this text, which is an object.
+    /// Returns the members of an object, given as JSON text.
     pub(crate) fn of(object: &'a str) -> Self {
         Self {
             text: object,
@@ -79,7 +78,7 @@ impl<'a> RawObject<'a> {
         }
     }
 
-    /// The next member that is not in `known`.
+    /// Returns the next member after those in `known`.
     #[inline(never)]
     fn next_unknown(&mut self) -> Option<<Self as Iterator>::Item> {
         let rest = self.rest.trim_ascii_start().strip_prefix(['{', ','])?;
@@ -94,7 +93,7 @@ impl<'a> RawObject<'a> {
 }
 
 impl<'a> Iterator for RawObject<'a> {
-    /// The key and the value, which is JSON text.
+    /// A member: its decoded key, and its value as JSON text.
     type Item = (Cow<'a, str>, &'a str);
 
     #[inline]
@@ -108,7 +107,7 @@ impl<'a> Iterator for RawObject<'a> {
     }
 }
 
-/// Decodes a key, which is given with its quotes.
+/// Decodes a key. The given text includes the quotes.
 fn name_of(key: &str) -> Option<Cow<'_, str>> {
     if key.contains('\\') {
         return serde_json::from_str(key).ok().map(Cow::Owned);
@@ -116,7 +115,7 @@ fn name_of(key: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Borrowed(&key[1..key.len() - 1]))
 }
 
-/// Returns the end of the string that these bytes begin with.
+/// Returns the end of the string at the beginning of these bytes.
 fn end_of_string(bytes: &[u8]) -> Option<usize> {
     if bytes.first() != Some(&b'"') {
         return None;
@@ -133,7 +132,7 @@ fn end_of_string(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Returns the end of the value that these bytes begin with.
+/// Returns the end of the JSON value at the beginning of these bytes.
 fn end_of_value(bytes: &[u8]) -> Option<usize> {
     match bytes.first()? {
         b'"' => end_of_string(bytes),
@@ -163,8 +162,8 @@ fn end_of_nested(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Deserializes an object, which is known to be valid JSON, without the members named in `aside`.
-/// Returns the JSON texts of those. A repeated one is an error.
+/// Deserializes an object that is known to be valid JSON, without the members named in `aside`.
+/// Returns the JSON texts of these members separately. A repeated member is an error.
 pub(crate) fn read_beside<'a, T: Deserialize<'a>, const N: usize>(
     members: RawObject<'a>,
     aside: [&'static str; N],
@@ -183,7 +182,7 @@ struct Beside<'a, const N: usize> {
     members: RawObject<'a>,
     aside: [&'static str; N],
     found: [Option<&'a str>; N],
-    /// The value of the key that was read last.
+    /// The JSON text of the value that belongs to the last key.
     value: &'a str,
 }
 

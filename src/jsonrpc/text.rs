@@ -2,10 +2,10 @@
 
 use crate::buffer_cache;
 
-/// Appends a text as a JSON string, with the escapes that `serde_json` writes.
+/// Appends a text as a JSON string. Uses the same escapes as `serde_json`.
 ///
-/// Large texts are most of the bytes of a message. So the search for characters to escape examines
-/// eight bytes at a time.
+/// Large texts make up most bytes of a message. Therefore the search for characters to escape
+/// examines eight bytes at a time.
 pub(crate) fn write_string(text: &str, into: &mut Vec<u8>) {
     let mut rest = text.as_bytes();
     // Capacity for some escapes, so that a large buffer is seldom moved.
@@ -37,7 +37,7 @@ pub(crate) fn write_string(text: &str, into: &mut Vec<u8>) {
 }
 
 /// Returns the index, from `at` on, of the first byte that needs an escape: a quote, a backslash or
-/// a control character. Without one it returns the length.
+/// a control character. If no byte needs an escape, returns the length.
 #[inline]
 pub(super) fn next_special(bytes: &[u8], mut at: usize) -> usize {
     const ONES: u64 = u64::MAX / 255;

@@ -62,8 +62,8 @@ pub fn write_result(id: &RequestId, result: &impl Serialize) -> Result<Vec<u8>, 
     write_result_with(buffer, id, |buffer| serde_json::to_writer(buffer, result))
 }
 
-/// Writes a result like [`write_result`] into `buffer`, whose content is dropped. `append` writes
-/// the result itself.
+/// Writes a result like [`write_result`] into `buffer`, whose content is dropped. The function
+/// `append` writes the result itself.
 pub(crate) fn write_result_with(
     mut buffer: Vec<u8>,
     id: &RequestId,
@@ -78,7 +78,7 @@ pub(crate) fn write_result_with(
     Ok(buffer)
 }
 
-/// Writes the response of a request that failed. Without an id it omits the member.
+/// Writes the response of a request that failed. If `id` is `None`, the response has no `id`.
 pub fn write_error(id: Option<&RequestId>, error: &RpcError) -> Vec<u8> {
     #[derive(Serialize)]
     struct Out<'a> {

@@ -13,7 +13,7 @@ use super::tree::Tree;
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// The role of a sender or of an audience.
+/// The role of the sender of a message, or of the audience of content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -30,11 +30,12 @@ required!(Role);
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Annotations {
-    /// The roles that it is meant for. Unknown roles are dropped when it is read.
+    /// The roles for which the content is meant. Unknown roles are dropped when the annotations are
+    /// read.
     pub audience: Option<Vec<Role>>,
-    /// The importance, from 0 to 1.
+    /// The importance of the content, from 0 to 1.
     pub priority: Option<f64>,
-    /// The time of the last change, in ISO 8601. Since 2025-06-18.
+    /// The time of the content's last change, in ISO 8601. Since 2025-06-18.
     pub last_modified: Option<String>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -49,16 +50,16 @@ members!(Annotations {
 
 impl Annotations {
     setters! {
-        /// Sets the roles that it is meant for.
+        /// Sets the roles for which the content is meant.
         audience: Vec<Role>,
-        /// Sets the importance, from 0 to 1.
+        /// Sets the importance of the content, from 0 to 1.
         priority: f64,
-        /// Sets the time of the last change, in ISO 8601. Since 2025-06-18.
+        /// Sets the time of the content's last change, in ISO 8601. Since 2025-06-18.
         last_modified: String,
     }
 
-    /// Checks that the values are allowed by the specification. A server checks what it registers;
-    /// a value from a peer is not checked.
+    /// Checks that the specification allows the values. A server checks the annotations that it
+    /// registers. Annotations from a peer are not checked.
     ///
     /// # Errors
     ///
@@ -76,7 +77,7 @@ impl Annotations {
     }
 }
 
-/// Whether a text begins with `YYYY-MM-DD`, followed by nothing or by a time.
+/// Whether a text is a date `YYYY-MM-DD`, optionally followed by a time.
 fn is_date(text: &str) -> bool {
     let (date, time) = text.split_at_checked(10).unwrap_or((text, ""));
     let has_form = date.len() == 10

@@ -1,4 +1,5 @@
-//! The extension `io.modelcontextprotocol/ui` (MCP Apps): tools with a page to show.
+//! The extension `io.modelcontextprotocol/ui` (MCP Apps): tools with an HTML page that the host
+//! displays.
 //!
 //! Spec: Extensions, "MCP Apps", "Resource Discovery" and "Visibility".
 
@@ -6,22 +7,22 @@ use serde_json::Value;
 
 use super::tool::Tool;
 
-/// The id of the extension. A host declares it with the `mimeTypes` that it can display.
+/// The id of the MCP Apps extension. A host declares it with the `mimeTypes` that it can display.
 pub const APPS_EXTENSION: &str = "io.modelcontextprotocol/ui";
 
-/// The MIME type of a page: an HTML5 document that runs in a sandbox of the host.
+/// The MIME type of an app's page: an HTML5 document that runs in a sandbox of the host.
 pub const APP_MIME_TYPE: &str = "text/html;profile=mcp-app";
 
 impl Tool {
-    /// Returns the URI of the page that shows the tool's work, for `resources/read`. `None` if the
-    /// tool has no page, or if the URI does not begin with `ui://`.
+    /// Returns the URI of the page that displays the tool's work, for `resources/read`. Returns
+    /// `None` if the tool has no page, or if the URI does not begin with `ui://`.
     pub fn app_uri(&self) -> Option<&str> {
         let of_old = || self.meta.as_ref()?.get("ui/resourceUri");
         let uri = self.ui("resourceUri").or_else(of_old)?.as_str()?;
         uri.starts_with("ui://").then_some(uri)
     }
 
-    /// Whether the tool may be given to the model. Other tools are for pages only.
+    /// Whether the tool may be offered to the model. Other tools are only for pages of apps.
     ///
     /// # Examples
     ///
@@ -38,13 +39,13 @@ impl Tool {
         self.is_visible_to("model")
     }
 
-    /// Whether a page of the same server may call the tool. A host refuses such a call of any other
-    /// tool.
+    /// Whether a page of the same server may call the tool. If not, a host refuses the page's call.
     pub fn is_for_app(&self) -> bool {
         self.is_visible_to("app")
     }
 
-    /// A tool without a valid `visibility` is visible to both.
+    /// Whether the tool is visible to `whom`. A tool without a valid `visibility` is visible to
+    /// both model and apps.
     fn is_visible_to(&self, whom: &str) -> bool {
         match self.ui("visibility") {
             Some(Value::Array(visible)) => visible.iter().any(|to| to == whom),

@@ -15,7 +15,8 @@ use super::object::Form;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fallible;
 
-/// Encodes with padding; decodes with or without it, since some peers omit it.
+/// The base64 engine. It encodes with padding, and decodes with or without padding, since some
+/// peers omit the padding.
 const ENGINE: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -38,7 +39,7 @@ pub(super) fn decode(what: &str, text: &str) -> Result<Vec<u8>> {
     })
 }
 
-/// Why base64 was not decoded.
+/// The reason why base64 was not decoded.
 #[derive(Debug)]
 pub(crate) enum Undecoded {
     Invalid(DecodeError),
@@ -57,8 +58,8 @@ impl From<DecodeError> for Undecoded {
     }
 }
 
-/// Decodes base64 (RFC 4648, section 4). Also accepts line breaks, as in MIME, and the alphabet for
-/// URLs and file names (section 5).
+/// Decodes base64 (RFC 4648, section 4). Also accepts line breaks, as in MIME, and the base64
+/// alphabet for URLs and file names (section 5).
 pub(crate) fn decode_text(text: &str) -> std::result::Result<Vec<u8>, Undecoded> {
     // One byte more: C wants a zero behind it.
     let mut bytes = fallible::with_capacity(decoded_len_estimate(text.len()) + 1)?;
@@ -79,7 +80,7 @@ pub(crate) fn decode_text(text: &str) -> std::result::Result<Vec<u8>, Undecoded>
     }
 }
 
-/// A base64 text. It is validated only in strict reading.
+/// The form of a member that is base64 text. The text is validated only in strict reading.
 pub(super) struct Base64;
 
 impl Form<String> for Base64 {

@@ -1,7 +1,8 @@
 //! Capabilities of clients and servers. The presence of a key means support.
 //!
-//! Up to 2025-11-25 they are exchanged in `initialize`. Since 2026-07-28 the client's are in the
-//! `_meta` of each request, and the server's in the result of `server/discover`.
+//! Up to 2025-11-25 capabilities are exchanged in `initialize`. Since 2026-07-28 the client's
+//! capabilities are in the `_meta` of each request, and the server's capabilities are in the result
+//! of `server/discover`.
 //!
 //! Spec: Base Protocol, "Capabilities" (every revision).
 
@@ -17,17 +18,18 @@ use super::version::{FitTo, ProtocolVersion, keep_since};
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ClientCapabilities {
-    /// It has roots.
+    /// Present if the client has roots.
     pub roots: Option<RootsCapability>,
-    /// It lets servers use its model (`sampling/createMessage`).
+    /// Present if the client lets servers use its model (`sampling/createMessage`).
     pub sampling: Option<SamplingCapability>,
-    /// It can ask the user for input. Since 2025-06-18.
+    /// Present if the client can ask the user for input. Since 2025-06-18.
     pub elicitation: Option<ElicitationCapability>,
-    /// It supports requests that are executed as tasks. 2025-11-25 only.
+    /// Present if the client supports requests that are executed as tasks. 2025-11-25 only.
     pub tasks: Option<TasksCapability>,
-    /// Extensions and their settings, by id. Since 2026-07-28; also exchanged with older peers.
+    /// The extensions that the client supports, by id, with their settings. Since 2026-07-28; also
+    /// exchanged with older peers.
     pub extensions: Option<JsonObject>,
-    /// Features outside the specification, by name.
+    /// The features outside the specification that the client supports, by name.
     pub experimental: Option<JsonObject>,
     /// Capabilities that this library doesn't know.
     pub extra: Extra,
@@ -49,7 +51,7 @@ members!(ClientCapabilities {
 pub enum ElicitationMode {
     /// A form that the client shows (form mode).
     Form,
-    /// A page of the server that the client opens (URL mode). Since 2025-11-25.
+    /// A web page of the server that the client opens (URL mode). Since 2025-11-25.
     Url,
 }
 
@@ -65,8 +67,8 @@ impl ClientCapabilities {
         extensions: JsonObject,
     }
 
-    /// Whether the client supports elicitations of this mode. A capability without modes means
-    /// forms.
+    /// Whether the client supports elicitations of this mode. A capability that names no modes
+    /// means form mode.
     pub fn supports_elicitation(&self, mode: ElicitationMode) -> bool {
         let Some(elicitation) = &self.elicitation else {
             return false;
@@ -122,7 +124,7 @@ impl FitTo for ClientCapabilities {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RootsCapability {
-    /// It sends a notification when they change. Up to 2025-11-25.
+    /// Whether the client sends a notification when its roots change. Up to 2025-11-25.
     pub list_changed: Option<bool>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -132,7 +134,7 @@ members!(RootsCapability { list_changed = "listChanged", ..extra });
 
 impl RootsCapability {
     setters! {
-        /// Sets whether changes are notified. Up to 2025-11-25.
+        /// Sets whether the client sends a notification when its roots change. Up to 2025-11-25.
         list_changed: bool,
     }
 }
@@ -141,9 +143,9 @@ impl RootsCapability {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SamplingCapability {
-    /// It honours `includeContext`. Since 2025-11-25; implied before.
+    /// Present if the client honours `includeContext`. Since 2025-11-25; before that it is implied.
     pub context: Option<JsonObject>,
-    /// It allows the model to call tools. Since 2025-11-25.
+    /// Present if the client allows the model to call tools. Since 2025-11-25.
     pub tools: Option<JsonObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -156,26 +158,27 @@ members!(SamplingCapability {
 });
 
 impl SamplingCapability {
-    /// Allows the model to call tools. Since 2025-11-25.
+    /// Declares that the client allows the model to call tools. Since 2025-11-25.
     pub fn with_tools(mut self) -> Self {
         self.tools.get_or_insert_default();
         self
     }
 
-    /// Declares that `includeContext` is honoured. Since 2025-11-25.
+    /// Declares that the client honours `includeContext`. Since 2025-11-25.
     pub fn with_context(mut self) -> Self {
         self.context.get_or_insert_default();
         self
     }
 }
 
-/// The capability `elicitation` of a client. Since 2025-06-18; without members it means forms.
+/// The capability `elicitation` of a client. If no mode is named it means form mode. Since
+/// 2025-06-18.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ElicitationCapability {
-    /// It shows forms (form mode). Since 2025-11-25.
+    /// Present if the client shows forms (form mode). Since 2025-11-25.
     pub form: Option<JsonObject>,
-    /// It opens pages (URL mode). Since 2025-11-25.
+    /// Present if the client opens web pages (URL mode). Since 2025-11-25.
     pub url: Option<JsonObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -184,7 +187,7 @@ pub struct ElicitationCapability {
 members!(ElicitationCapability { form, url, ..extra });
 
 impl ElicitationCapability {
-    /// Adds support for a mode.
+    /// Declares that the client supports a mode of elicitation.
     pub fn with(mut self, mode: ElicitationMode) -> Self {
         match mode {
             ElicitationMode::Form => self.form.get_or_insert_default(),
@@ -198,21 +201,22 @@ impl ElicitationCapability {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ServerCapabilities {
-    /// It sends log messages.
+    /// Present if the server sends log messages.
     pub logging: Option<JsonObject>,
-    /// It completes arguments. Since 2025-03-26.
+    /// Present if the server completes arguments. Since 2025-03-26.
     pub completions: Option<JsonObject>,
-    /// It has prompts.
+    /// Present if the server has prompts.
     pub prompts: Option<PromptsCapability>,
-    /// It has resources.
+    /// Present if the server has resources.
     pub resources: Option<ResourcesCapability>,
-    /// It has tools.
+    /// Present if the server has tools.
     pub tools: Option<ToolsCapability>,
-    /// It supports requests that are executed as tasks. 2025-11-25 only.
+    /// Present if the server supports requests that are executed as tasks. 2025-11-25 only.
     pub tasks: Option<TasksCapability>,
-    /// Extensions and their settings, by id. Since 2026-07-28; also exchanged with older peers.
+    /// The extensions that the server supports, by id, with their settings. Since 2026-07-28; also
+    /// exchanged with older peers.
     pub extensions: Option<JsonObject>,
-    /// Features outside the specification, by name.
+    /// The features outside the specification that the server supports, by name.
     pub experimental: Option<JsonObject>,
     /// Capabilities that this library doesn't know.
     pub extra: Extra,
@@ -230,7 +234,8 @@ members!(ServerCapabilities {
     ..extra
 });
 
-/// Reads a capability: a present one is supported. Some servers send `true` instead of an object.
+/// The form of a capability whose presence means support. Some servers send `true` instead of an
+/// object.
 struct Declared;
 
 impl<T: Member + Default> Form<Option<T>> for Declared {
@@ -289,7 +294,7 @@ impl FitTo for ServerCapabilities {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct PromptsCapability {
-    /// It sends a notification when the list changes.
+    /// Whether the server sends a notification when its list of prompts changes.
     pub list_changed: Option<bool>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -299,7 +304,7 @@ members!(PromptsCapability { list_changed = "listChanged", ..extra });
 
 impl PromptsCapability {
     setters! {
-        /// Sets whether changes of the list are notified.
+        /// Sets whether the server sends a notification when its list of prompts changes.
         list_changed: bool,
     }
 }
@@ -308,9 +313,9 @@ impl PromptsCapability {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ResourcesCapability {
-    /// It supports subscriptions to changes of a resource.
+    /// Whether clients can subscribe to changes of a resource.
     pub subscribe: Option<bool>,
-    /// It sends a notification when the list changes.
+    /// Whether the server sends a notification when its list of resources changes.
     pub list_changed: Option<bool>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -322,7 +327,7 @@ impl ResourcesCapability {
     setters! {
         /// Sets whether clients can subscribe to changes of a resource.
         subscribe: bool,
-        /// Sets whether changes of the list are notified.
+        /// Sets whether the server sends a notification when its list of resources changes.
         list_changed: bool,
     }
 }
@@ -331,7 +336,7 @@ impl ResourcesCapability {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolsCapability {
-    /// It sends a notification when the list changes.
+    /// Whether the server sends a notification when its list of tools changes.
     pub list_changed: Option<bool>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -341,7 +346,7 @@ members!(ToolsCapability { list_changed = "listChanged", ..extra });
 
 impl ToolsCapability {
     setters! {
-        /// Sets whether changes of the list are notified.
+        /// Sets whether the server sends a notification when its list of tools changes.
         list_changed: bool,
     }
 }
@@ -350,11 +355,11 @@ impl ToolsCapability {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TasksCapability {
-    /// It answers `tasks/list`.
+    /// Present if the peer answers `tasks/list`.
     pub list: Option<JsonObject>,
-    /// It answers `tasks/cancel`.
+    /// Present if the peer answers `tasks/cancel`.
     pub cancel: Option<JsonObject>,
-    /// The requests that can become tasks, as a tree: `{"tools":{"call":{}}}`.
+    /// The requests that can become tasks, as a tree of method parts: `{"tools":{"call":{}}}`.
     pub requests: Option<JsonObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,

@@ -35,22 +35,22 @@ members!(PromptReference { kind = "type" as OrDefault, name, title });
 #[non_exhaustive]
 pub struct ResourceTemplateReference {
     kind: ResourceReferenceType,
-    /// The URI template, or the URI of a resource.
+    /// The URI template of the resource template, or the URI of a resource.
     pub uri: String,
 }
 
 members!(ResourceTemplateReference { kind = "type" as OrDefault, uri });
 
-/// The name of [`ResourceTemplateReference`] up to 2025-03-26.
+/// The name that revisions up to 2025-03-26 give to [`ResourceTemplateReference`].
 pub type ResourceReference = ResourceTemplateReference;
 
-/// The prompt or template whose argument is completed. The set is closed.
+/// The prompt or resource template whose argument is completed. The set of variants is closed.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum CompletionReference {
-    /// A prompt.
+    /// The argument of a prompt is completed.
     Prompt(PromptReference),
-    /// A resource template.
+    /// The argument of a resource template is completed.
     Resource(ResourceTemplateReference),
 }
 
@@ -91,7 +91,7 @@ impl<'de> Deserialize<'de> for CompletionReference {
 }
 
 open_enum! {
-    /// The `type` of a reference.
+    /// The `type` of a completion reference.
     pub(super) enum ReferenceType {
         Prompt = "ref/prompt",
         Resource = "ref/resource",
@@ -119,19 +119,19 @@ impl Tagged for CompletionReference {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CompletionArgument {
-    /// Its name.
+    /// The name of the argument.
     pub name: String,
-    /// The text that the user has typed so far.
+    /// The text that the user has typed so far as the argument's value.
     pub value: String,
 }
 
 members!(CompletionArgument { name, value });
 
-/// The arguments that are already known. Since 2025-06-18.
+/// The other arguments, whose values are already known. Since 2025-06-18.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct CompletionContext {
-    /// Their values by name.
+    /// The known values, by the name of their argument.
     pub arguments: Option<BTreeMap<String, String>>,
 }
 
@@ -141,11 +141,11 @@ members!(CompletionContext { arguments });
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CompleteRequestParams {
-    /// The prompt or template whose argument is completed.
+    /// The prompt or resource template whose argument is completed.
     pub reference: CompletionReference,
-    /// The argument, and the text typed so far.
+    /// The argument to complete, with the text typed so far.
     pub argument: CompletionArgument,
-    /// The arguments that are already known. Since 2025-06-18.
+    /// The other arguments, whose values are already known. Since 2025-06-18.
     pub context: Option<CompletionContext>,
     /// Metadata of the request (`_meta`). Required since 2026-07-28.
     pub meta: Option<RequestMetaObject>,
@@ -154,7 +154,7 @@ pub struct CompleteRequestParams {
 members!(CompleteRequestParams { reference = "ref", argument, context, meta = "_meta" });
 
 impl CompleteRequestParams {
-    /// Makes a request to complete the argument `name`; `value` is the text typed so far.
+    /// Makes params to complete the argument `name`. `value` is the text typed so far.
     pub fn new(
         reference: CompletionReference,
         name: impl Into<String>,
@@ -171,7 +171,7 @@ impl CompleteRequestParams {
         }
     }
 
-    /// Adds an argument that is known already. Since 2025-06-18.
+    /// Adds another argument, whose value is already known. Since 2025-06-18.
     pub fn known(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         let context = self.context.get_or_insert_default();
         let arguments = context.arguments.get_or_insert_default();
@@ -180,7 +180,7 @@ impl CompleteRequestParams {
     }
 
     setters! {
-        /// Sets the metadata (`_meta`).
+        /// Sets the metadata of the request (`_meta`).
         meta: RequestMetaObject,
     }
 }
@@ -200,11 +200,11 @@ impl FitTo for CompleteRequestParams {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Completion {
-    /// The best values, at most 100.
+    /// The best values for the argument, at most 100.
     pub values: Vec<String>,
-    /// The total number of values.
+    /// The total number of possible values, if it is known.
     pub total: Option<u64>,
-    /// Whether there are more than these.
+    /// Whether there are more values than those in `values`.
     pub has_more: Option<bool>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -213,11 +213,11 @@ pub struct Completion {
 members!(Completion { values as OrNull, total as Count, has_more = "hasMore", ..extra });
 
 impl Completion {
-    /// The greatest number of values in a completion.
+    /// The maximum number of values in a completion.
     pub const MAX_VALUES: usize = 100;
 
-    /// Makes a completion from values. If there are more than 100 the rest is cut off, and
-    /// [`total`](Self::total) and [`has_more`](Self::has_more) say so.
+    /// Makes a completion from values. If there are more than 100 values, keeps the first 100, and
+    /// sets [`total`](Self::total) and [`has_more`](Self::has_more) accordingly.
     pub fn new<T: Into<String>>(values: impl IntoIterator<Item = T>) -> Self {
         let mut values: Vec<String> = values.into_iter().map(Into::into).collect();
         let total = values.len();
@@ -232,9 +232,9 @@ impl Completion {
     }
 
     setters! {
-        /// Sets the total number of values.
+        /// Sets the total number of possible values.
         total: u64,
-        /// Sets whether there are more than these.
+        /// Sets whether there are more values than those in `values`.
         has_more: bool,
     }
 }
@@ -245,7 +245,7 @@ impl Completion {
 pub struct CompleteResult {
     /// The kind of result. Since 2026-07-28.
     pub result_type: Option<ResultType>,
-    /// The completion.
+    /// The completion of the argument.
     pub completion: Completion,
     /// Metadata of the result (`_meta`).
     pub meta: Option<ResultMetaObject>,

@@ -37,11 +37,11 @@ use crate::jsonrpc::text::write_string;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ContentBlock {
-    /// Text.
+    /// A text.
     Text(TextContent),
     /// An image.
     Image(ImageContent),
-    /// Sound. Since 2025-03-26.
+    /// Audio. Since 2025-03-26.
     Audio(AudioContent),
     /// A link to a resource that can be read. Since 2025-06-18.
     ResourceLink(Box<ResourceLink>),
@@ -54,7 +54,7 @@ pub enum ContentBlock {
 required!(ContentBlock);
 
 open_enum! {
-    /// The `type` of content, in tool results and in sampling.
+    /// The `type` of a content block, in tool results and in sampling.
     pub(super) enum ContentType {
         Text = "text",
         Image = "image",
@@ -67,32 +67,32 @@ open_enum! {
 }
 
 impl ContentBlock {
-    /// Makes text.
+    /// Makes a text block.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(TextContent::new(text))
     }
 
-    /// Makes an image from its bytes.
+    /// Makes an image block from the bytes of the image.
     pub fn image(bytes: &[u8], mime_type: impl Into<String>) -> Self {
         Self::Image(ImageContent::new(bytes, mime_type))
     }
 
-    /// Makes sound from its bytes. Since 2025-03-26.
+    /// Makes an audio block from the bytes of the audio. Since 2025-03-26.
     pub fn audio(bytes: &[u8], mime_type: impl Into<String>) -> Self {
         Self::Audio(AudioContent::new(bytes, mime_type))
     }
 
-    /// Makes a link to a resource. Since 2025-06-18.
+    /// Makes a block that links to a resource. Since 2025-06-18.
     pub fn resource_link(resource: impl Into<ResourceLink>) -> Self {
         Self::ResourceLink(Box::new(resource.into()))
     }
 
-    /// Embeds a resource together with its contents.
+    /// Makes a block that embeds a resource with its contents.
     pub fn embedded(contents: impl Into<ResourceContents>) -> Self {
         Self::Resource(Box::new(EmbeddedResource::new(contents)))
     }
 
-    /// Returns the text, if it is text.
+    /// Returns the text, if the block is a text.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(content) => Some(&content.text),
@@ -100,7 +100,7 @@ impl ContentBlock {
         }
     }
 
-    /// Appends the JSON text, equal to the output of `Serialize`.
+    /// Appends the block as JSON text, equal to the output of `Serialize`.
     pub(super) fn append_to(&self, buffer: &mut Vec<u8>) -> serde_json::Result<()> {
         match self {
             Self::Text(content) if content.is_plain() => {
@@ -119,7 +119,7 @@ impl ContentBlock {
         Ok(())
     }
 
-    /// The `type` on the wire.
+    /// Returns the `type` of the block, as in the message.
     pub fn kind(&self) -> &str {
         match self {
             Self::Text(_) => "text",
@@ -170,8 +170,8 @@ impl Tagged for ContentBlock {
     }
 }
 
-/// Content that a revision does not support is replaced by a text that describes it, so that
-/// nothing is lost silently.
+/// Adapts the block to a revision. A block that the revision does not support is replaced by a text
+/// that describes the block, so that nothing is lost silently.
 impl FitTo for ContentBlock {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         match self {
@@ -242,16 +242,16 @@ literal!(AudioType = "audio");
 literal!(ResourceLinkType = "resource_link");
 literal!(ResourceType = "resource");
 
-/// Text.
+/// A text block.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TextContent {
     kind: TextType,
     /// The text.
     pub text: String,
-    /// Hints about audience, priority and last change.
+    /// Hints about the audience, priority and last change of the text.
     pub annotations: Option<Annotations>,
-    /// Metadata (`_meta`). Since 2025-06-18.
+    /// Metadata of the text (`_meta`). Since 2025-06-18.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -260,7 +260,7 @@ pub struct TextContent {
 members!(TextContent { kind = "type" as OrDefault, text, annotations, meta = "_meta", ..extra });
 
 impl TextContent {
-    /// Makes text.
+    /// Makes a text block.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             kind: TextType,
@@ -272,15 +272,15 @@ impl TextContent {
     }
 
     setters! {
-        /// Sets the annotations.
+        /// Sets the annotations of the text.
         annotations: Annotations,
-        /// Sets the metadata (`_meta`). Since 2025-06-18.
+        /// Sets the metadata of the text (`_meta`). Since 2025-06-18.
         meta: MetaObject,
     }
 }
 
 impl TextContent {
-    /// Whether all optional members are absent.
+    /// Whether the block has only the required members.
     fn is_plain(&self) -> bool {
         self.annotations.is_none() && self.meta.is_none() && self.extra.is_empty()
     }
@@ -293,18 +293,18 @@ impl FitTo for TextContent {
     }
 }
 
-/// An image.
+/// An image block.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ImageContent {
     kind: ImageType,
-    /// Its bytes, as base64.
+    /// The bytes of the image, as base64.
     pub data: String,
-    /// The MIME type.
+    /// The MIME type of the image.
     pub mime_type: String,
-    /// Hints about audience, priority and last change.
+    /// Hints about the audience, priority and last change of the image.
     pub annotations: Option<Annotations>,
-    /// Metadata (`_meta`). Since 2025-06-18.
+    /// Metadata of the image (`_meta`). Since 2025-06-18.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -320,7 +320,7 @@ members!(ImageContent {
 });
 
 impl ImageContent {
-    /// Makes an image from its bytes.
+    /// Makes an image block from the bytes of the image.
     pub fn new(bytes: &[u8], mime_type: impl Into<String>) -> Self {
         Self {
             kind: ImageType,
@@ -333,24 +333,24 @@ impl ImageContent {
     }
 
     setters! {
-        /// Sets the annotations.
+        /// Sets the annotations of the image.
         annotations: Annotations,
-        /// Sets the metadata (`_meta`). Since 2025-06-18.
+        /// Sets the metadata of the image (`_meta`). Since 2025-06-18.
         meta: MetaObject,
     }
 
-    /// Decodes the bytes.
+    /// Decodes the bytes of the image.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when they are not base64.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the data is not base64.
     pub fn bytes(&self) -> Result<Vec<u8>> {
         base64::decode("image", &self.data)
     }
 }
 
 impl ImageContent {
-    /// Whether all optional members are absent.
+    /// Whether the block has only the required members.
     fn is_plain(&self) -> bool {
         self.annotations.is_none() && self.meta.is_none() && self.extra.is_empty()
     }
@@ -363,18 +363,18 @@ impl FitTo for ImageContent {
     }
 }
 
-/// Sound. Since 2025-03-26.
+/// An audio block. Since 2025-03-26.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AudioContent {
     kind: AudioType,
-    /// Its bytes, as base64.
+    /// The bytes of the audio, as base64.
     pub data: String,
-    /// The MIME type.
+    /// The MIME type of the audio.
     pub mime_type: String,
-    /// Hints about audience, priority and last change.
+    /// Hints about the audience, priority and last change of the audio.
     pub annotations: Option<Annotations>,
-    /// Metadata (`_meta`). Since 2025-06-18.
+    /// Metadata of the audio (`_meta`). Since 2025-06-18.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -390,7 +390,7 @@ members!(AudioContent {
 });
 
 impl AudioContent {
-    /// Makes sound from its bytes.
+    /// Makes an audio block from the bytes of the audio.
     pub fn new(bytes: &[u8], mime_type: impl Into<String>) -> Self {
         Self {
             kind: AudioType,
@@ -403,23 +403,23 @@ impl AudioContent {
     }
 
     setters! {
-        /// Sets the annotations.
+        /// Sets the annotations of the audio.
         annotations: Annotations,
-        /// Sets the metadata (`_meta`). Since 2025-06-18.
+        /// Sets the metadata of the audio (`_meta`). Since 2025-06-18.
         meta: MetaObject,
     }
 
-    /// Decodes the bytes.
+    /// Decodes the bytes of the audio.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when they are not base64.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the data is not base64.
     pub fn bytes(&self) -> Result<Vec<u8>> {
         base64::decode("audio", &self.data)
     }
 
-    /// Returns the text that replaces the sound for peers without audio. It does not include the
-    /// bytes.
+    /// Returns the text that replaces the audio for peers without support for audio. The text does
+    /// not include the bytes.
     pub(super) fn to_text_content(&self) -> TextContent {
         TextContent {
             annotations: self.annotations.clone(),
@@ -437,28 +437,29 @@ impl FitTo for AudioContent {
 
 /// A link to a resource that can be read. Since 2025-06-18.
 ///
-/// It has the members of a [`Resource`]. The resource need not be in the list of resources.
+/// The link has the members of a [`Resource`]. The resource may be missing from the list of
+/// resources.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ResourceLink {
     kind: ResourceLinkType,
-    /// The URI.
+    /// The URI of the linked resource.
     pub uri: String,
-    /// The name for programs.
+    /// The name of the linked resource, for programs.
     pub name: String,
-    /// The display name.
+    /// The display name of the linked resource.
     pub title: Option<String>,
-    /// The description, for models.
+    /// The description of the linked resource, for models.
     pub description: Option<String>,
-    /// The MIME type.
+    /// The MIME type of the linked resource.
     pub mime_type: Option<String>,
-    /// The size in bytes.
+    /// The size of the linked resource in bytes.
     pub size: Option<u64>,
-    /// Icons to show. Since 2025-11-25.
+    /// Icons to show for the linked resource. Since 2025-11-25.
     pub icons: Option<Vec<Icon>>,
-    /// Hints about audience, priority and last change.
+    /// Hints about the audience, priority and last change of the linked resource.
     pub annotations: Option<Annotations>,
-    /// Metadata (`_meta`).
+    /// Metadata of the linked resource (`_meta`).
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -485,23 +486,23 @@ impl ResourceLink {
     }
 
     setters! {
-        /// Sets the display name.
+        /// Sets the display name of the linked resource.
         title: String,
-        /// Sets the description.
+        /// Sets the description of the linked resource.
         description: String,
-        /// Sets the MIME type.
+        /// Sets the MIME type of the linked resource.
         mime_type: String,
-        /// Sets the size in bytes.
+        /// Sets the size of the linked resource in bytes.
         size: u64,
-        /// Sets icons to show. Since 2025-11-25.
+        /// Sets icons to show for the linked resource. Since 2025-11-25.
         icons: Vec<Icon>,
-        /// Sets the annotations.
+        /// Sets the annotations of the linked resource.
         annotations: Annotations,
-        /// Sets the metadata (`_meta`).
+        /// Sets the metadata of the linked resource (`_meta`).
         meta: MetaObject,
     }
 
-    /// Returns the text that replaces the link for peers that do not support links.
+    /// Returns the text that replaces the link for peers that do not support resource links.
     fn to_text_content(&self) -> TextContent {
         let label = self.title.as_ref().unwrap_or(&self.name);
         let mut text = format!("[resource {label}: {}]", self.uri);
@@ -560,9 +561,9 @@ pub struct EmbeddedResource {
     kind: ResourceType,
     /// The contents of the resource.
     pub resource: ResourceContents,
-    /// Hints about audience, priority and last change.
+    /// Hints about the audience, priority and last change of the block.
     pub annotations: Option<Annotations>,
-    /// Metadata (`_meta`). Since 2025-06-18.
+    /// Metadata of the block (`_meta`). Since 2025-06-18.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -571,7 +572,7 @@ pub struct EmbeddedResource {
 members!(EmbeddedResource { kind = "type" as OrDefault, resource, annotations, meta = "_meta", ..extra });
 
 impl EmbeddedResource {
-    /// Embeds a resource.
+    /// Makes a block that embeds a resource.
     pub fn new(contents: impl Into<ResourceContents>) -> Self {
         Self {
             kind: ResourceType,
@@ -583,9 +584,9 @@ impl EmbeddedResource {
     }
 
     setters! {
-        /// Sets the annotations.
+        /// Sets the annotations of the block.
         annotations: Annotations,
-        /// Sets the metadata (`_meta`). Since 2025-06-18.
+        /// Sets the metadata of the block (`_meta`). Since 2025-06-18.
         meta: MetaObject,
     }
 }

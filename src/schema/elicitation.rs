@@ -22,17 +22,18 @@ literal!(UrlMode = "url");
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ElicitRequestParams {
-    /// A form that the client shows (form mode).
+    /// The user fills in a form that the client shows (form mode).
     Form(ElicitRequestFormParams),
-    /// A page of the server that the client opens (URL mode). Since 2025-11-25.
+    /// The user visits a web page of the server, which the client opens (URL mode). Since
+    /// 2025-11-25.
     Url(ElicitRequestURLParams),
 }
 
 required!(ElicitRequestParams);
 
 impl ElicitRequestParams {
-    /// Makes a question with a form. [`ElicitSchema`](super::ElicitSchema) helps to write its
-    /// schema.
+    /// Makes params with a form (form mode). [`ElicitSchema`](super::ElicitSchema) helps to write
+    /// the schema of the form.
     pub fn form(message: impl Into<String>, requested_schema: JsonSchema) -> Self {
         Self::Form(ElicitRequestFormParams {
             mode: None,
@@ -43,12 +44,12 @@ impl ElicitRequestParams {
         })
     }
 
-    /// Makes a question with a page (URL mode). Since 2025-11-25.
+    /// Makes params with the URL of a web page (URL mode). Since 2025-11-25.
     pub fn url(message: impl Into<String>, url: impl Into<String>) -> Self {
         Self::Url(ElicitRequestURLParams::new(message, url))
     }
 
-    /// Returns the text to show to the user.
+    /// Returns the message that is shown to the user.
     pub fn message(&self) -> &str {
         match self {
             Self::Form(params) => &params.message,
@@ -57,17 +58,17 @@ impl ElicitRequestParams {
     }
 }
 
-/// The params of an elicitation by a form (form mode).
+/// The params of an elicitation with a form (form mode).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ElicitRequestFormParams {
     mode: Option<FormMode>,
-    /// The text to show to the user.
+    /// The message that is shown to the user.
     pub message: String,
-    /// The fields of the form: an object of primitive properties, verbatim.
-    /// [`ElicitSchema`](super::ElicitSchema) reads it.
+    /// The schema of the form, verbatim: an object whose properties are the fields.
+    /// [`ElicitSchema`](super::ElicitSchema) parses this schema.
     pub requested_schema: JsonSchema,
-    /// Requests execution as a task. 2025-11-25 only.
+    /// Requests that the elicitation is executed as a task. 2025-11-25 only.
     pub task: Option<TaskMetadata>,
     /// Metadata of the message (`_meta`).
     pub meta: Option<RequestMetaObject>,
@@ -81,19 +82,19 @@ members!(ElicitRequestFormParams {
     meta = "_meta",
 });
 
-/// The params of an elicitation by a page (URL mode). Since 2025-11-25.
+/// The params of an elicitation with a web page (URL mode). Since 2025-11-25.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ElicitRequestURLParams {
     mode: UrlMode,
-    /// The text to show to the user.
+    /// The message that is shown to the user.
     pub message: String,
-    /// The URL of the page.
+    /// The URL of the web page.
     pub url: String,
-    /// The id by which `notifications/elicitation/complete` refers to this request. 2025-11-25
-    /// only, and required there.
+    /// The id by which `notifications/elicitation/complete` refers to this elicitation. 2025-11-25
+    /// only; required in this revision.
     pub elicitation_id: Option<String>,
-    /// Requests execution as a task. 2025-11-25 only.
+    /// Requests that the elicitation is executed as a task. 2025-11-25 only.
     pub task: Option<TaskMetadata>,
     /// Metadata of the message (`_meta`).
     pub meta: Option<RequestMetaObject>,
@@ -109,7 +110,7 @@ members!(ElicitRequestURLParams {
 });
 
 impl ElicitRequestURLParams {
-    /// Makes a question with a page (URL mode).
+    /// Makes params with the URL of a web page (URL mode).
     pub fn new(message: impl Into<String>, url: impl Into<String>) -> Self {
         Self {
             mode: UrlMode,
@@ -122,8 +123,8 @@ impl ElicitRequestURLParams {
     }
 
     setters! {
-        /// Sets the id by which `notifications/elicitation/complete` refers to this request.
-        /// 2025-11-25 only; without one a server generates it.
+        /// Sets the id by which `notifications/elicitation/complete` refers to this elicitation.
+        /// 2025-11-25 only. If no id is set, a server generates one.
         elicitation_id: String,
     }
 }
@@ -198,8 +199,9 @@ impl<'de> Deserialize<'de> for ElicitRequestParams {
     }
 }
 
-/// The caller has to check that the client supports the question: `fit_to` keeps a page even before
-/// 2025-11-25, and a choice of several too, which [`ElicitSchema::check`] detects.
+/// Removes what the revision does not know, with two exceptions: URL mode requests and fields with
+/// multiple choice stay, although revisions before 2025-11-25 lack them. The caller has to check
+/// the client's capability for URL mode, and the form with [`ElicitSchema::check`].
 impl FitTo for ElicitRequestParams {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         let (task, meta) = match self {
@@ -224,16 +226,16 @@ impl FitTo for ElicitRequestParams {
     }
 }
 
-/// The user's action on an elicitation. The set is closed.
+/// The user's action on an elicitation. The set of actions is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum ElicitAction {
-    /// The user answered, or agreed to open the page.
+    /// The user submitted the form, or agreed to open the web page.
     Accept,
-    /// The user refused.
+    /// The user explicitly refused.
     Decline,
-    /// The user dismissed the question without a choice.
+    /// The user dismissed the elicitation without a choice.
     Cancel,
 }
 
@@ -246,7 +248,7 @@ pub struct ElicitResult {
     /// The action of the user.
     pub action: ElicitAction,
     /// The values that the user entered, as raw JSON: an object of texts, numbers, booleans and
-    /// lists of texts. Absent unless a form was accepted.
+    /// lists of texts. Absent unless the user accepted a form.
     pub content: Option<Box<RawValue>>,
     /// Metadata of the result (`_meta`).
     pub meta: Option<MetaObject>,
@@ -257,7 +259,7 @@ pub struct ElicitResult {
 members!(ElicitResult { action, content as RawObjectForm, meta = "_meta", ..extra });
 
 impl ElicitResult {
-    /// Makes an answer without content: for an accepted page, a refusal or a cancellation.
+    /// Makes a result without content: for an accepted URL, a refusal or a cancellation.
     pub fn new(action: ElicitAction) -> Self {
         Self {
             action,
@@ -267,11 +269,11 @@ impl ElicitResult {
         }
     }
 
-    /// Makes a result from the values that the user entered.
+    /// Makes the result for an accepted form, from the values that the user entered.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it can't be written as JSON.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the values can't be written as JSON.
     pub fn accept(content: &(impl Serialize + ?Sized)) -> Result<Self> {
         Ok(Self {
             content: Some(raw("elicited content", content)?),
@@ -279,28 +281,28 @@ impl ElicitResult {
         })
     }
 
-    /// Makes a result: the user refused.
+    /// Makes the result for a user who refused.
     pub fn decline() -> Self {
         Self::new(ElicitAction::Decline)
     }
 
-    /// Makes a result: the user dismissed the question.
+    /// Makes the result for a user who dismissed the elicitation.
     pub fn cancel() -> Self {
         Self::new(ElicitAction::Cancel)
     }
 
-    /// Whether the user accepted.
+    /// Whether the user accepted the elicitation.
     pub fn is_accepted(&self) -> bool {
         self.action == ElicitAction::Accept
     }
 
     /// Checks that the content is an object of texts, numbers, booleans and lists of texts. Does
-    /// not check that it fits the form: see [`ElicitRequestFormParams::check_answer`].
+    /// not compare the content with the form: see [`ElicitRequestFormParams::check_answer`].
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) with the first field that has another
-    /// type.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid), with the name of the first field that has
+    /// another type.
     pub fn check(&self) -> Result<()> {
         let Some(Tree(content)) = self.read()?.filter(|_| self.is_accepted()) else {
             return Ok(());
@@ -323,11 +325,11 @@ impl ElicitResult {
         }
     }
 
-    /// Deserializes the content; `None` if there is no content.
+    /// Deserializes the content. Returns `None` if the result has no content.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it does not fit the type.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the content does not fit the type.
     pub fn read<T: DeserializeOwned>(&self) -> Result<Option<T>> {
         let content = self.content.as_deref();
         content
@@ -344,14 +346,14 @@ impl FitTo for ElicitResult {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ElicitationCompleteNotificationParams {
-    /// The elicitation that has been completed.
+    /// The id of the elicitation that has been completed.
     pub elicitation_id: String,
 }
 
 members!(ElicitationCompleteNotificationParams { elicitation_id = "elicitationId" });
 
 impl ElicitationCompleteNotificationParams {
-    /// Makes params for an elicitation that has been completed.
+    /// Makes params for the elicitation that has been completed.
     pub fn new(elicitation_id: impl Into<String>) -> Self {
         Self {
             elicitation_id: elicitation_id.into(),

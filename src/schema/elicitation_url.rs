@@ -1,4 +1,4 @@
-//! URL elicitation: warnings about the URLs of pages, and the error that requires pages.
+//! URL mode elicitation: warnings about URLs, and the error that requires URL mode elicitations.
 //!
 //! Spec: Client Features, "Elicitation", "URL Mode" and "Safe URL Handling" (since 2025-11-25).
 
@@ -9,33 +9,36 @@ use super::tree::{self, Tree};
 use super::url::Url;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
 
-/// A reason to warn the user before a page is opened. See [`ElicitRequestURLParams::doubts`].
+/// A reason to warn the user before a URL is opened. See [`ElicitRequestURLParams::doubts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UrlDoubt {
-    /// It is not a valid URL and must not be opened.
+    /// The text is not a valid URL and must not be opened.
     Malformed,
-    /// The scheme is neither `https:` nor `http:`: a program other than the browser would open it.
+    /// The scheme is neither `https:` nor `http:`. A program other than the browser would open the
+    /// URL.
     OtherScheme,
     /// The connection is not encrypted, and the host is not this machine.
     NotEncrypted,
-    /// A label of the host is Punycode (`xn--…`): the host may look like another one.
+    /// A label of the host is Punycode (`xn--…`): the host may look like another host.
     Punycode,
-    /// The host has letters beyond ASCII, some of which look like other letters.
+    /// The host has letters outside of ASCII, some of which look like other letters.
     NotAscii,
-    /// The URL has user information (`user@`) before the host, which may look like the host.
+    /// The URL has user information (`user@`) before the host. The user information may look like
+    /// the host.
     UserInfo,
 }
 
 impl ElicitRequestURLParams {
-    /// Returns the host of the page, to be displayed with emphasis. `None` if the URL has no host.
+    /// Returns the host of the URL. Display it with emphasis. Returns `None` if the URL has no
+    /// host.
     pub fn host(&self) -> Option<&str> {
         Url::read(&self.url)
             .map(|url| url.host)
             .filter(|host| !host.is_empty())
     }
 
-    /// Returns the reasons to warn the user before the page is opened.
+    /// Returns the reasons to warn the user before the URL is opened.
     pub fn doubts(&self) -> Vec<UrlDoubt> {
         let Some(url) = Url::read(&self.url) else {
             return vec![UrlDoubt::Malformed];
@@ -74,28 +77,29 @@ impl ElicitRequestURLParams {
     }
 }
 
-/// The error with which a server requires pages to be visited before it serves a request (-32042).
+/// The error of a server that requires URL mode elicitations before it serves a request (-32042).
 /// 2025-11-25 only.
 ///
 /// An elicitation with [`ElicitRequestParams::url`](super::ElicitRequestParams::url) works in every
-/// revision with URL mode. This error is for servers that end the request instead, and for their
-/// clients.
+/// revision that has URL mode. This error is for servers that end the request instead, and for
+/// clients of such servers.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct URLElicitationRequiredError {
-    /// The pages, each with the id that its completion notification carries.
+    /// The required URL mode elicitations, each with the id that its completion notification
+    /// carries.
     pub elicitations: Vec<ElicitRequestURLParams>,
 }
 
 members!(URLElicitationRequiredError { elicitations });
 
 impl URLElicitationRequiredError {
-    /// Makes an error that requires these pages.
+    /// Makes an error that requires these URL mode elicitations.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the list is empty, or a page lacks its `elicitation_id` or a
-    /// valid URL.
+    /// [`ErrorKind::Invalid`] when the list is empty, or an elicitation has no `elicitation_id` or
+    /// no valid URL.
     pub fn new(elicitations: impl Into<Vec<ElicitRequestURLParams>>) -> Result<Self> {
         let this = Self {
             elicitations: elicitations.into(),
@@ -113,18 +117,18 @@ impl URLElicitationRequiredError {
         Ok(this)
     }
 
-    /// Makes the error object for the wire.
+    /// Makes the error object for the response.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when a value in it can't be written as JSON.
+    /// [`ErrorKind::Invalid`] when the elicitations can't be written as JSON.
     pub fn to_rpc_error(&self) -> Result<RpcError> {
         let text = "pages have to be visited first";
         RpcError::new(ErrorCode::URL_ELICITATION_REQUIRED, text).with_data(self)
     }
 
-    /// Returns the pages that an error requires. `None` if it is another error or its data is
-    /// invalid.
+    /// Returns the URL mode elicitations that an error requires. Returns `None` if the error has
+    /// another code, or its data is invalid.
     pub fn of(error: &RpcError) -> Option<Self> {
         if error.code != ErrorCode::URL_ELICITATION_REQUIRED {
             return None;
@@ -134,7 +138,7 @@ impl URLElicitationRequiredError {
     }
 }
 
-/// Returns only the ids of the pages that an error requires; otherwise as
+/// Returns only the ids of the URL mode elicitations that an error requires. Otherwise it is like
 /// [`URLElicitationRequiredError::of`].
 pub(crate) fn demanded_pages(error: &RpcError) -> Option<Vec<String>> {
     if error.code != ErrorCode::URL_ELICITATION_REQUIRED {

@@ -1,7 +1,7 @@
 //! Checks that a user's answer fits the form that was shown.
 //!
-//! A form is flat, so the check needs no validator and works with any features. Keywords beyond the
-//! specification's members, such as `pattern`, are not checked.
+//! A form is flat, so the check needs no JSON Schema validator and works without the feature
+//! `validation`. Keywords outside of the specification, such as `pattern`, are not checked.
 //!
 //! Spec: Client Features, "Elicitation", "Requested Schema" and "Response Actions" (since
 //! 2025-06-18).
@@ -20,13 +20,13 @@ use super::tree::Tree;
 use crate::error::{Error, ErrorKind, Excerpt, Quote, Result};
 
 impl ElicitRequestFormParams {
-    /// Checks an answer to this question. An accepting answer has to have content that fits the
-    /// form; another answer must not have content.
+    /// Checks a user's answer to this elicitation. An accepting answer has to have content that
+    /// fits the form. Another answer must not have content.
     ///
     /// # Errors
     ///
-    /// As [`ElicitSchema::check_content`]; also when [`requested_schema`](Self::requested_schema)
-    /// is not the schema of a form.
+    /// The errors of [`ElicitSchema::check_content`]. Also [`ErrorKind::Invalid`] when
+    /// [`requested_schema`](Self::requested_schema) is not the schema of a form.
     ///
     /// # Examples
     ///
@@ -60,12 +60,14 @@ impl ElicitRequestFormParams {
 }
 
 impl ElicitSchema {
-    /// Checks the content of an answer: an object with every required field, each value valid for
-    /// its field. Unknown fields are allowed, if their value is of a type that a field could have.
+    /// Checks the content of an answer: an object that has every required field, with values that
+    /// are valid for their fields. Unknown fields are allowed, if a field could have a value of
+    /// this type.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] with the field, the expected value and the received value.
+    /// [`ErrorKind::Invalid`], with the name of the field, the expected value and the received
+    /// value.
     pub fn check_content(&self, content: &RawValue) -> Result<()> {
         let Tree(content) = read_raw("elicited content", content)?;
         let Value::Object(content) = content else {
@@ -95,7 +97,7 @@ fn invalid(text: impl Into<String>) -> Error {
     Error::new(ErrorKind::Invalid, text)
 }
 
-/// The result of a check; the error is the description of the expected value.
+/// The result of checking one value. The error describes the expected value.
 type Fit = Result<(), String>;
 
 fn expect(fits: bool, expected: impl FnOnce() -> String) -> Fit {
@@ -131,7 +133,7 @@ fn titled(options: &[EnumOption]) -> Vec<&str> {
     options.iter().map(|option| option.value.as_str()).collect()
 }
 
-/// Checks an unknown field: a text, a number, a boolean or a list of texts.
+/// Checks the value of an unknown field: a text, a number, a boolean or a list of texts.
 fn check_unknown(value: &Value) -> Fit {
     let fits = match value {
         Value::Array(items) => items.iter().all(Value::is_string),
@@ -203,7 +205,7 @@ fn one_of(options: &[&str]) -> String {
 }
 
 /// Whether a text can be an email address. The parts before and after the last `@` are hardly
-/// checked, since only a delivered message proves an address.
+/// checked, since only a delivered message proves that an address exists.
 fn is_email(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else {
         return false;
@@ -215,8 +217,8 @@ fn is_email(text: &str) -> bool {
     plain(local) && plain(domain) && labels && !domain.contains('@')
 }
 
-/// Whether a text is a URI of RFC 3986: a scheme, a colon, and only characters that are allowed in
-/// a URI.
+/// Whether a text is a URI of RFC 3986: a scheme, a colon, and only characters that a URI may
+/// contain.
 fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else {
         return false;

@@ -6,18 +6,18 @@ use super::json::Extra;
 
 /// An icon to show beside a name. Since 2025-11-25.
 ///
-/// Its URI and the image come from the peer and are not trusted. This library fetches nothing. The
-/// methods tell a host which URIs it may fetch and which images it may show.
+/// The URI and the image come from the peer and are not trusted. This library does not fetch icons.
+/// The methods check which URIs the host may fetch, and which images it may show.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Icon {
-    /// The URI of the image: `https:` or `data:`.
+    /// The URI of the icon's image: `https:` or `data:`.
     pub src: String,
-    /// The MIME type, if the server of the icon does not send a suitable one.
+    /// The MIME type of the icon's image, if the web server does not send a suitable MIME type.
     pub mime_type: Option<String>,
-    /// The sizes that it is suitable for, as `48x48` or `any`.
+    /// The sizes for which the icon is suitable, for example `48x48` or `any`.
     pub sizes: Option<Vec<String>>,
-    /// The background that it is made for; absent means any.
+    /// The theme (light or dark background) for which the icon is made. If absent, any theme.
     pub theme: Option<IconTheme>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -26,11 +26,11 @@ pub struct Icon {
 members!(Icon { src, mime_type = "mimeType", sizes, theme, ..extra });
 
 open_enum! {
-    /// The background that an icon is made for.
+    /// The theme for which an icon is made.
     pub enum IconTheme {
-        /// A light one.
+        /// A light background.
         Light = "light",
-        /// A dark one.
+        /// A dark background.
         Dark = "dark",
     }
 }
@@ -48,15 +48,15 @@ impl Icon {
     }
 
     setters! {
-        /// Sets the MIME type.
+        /// Sets the MIME type of the icon's image.
         mime_type: String,
-        /// Sets the sizes that it is suitable for.
+        /// Sets the sizes for which the icon is suitable.
         sizes: Vec<String>,
-        /// Sets the background that it is made for.
+        /// Sets the theme (light or dark background) for which the icon is made.
         theme: IconTheme,
     }
 
-    /// Whether the scheme of [`src`](Self::src) may be fetched: `https:` or `data:`.
+    /// Whether the scheme of [`src`](Self::src) is allowed: `https:` or `data:`.
     pub fn has_allowed_scheme(&self) -> bool {
         let scheme = self.src.split_once(':').map(|(scheme, _)| scheme);
         scheme.is_some_and(|it| it.eq_ignore_ascii_case("https") || it.eq_ignore_ascii_case("data"))

@@ -1,5 +1,5 @@
-//! Checks to make before an icon is shown. Nothing is fetched here: a host that fetches calls them
-//! at each step.
+//! Checks for a host before it shows an icon. This module does not fetch anything: a host that
+//! fetches an icon calls the checks at each step.
 //!
 //! Spec: Base Protocol, "Icons" (since 2025-11-25).
 
@@ -12,13 +12,14 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct IconLimits {
-    /// The greatest size in bytes. Defaults to 1 MiB. Stop fetching when more bytes come.
+    /// The maximum size of an icon in bytes. Defaults to 1 MiB. Stop fetching when more bytes
+    /// arrive.
     pub max_bytes: usize,
-    /// The greatest width and height in pixels. Defaults to 1 024.
+    /// The maximum width and height of an icon in pixels. Defaults to 1 024.
     pub max_side: u32,
-    /// The greatest number of frames. Defaults to 1: no animation.
+    /// The maximum number of frames in an icon. Defaults to 1, which excludes animations.
     pub max_frames: u32,
-    /// The accepted formats. Defaults to PNG, JPEG and WebP.
+    /// The accepted image formats. Defaults to PNG, JPEG and WebP.
     pub formats: Vec<IconFormat>,
 }
 
@@ -41,39 +42,41 @@ impl Default for IconLimits {
 /// 3. [`may_redirect_to`](Self::may_redirect_to) at each redirection.
 /// 4. [`check_image`](Self::check_image) before the bytes are decoded.
 impl Icon {
-    /// Whether the icon has the origin (scheme, host and port) of this `https:` URL. Pass the URL
-    /// of the server, or of a site that the host trusts. Always true for a `data:` icon, which is
-    /// not fetched.
+    /// Whether the icon has the same origin (scheme, host and port) as this `https:` URL. Pass the
+    /// URL of the server, or of a site that the host trusts. Always true for a `data:` icon, which
+    /// is not fetched.
     pub fn is_from(&self, url: &str) -> bool {
         self.data_text().is_some() || origin(&self.src).is_some_and(|own| origin(url) == Some(own))
     }
 
-    /// Whether a request for the icon may be redirected to this URL: only within its origin.
+    /// Whether a request for the icon may be redirected to this URL. Redirection is allowed only
+    /// within the icon's origin.
     pub fn may_redirect_to(&self, url: &str) -> bool {
         origin(&self.src).is_some_and(|own| origin(url) == Some(own))
     }
 
-    /// Returns the bytes of a `data:` icon; `None` if the icon has to be fetched.
+    /// Returns the bytes of a `data:` icon. Returns `None` if the icon has to be fetched.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Limit`] above [`IconLimits::max_bytes`], [`ErrorKind::Invalid`] when it is not
-    /// in base64.
+    /// [`ErrorKind::Limit`] when the icon exceeds [`IconLimits::max_bytes`]. [`ErrorKind::Invalid`]
+    /// when the data is not base64.
     pub fn data(&self, limits: &IconLimits) -> Option<Result<Vec<u8>>> {
         let text = self.data_text()?;
         Some(decode(text, limits))
     }
 
-    /// Checks that fetched bytes are an icon that may be shown. The format has to be accepted and
-    /// has to be the claimed one. The length, the size in pixels and the number of frames have to
-    /// be within the limits. The claims are [`mime_type`](Self::mime_type) and the `Content-Type`
-    /// of the response, if it had one.
+    /// Checks that fetched bytes are an icon that may be shown. The format has to be accepted, and
+    /// has to be the claimed format. The length, the size in pixels and the number of frames have
+    /// to be within the limits. The claimed formats are [`mime_type`](Self::mime_type) and the
+    /// `Content-Type` of the response, if present.
     ///
-    /// Only the head of the image is read; the decoder has to handle invalid data after it.
+    /// Only the head of the image is read. The image decoder has to handle invalid data after the
+    /// head.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Limit`] and [`ErrorKind::Invalid`], with what was found.
+    /// [`ErrorKind::Limit`] and [`ErrorKind::Invalid`], with a description of the image.
     pub fn check_image(
         &self,
         bytes: &[u8],
@@ -111,7 +114,7 @@ impl Icon {
         Ok(format)
     }
 
-    /// Returns the text after `data:`.
+    /// Returns the part of the icon's URI after `data:`.
     fn data_text(&self) -> Option<&str> {
         let (scheme, rest) = self.src.split_once(':')?;
         scheme.eq_ignore_ascii_case("data").then_some(rest)
@@ -149,8 +152,8 @@ fn invalid(problem: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Invalid, format!("icon is refused: {problem}"))
 }
 
-/// Returns host and port of an `https:` URL without user information, in lower case. `None` for any
-/// other URL.
+/// Returns host and port of an `https:` URL without user information, in lower case. Returns `None`
+/// for any other URL.
 fn origin(url: &str) -> Option<(String, u16)> {
     let (scheme, rest) = url.split_once("://")?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());

@@ -2,28 +2,28 @@
 //!
 //! Spec: PNG (third edition) and its animations; ITU-T T.81 (JPEG); RFC 9649 (WebP).
 
-/// An image format, detected by the first bytes.
+/// An image format, which is detected by the first bytes of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum IconFormat {
-    /// `image/png`.
+    /// PNG (`image/png`).
     Png,
-    /// `image/jpeg`, also written `image/jpg`.
+    /// JPEG (`image/jpeg`, also written `image/jpg`).
     Jpeg,
-    /// `image/webp`.
+    /// WebP (`image/webp`).
     WebP,
-    /// `image/svg+xml`. It can contain scripts and external references: show it only where both are
-    /// disabled.
+    /// SVG (`image/svg+xml`). An SVG can contain scripts and external references. Show it only
+    /// where both are disabled.
     Svg,
 }
 
 impl IconFormat {
-    /// Detects the format by the bytes alone; `None` if it is another one.
+    /// Detects the format of an image by its bytes alone. Returns `None` for any other format.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         format_of(bytes)
     }
 
-    /// Returns the MIME type.
+    /// Returns the MIME type of the format.
     pub fn mime_type(self) -> &'static str {
         match self {
             Self::Png => "image/png",
@@ -40,7 +40,7 @@ impl IconFormat {
     }
 }
 
-/// Detects the format by the bytes alone.
+/// Detects the format of an image by its bytes alone.
 pub(super) fn format_of(bytes: &[u8]) -> Option<IconFormat> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(IconFormat::Png),
@@ -64,7 +64,7 @@ pub(super) fn format_of(bytes: &[u8]) -> Option<IconFormat> {
     }
 }
 
-/// Whether a text begins with the element `svg`, after declarations and comments.
+/// Whether a text is an SVG: it begins with the element `svg`, after declarations and comments.
 fn is_svg(bytes: &[u8]) -> bool {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let Ok(mut text) = std::str::from_utf8(bytes) else {
@@ -186,7 +186,7 @@ fn webp(bytes: &[u8]) -> Option<(u32, u32, u32)> {
     }
 }
 
-/// Counts the frames of an extended WebP: an animation has one chunk `ANMF` for each.
+/// Counts the frames of an extended WebP. An animation has one chunk `ANMF` for each frame.
 fn webp_frames(bytes: &[u8]) -> Option<u32> {
     let mut frames = 0;
     let mut at = 12_usize;

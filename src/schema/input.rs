@@ -24,33 +24,33 @@ pub type InputRequests = BTreeMap<String, InputRequest>;
 /// The client's answers, each under the key of its request.
 pub type InputResponses = BTreeMap<String, InputResponse>;
 
-/// An input request: a method and its params. Before 2026-07-28 the server sends it as a request of
-/// its own.
+/// An input request: a method and its params. Before 2026-07-28 the server sends it as a separate
+/// JSON-RPC request.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum InputRequest {
-    /// Input from the user: `elicitation/create`.
+    /// A request for input from the user: `elicitation/create`.
     Elicit(Box<ElicitRequest>),
-    /// An answer from the model: `sampling/createMessage`.
+    /// A request for an answer from the model: `sampling/createMessage`.
     CreateMessage(Box<CreateMessageRequest>),
-    /// The roots: `roots/list`.
+    /// A request for the client's roots: `roots/list`.
     ListRoots(Box<ListRootsRequest>),
     /// A request of a method that this library doesn't know.
     Other {
-        /// The method.
+        /// The name of the method.
         method: String,
-        /// The whole object, method included.
+        /// The whole JSON object of the request, including the method.
         raw: Box<RawValue>,
     },
 }
 
 impl InputRequest {
-    /// Requests the roots.
+    /// Makes a request for the client's roots.
     pub fn list_roots() -> Self {
         Self::ListRoots(Box::default())
     }
 
-    /// The method.
+    /// Returns the name of the method.
     pub fn method(&self) -> &str {
         match self {
             Self::Elicit(_) => method::ELICITATION_CREATE,
@@ -61,8 +61,8 @@ impl InputRequest {
     }
 }
 
-/// Removes members of a page that the revision does not know. The caller has to set the id that a
-/// page needs in 2025-11-25.
+/// Removes members that the revision does not know. The caller has to set the `elicitation_id` that
+/// a URL mode elicitation needs in 2025-11-25.
 impl FitTo for InputRequest {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         match self {
@@ -77,7 +77,7 @@ literal!(ElicitMethod = "elicitation/create");
 literal!(CreateMessageMethod = "sampling/createMessage");
 literal!(ListRootsMethod = "roots/list");
 
-/// Requests input from the user.
+/// An input request for input from the user.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ElicitRequest {
@@ -94,7 +94,7 @@ members!(ElicitRequest {
     ..extra
 });
 
-/// Requests an answer from the model.
+/// An input request for an answer from the client's model.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CreateMessageRequest {
@@ -111,12 +111,12 @@ members!(CreateMessageRequest {
     ..extra
 });
 
-/// Requests the roots.
+/// An input request for the client's roots.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ListRootsRequest {
     method: ListRootsMethod,
-    /// The params: only metadata (`_meta`).
+    /// The params of the request: only metadata (`_meta`).
     pub params: Option<ListRootsRequestParams>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -178,50 +178,53 @@ impl<'de> Deserialize<'de> for InputRequest {
     }
 }
 
-/// An answer of the client, as raw JSON. Its type follows from the request under the same key,
-/// never from its content.
+/// A client's answer to an input request, as raw JSON. The type of the answer follows from the
+/// request under the same key, never from the content of the answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct InputResponse(Box<RawValue>);
 
 impl InputResponse {
-    /// Makes an answer from a result.
+    /// Makes an answer from the result of an input request.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it can't be written as JSON.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the result can't be written as JSON.
     pub fn new(result: &impl Serialize) -> Result<Self> {
         raw("input response", result).map(Self)
     }
 
-    /// The JSON text.
+    /// Returns the answer as JSON text.
     pub fn as_str(&self) -> &str {
         self.0.get()
     }
 
-    /// Reads the answer to `elicitation/create`.
+    /// Deserializes the answer to `elicitation/create`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is not such a result.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the answer is not a valid result of
+    /// `elicitation/create`.
     pub fn elicit_result(&self) -> Result<ElicitResult> {
         self.read()
     }
 
-    /// Reads the answer to `sampling/createMessage`.
+    /// Deserializes the answer to `sampling/createMessage`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is not such a result.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the answer is not a valid result of
+    /// `sampling/createMessage`.
     pub fn create_message_result(&self) -> Result<CreateMessageResult> {
         self.read()
     }
 
-    /// Reads the answer to `roots/list`.
+    /// Deserializes the answer to `roots/list`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is not such a result.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the answer is not a valid result of
+    /// `roots/list`.
     pub fn list_roots_result(&self) -> Result<ListRootsResult> {
         self.read()
     }
@@ -230,15 +233,15 @@ impl InputResponse {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it does not fit the type.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the answer does not fit the type.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T> {
         read_raw("input response", &self.0)
     }
 }
 
-/// The result with which a server requests input before it can answer. Since 2026-07-28.
+/// The result of a server that requests input before it can answer. Since 2026-07-28.
 ///
-/// Only `resultType` distinguishes it from other results ([`ResultType::of`]).
+/// Only `resultType` distinguishes this result from other results ([`ResultType::of`]).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct InputRequiredResult {
@@ -246,7 +249,7 @@ pub struct InputRequiredResult {
     pub result_type: ResultType,
     /// The input requests, by key.
     pub input_requests: Option<InputRequests>,
-    /// The state that the client sends back with the answers, unchanged.
+    /// The state of the server. The client sends it back unchanged, together with the answers.
     pub request_state: Option<String>,
     /// Metadata of the result (`_meta`).
     pub meta: Option<ResultMetaObject>,
@@ -284,13 +287,13 @@ impl InputRequiredResult {
     setters! {
         /// Sets the input requests.
         input_requests: InputRequests,
-        /// Sets the state that the client sends back with the answers.
+        /// Sets the state that the client sends back unchanged, together with the answers.
         request_state: String,
-        /// Sets the metadata (`_meta`).
+        /// Sets the metadata of the result (`_meta`).
         meta: ResultMetaObject,
     }
 
-    /// Whether it is valid: it has input requests or a request state.
+    /// Whether the result is valid: it has input requests or a request state.
     pub fn is_valid(&self) -> bool {
         self.result_type == ResultType::InputRequired
             && (self.input_requests.is_some() || self.request_state.is_some())

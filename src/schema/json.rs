@@ -16,15 +16,15 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::is_empty_array;
 use crate::jsonrpc::raw_object::RawObject;
 
-/// A JSON object with any members, `JSONObject` of the specification.
+/// A JSON object with any members. The specification calls it `JSONObject`.
 pub type JsonObject = Map<String, Value>;
 
-/// The members of an object that its type does not name. They are kept, so that a relay does not
-/// lose them.
+/// The members of a JSON object for which its Rust type has no field. They are kept, so that a
+/// relay forwards them too.
 pub type Extra = JsonObject;
 
-/// A JSON Schema, kept as the text of its author: any dialect, any keyword, the order of its keys,
-/// the digits of its numbers.
+/// A JSON Schema, kept as the author wrote it. Any dialect and any keyword are allowed. The order
+/// of keys and the digits of numbers are preserved.
 ///
 /// Spec: Server Features, Tools, "Data Types" (every revision; any schema for output since
 /// 2026-07-28).
@@ -49,11 +49,11 @@ impl<'de> Deserialize<'de> for JsonSchema {
 required!(JsonSchema);
 
 impl JsonSchema {
-    /// Reads a schema from its JSON text.
+    /// Parses a schema from its JSON text.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the text is not JSON, or neither an object nor a boolean.
+    /// [`ErrorKind::Invalid`] when the text is not JSON, or is neither an object nor a boolean.
     pub fn parse(text: &str) -> Result<Self> {
         let raw = RawValue::from_string(text.to_owned()).map_err(|error| not_json(&error))?;
         match raw.get().as_bytes().first() {
@@ -65,28 +65,28 @@ impl JsonSchema {
         }
     }
 
-    /// Makes a schema from a value that serializes as one.
+    /// Makes a schema from a value that serializes as a schema.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the value can't be written as JSON, or as neither an object nor
-    /// a boolean.
+    /// [`ErrorKind::Invalid`] when the value can't be written as JSON, or its JSON is neither an
+    /// object nor a boolean.
     pub fn new(value: &impl Serialize) -> Result<Self> {
         let text = serde_json::to_string(value).map_err(|error| not_json(&error))?;
         Self::parse(&text)
     }
 
-    /// The schema `{"type":"object","properties":{}}`: any object.
+    /// Returns the schema `{"type":"object","properties":{}}`, which accepts any object.
     pub fn any_object() -> Self {
         Self(verbatim(r#"{"type":"object","properties":{}}"#))
     }
 
-    /// Returns the JSON text.
+    /// Returns the schema as JSON text.
     pub fn as_str(&self) -> &str {
         self.0.get()
     }
 
-    /// Deserializes the schema as a type, such as [`serde_json::Value`].
+    /// Deserializes the schema as a type, for example [`serde_json::Value`].
     ///
     /// # Errors
     ///
@@ -95,8 +95,9 @@ impl JsonSchema {
         read_raw("schema", &self.0)
     }
 
-    /// Adds `"properties": {}` to an object schema without properties. The meaning is the same, but
-    /// some models' interfaces refuse a tool whose schema has no `properties`.
+    /// Adds `"properties": {}` to an object schema without properties. The meaning of the schema
+    /// does not change, but the interfaces of some models refuse a tool whose schema has no
+    /// `properties`.
     pub(crate) fn with_properties(self) -> Self {
         let text = self.as_str().trim_ascii_end();
         if !text.starts_with('{') || RawObject::of(text).any(|(name, _)| name == "properties") {
@@ -109,8 +110,8 @@ impl JsonSchema {
     }
 
     /// Replaces empty arrays by empty objects where keywords such as `properties` need an object.
-    /// Returns `None` if there are no such arrays. Servers written in PHP send an empty array for
-    /// an empty object.
+    /// Returns `None` if the schema has no such arrays. Servers written in PHP send an empty array
+    /// for an empty object.
     pub(crate) fn with_empty_objects(&self) -> Option<Self> {
         let mut schema: Value = self.read().ok()?;
         settle(&mut schema)
@@ -118,7 +119,8 @@ impl JsonSchema {
             .flatten()
     }
 
-    /// Whether the root has `"type": "object"`, as the schema of a tool's arguments must.
+    /// Whether the root has `"type": "object"`, which is required for the schema of a tool's
+    /// arguments.
     pub fn is_object_root(&self) -> bool {
         #[derive(Deserialize)]
         struct Root<'a> {
@@ -133,7 +135,7 @@ impl JsonSchema {
             && serde_json::from_str::<String>(kind.get()).is_ok_and(|kind| kind == "object")
     }
 
-    /// Checks that the schema may describe a tool's arguments.
+    /// Checks that the schema is allowed for a tool's arguments.
     ///
     /// # Errors
     ///
@@ -149,7 +151,7 @@ impl JsonSchema {
     }
 }
 
-/// Replaces empty arrays that can only mean objects. Returns whether there were any.
+/// Replaces empty arrays that can only mean objects. Returns whether an array was replaced.
 fn settle(schema: &mut Value) -> bool {
     match schema {
         Value::Object(members) => members.iter_mut().fold(false, |settled, (name, value)| {
@@ -188,20 +190,20 @@ impl fmt::Debug for JsonSchema {
     }
 }
 
-/// Compares the texts: schemas that differ only in white space are not equal.
+/// Compares the schemas as texts. Schemas that differ only in white space are not equal.
 impl PartialEq for JsonSchema {
     fn eq(&self, other: &Self) -> bool {
         self.as_str() == other.as_str()
     }
 }
 
-/// Serializes a value as raw JSON.
+/// Serializes a value as raw JSON. `what` names the value in error texts.
 pub(super) fn raw(what: &str, value: &(impl Serialize + ?Sized)) -> Result<Box<RawValue>> {
     serde_json::value::to_raw_value(value)
         .map_err(|error| Error::new(ErrorKind::Invalid, format!("{what} is not JSON: {error}")))
 }
 
-/// Deserializes raw JSON as a type.
+/// Deserializes raw JSON as a type. `what` names the JSON in error texts.
 pub(super) fn read_raw<T: DeserializeOwned>(what: &str, raw: &RawValue) -> Result<T> {
     tree::read(raw.get()).map_err(|error| {
         Error::new(
@@ -211,19 +213,19 @@ pub(super) fn read_raw<T: DeserializeOwned>(what: &str, raw: &RawValue) -> Resul
     })
 }
 
-/// Deserializes JSON bytes with the deserializer for texts. The one for bytes would be a second
-/// copy of its code.
+/// Deserializes JSON bytes with serde_json's deserializer for texts. Its deserializer for bytes
+/// would be compiled as a second copy of the same code.
 pub(crate) fn from_bytes<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
     let text = str::from_utf8(json).map_err(de::Error::custom)?;
     serde_json::from_str(text)
 }
 
-/// Makes raw JSON from a literal that is known to be JSON.
+/// Makes raw JSON from a literal that is known to be valid JSON.
 pub(super) fn verbatim(json: &'static str) -> Box<RawValue> {
     RawValue::from_string(json.to_owned()).expect("the literal is JSON")
 }
 
-/// Deserializes `null` as a value, so that it differs from an absent member.
+/// The form of a member whose `null` is a value, different from an absent member.
 pub(super) struct Present;
 
 impl Form<Option<Box<RawValue>>> for Present {
@@ -232,8 +234,8 @@ impl Form<Option<Box<RawValue>>> for Present {
     }
 }
 
-/// An object as raw JSON. An empty array is read as an empty object. Other values are refused only
-/// in strict mode.
+/// The form of a member that is a raw JSON object. An empty array is read as an empty object. Other
+/// values are refused only in strict mode.
 pub(super) struct RawObjectForm;
 
 impl RawObjectForm {
@@ -259,7 +261,7 @@ impl Form<Option<Box<RawValue>>> for RawObjectForm {
     }
 }
 
-/// A count, see [`count`].
+/// The form of a count. See [`count`].
 pub(super) struct Count;
 
 impl Form<Option<u64>> for Count {
@@ -268,7 +270,7 @@ impl Form<Option<u64>> for Count {
     }
 }
 
-/// A [`Count`] that is written as `null` if it is absent.
+/// The form of a count that is written as `null` if the count is absent.
 pub(super) struct CountOrNull;
 
 impl Form<Option<u64>> for CountOrNull {
@@ -281,7 +283,7 @@ impl Form<Option<u64>> for CountOrNull {
     }
 }
 
-/// A [`Count`] whose negative values are errors, for values that a peer requests.
+/// The form of a count that a peer requests. Negative numbers are errors.
 pub(super) struct NotNegative;
 
 impl Form<Option<u64>> for NotNegative {
@@ -302,7 +304,8 @@ impl Form<Option<u64>> for NotNegative {
     }
 }
 
-/// A number that is written without a fraction if it is an integer; see [`write_number`].
+/// The form of a number that is written without a fraction if the number is an integer. See
+/// [`write_number`].
 pub(super) struct Number;
 
 impl Form<f64> for Number {
@@ -320,7 +323,7 @@ impl Form<Option<f64>> for Number {
     }
 }
 
-/// Reads a count from any number. Negative numbers become 0 and fractions are cut off, since some
+/// Reads a count from any number. Negative numbers become 0 and fractions are cut off, because some
 /// peers write `1.0` for `1`.
 pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     struct Count;
@@ -353,7 +356,7 @@ pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
     deserializer.deserialize_any(Count)
 }
 
-/// An integer in any spelling: in JSON Schema `100.0` is an integer too.
+/// The form of an integer in any spelling. In JSON Schema `100.0` is an integer too.
 pub(super) struct Whole;
 
 impl Form<u64> for Whole {
@@ -402,12 +405,12 @@ fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::E
 /// The largest integer that every JSON parser can represent exactly (RFC 8259, section 6).
 pub(crate) const MAX_INTEGER: u64 = (1 << 53) - 1;
 
-/// Converts a duration to milliseconds for a message, at most [`MAX_INTEGER`].
+/// Converts a duration to milliseconds for a message. The result is at most [`MAX_INTEGER`].
 pub(crate) fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).map_or(MAX_INTEGER, |millis| millis.min(MAX_INTEGER))
 }
 
-/// Writes a number without a fraction if it is an integer, as most peers do: `50`, not `50.0`.
+/// Writes a number. An integer is written without a fraction, as most peers do: `50`, not `50.0`.
 pub(super) fn write_number<S: Serializer>(value: f64, serializer: S) -> Result<S::Ok, S::Error> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() < EXACT {
@@ -417,7 +420,7 @@ pub(super) fn write_number<S: Serializer>(value: f64, serializer: S) -> Result<S
     }
 }
 
-/// Whether raw JSON is an object.
+/// Whether a raw JSON value is an object.
 pub(super) fn is_object(raw: &RawValue) -> bool {
     raw.get().starts_with('{')
 }

@@ -13,22 +13,22 @@ use super::result::{CacheScope, ResultType, fit_result_type};
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::jsonrpc::RequestId;
 
-/// The name and version of a client or server. The peer chooses them: use them for display and
-/// logs, not for decisions.
+/// The name and version of a client or server. The peer chooses them freely: use them for display
+/// and logs, not for decisions.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Implementation {
-    /// The name for programs.
+    /// The name of the client or server, for programs.
     pub name: String,
-    /// The display name. Since 2025-06-18.
+    /// The display name of the client or server. Since 2025-06-18.
     pub title: Option<String>,
-    /// The version.
+    /// The version of the client or server.
     pub version: String,
-    /// The description. Since 2025-11-25.
+    /// The description of the client or server. Since 2025-11-25.
     pub description: Option<String>,
-    /// Icons to show. Since 2025-11-25.
+    /// Icons to show for the client or server. Since 2025-11-25.
     pub icons: Option<Vec<Icon>>,
-    /// The URL of its home page. Since 2025-11-25.
+    /// The URL of the home page of the client or server. Since 2025-11-25.
     pub website_url: Option<String>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -59,17 +59,17 @@ impl Implementation {
     }
 
     setters! {
-        /// Sets the display name. Since 2025-06-18.
+        /// Sets the display name of the client or server. Since 2025-06-18.
         title: String,
-        /// Sets the description. Since 2025-11-25.
+        /// Sets the description of the client or server. Since 2025-11-25.
         description: String,
-        /// Sets icons to show. Since 2025-11-25.
+        /// Sets icons to show for the client or server. Since 2025-11-25.
         icons: Vec<Icon>,
-        /// Sets the URL of its home page. Since 2025-11-25.
+        /// Sets the URL of the home page of the client or server. Since 2025-11-25.
         website_url: String,
     }
 
-    /// The display name: the title, or else the name.
+    /// Returns the display name: the title, or the name if there is no title.
     pub fn display_name(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
     }
@@ -89,13 +89,14 @@ impl FitTo for Implementation {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct InitializeRequestParams {
-    /// The newest revision that the client supports, as text since it may be an unknown one.
+    /// The newest revision that the client supports. It is a text because the revision may be
+    /// unknown.
     pub protocol_version: String,
     /// The capabilities of the client.
     pub capabilities: ClientCapabilities,
     /// The name and version of the client.
     pub client_info: Implementation,
-    /// Metadata of the message (`_meta`).
+    /// Metadata of the request (`_meta`).
     pub meta: Option<RequestMetaObject>,
 }
 
@@ -107,7 +108,7 @@ members!(InitializeRequestParams {
 });
 
 impl InitializeRequestParams {
-    /// Makes params that offer a revision.
+    /// Makes params in which the client offers a revision.
     pub fn new(
         protocol_version: ProtocolVersion,
         capabilities: ClientCapabilities,
@@ -134,7 +135,7 @@ impl FitTo for InitializeRequestParams {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct InitializeResult {
-    /// The revision to use, as text since it may be an unknown one.
+    /// The revision that the connection will use. It is a text because the revision may be unknown.
     pub protocol_version: String,
     /// The capabilities of the server.
     pub capabilities: ServerCapabilities,
@@ -159,7 +160,7 @@ members!(InitializeResult {
     misfits
 });
 
-/// Reads an absent server info as an empty name and version.
+/// The form of a server info that may be absent. It is then read as an empty name and version.
 struct OrNobody;
 
 impl Form<Implementation> for OrNobody {
@@ -169,7 +170,7 @@ impl Form<Implementation> for OrNobody {
 }
 
 impl InitializeResult {
-    /// Makes a result that names the revision to speak.
+    /// Makes a result with the revision that the connection will use.
     pub fn new(
         protocol_version: ProtocolVersion,
         capabilities: ServerCapabilities,
@@ -208,13 +209,14 @@ impl FitTo for InitializeResult {
 pub struct DiscoverResult {
     /// The kind of result.
     pub result_type: Option<ResultType>,
-    /// The revisions that the server supports, as texts since some may be unknown.
+    /// The revisions that the server supports. They are texts because some revisions may be
+    /// unknown.
     pub supported_versions: Vec<String>,
     /// The capabilities of the server.
     pub capabilities: ServerCapabilities,
     /// Instructions for models on how to use the server.
     pub instructions: Option<String>,
-    /// How long the result stays fresh, in milliseconds.
+    /// The time for which the result stays fresh, in milliseconds.
     pub ttl_ms: Option<u64>,
     /// Whether users may share the cached result.
     pub cache_scope: Option<CacheScope>,
@@ -276,19 +278,19 @@ impl FitTo for DiscoverResult {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CancelledNotificationParams {
-    /// The id of the cancelled request. Only 2025-11-25 allows it to be absent; such a notification
-    /// has no effect.
+    /// The id of the cancelled request. Only 2025-11-25 allows it to be absent. A notification
+    /// without the id has no effect.
     pub request_id: Option<RequestId>,
-    /// The reason, for a log.
+    /// The reason for the cancellation, for a log.
     pub reason: Option<String>,
-    /// Metadata of the message (`_meta`).
+    /// Metadata of the notification (`_meta`).
     pub meta: Option<NotificationMetaObject>,
 }
 
 members!(CancelledNotificationParams { request_id = "requestId", reason, meta = "_meta" });
 
 impl CancelledNotificationParams {
-    /// Makes params that cancel a request.
+    /// Makes params that cancel the request with this id.
     pub fn new(request_id: RequestId) -> Self {
         Self {
             request_id: Some(request_id),
@@ -298,7 +300,7 @@ impl CancelledNotificationParams {
     }
 
     setters! {
-        /// Sets the reason.
+        /// Sets the reason for the cancellation.
         reason: String,
     }
 }

@@ -17,13 +17,13 @@ open_enum! {
         Debug = "debug",
         /// General information.
         Info = "info",
-        /// Normal but significant.
+        /// A normal but significant condition.
         Notice = "notice",
-        /// Warning conditions.
+        /// A warning condition.
         Warning = "warning",
-        /// Error conditions.
+        /// An error condition.
         Error = "error",
-        /// Critical conditions.
+        /// A critical condition.
         Critical = "critical",
         /// Action must be taken at once.
         Alert = "alert",
@@ -33,7 +33,8 @@ open_enum! {
 }
 
 impl LoggingLevel {
-    /// Returns 0 for debug to 7 for emergency; `None` for an unknown level.
+    /// Returns the severity as a number, from 0 for debug to 7 for emergency. Returns `None` for an
+    /// unknown level.
     pub fn severity(&self) -> Option<u8> {
         Some(match self {
             Self::Debug => 0,
@@ -48,8 +49,8 @@ impl LoggingLevel {
         })
     }
 
-    /// Whether a message of this level is sent to a client that requested `minimum` and more severe
-    /// ones. True for unknown levels.
+    /// Whether a message of this level is sent to a client that requested the level `minimum` and
+    /// more severe levels. True for unknown levels.
     pub fn is_at_least(&self, minimum: &Self) -> bool {
         match (self.severity(), minimum.severity()) {
             (Some(level), Some(minimum)) => level >= minimum,
@@ -58,8 +59,8 @@ impl LoggingLevel {
     }
 }
 
-/// Reads the level of a request. An unknown level is an error: the set is closed, and only
-/// notifications are read leniently.
+/// Reads the level that a request names. An unknown level is an error, because the set of levels is
+/// closed. Only the level of a notification is read leniently.
 pub(super) fn known_level<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<LoggingLevel>, D::Error> {
@@ -72,7 +73,7 @@ pub(super) fn known_level<'de, D: Deserializer<'de>>(
     }
 }
 
-/// Reads only a known level; see [`known_level`].
+/// The form of a member that is a known level. See [`known_level`].
 pub(super) struct KnownLevel;
 
 impl Form<Option<LoggingLevel>> for KnownLevel {
@@ -91,16 +92,16 @@ impl Form<LoggingLevel> for KnownLevel {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SetLevelRequestParams {
-    /// The lowest severity to be sent.
+    /// The minimum severity of the log messages that are sent.
     pub level: LoggingLevel,
-    /// Metadata of the message (`_meta`).
+    /// Metadata of the request (`_meta`).
     pub meta: Option<RequestMetaObject>,
 }
 
 members!(SetLevelRequestParams { level as KnownLevel, meta = "_meta" });
 
 impl SetLevelRequestParams {
-    /// Makes params that request messages of `level` and more severe ones.
+    /// Makes params that request log messages of `level` and of more severe levels.
     pub fn new(level: LoggingLevel) -> Self {
         Self { level, meta: None }
     }
@@ -110,13 +111,13 @@ impl SetLevelRequestParams {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LoggingMessageNotificationParams {
-    /// The severity.
+    /// The severity of the log message.
     pub level: LoggingLevel,
-    /// The name of the logger: the part of the server that logs.
+    /// The name of the logger, which is the part of the server that logs.
     pub logger: Option<String>,
-    /// The message: any JSON, often a string.
+    /// The content of the log message: any JSON, often a string.
     pub data: Box<RawValue>,
-    /// Metadata of the message (`_meta`).
+    /// Metadata of the notification (`_meta`).
     pub meta: Option<NotificationMetaObject>,
 }
 
@@ -140,7 +141,7 @@ impl LoggingMessageNotificationParams {
     setters! {
         /// Sets the name of the logger.
         logger: String,
-        /// Sets the metadata (`_meta`).
+        /// Sets the metadata of the notification (`_meta`).
         meta: NotificationMetaObject,
     }
 }

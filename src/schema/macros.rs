@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use serde::de::{Deserializer, Error, Visitor};
 
-/// Defines an enum of texts with a variant for unknown texts.
+/// Defines an enum of texts, with a variant for unknown texts.
 macro_rules! open_enum {
     ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)+ }) => {
         $(#[$meta])*
@@ -14,12 +14,12 @@ macro_rules! open_enum {
         #[non_exhaustive]
         $vis enum $name {
             $($(#[$variant_meta])* $variant,)+
-            /// A value that this library doesn't know, as received.
+            /// A value that this library doesn't know, with its text as received.
             Other(Box<str>),
         }
 
         impl $name {
-            /// Returns the text on the wire.
+            /// Returns the text of the value, as in messages.
             $vis fn as_str(&self) -> &str {
                 match self {
                     $(Self::$variant => $text,)+
@@ -59,8 +59,8 @@ macro_rules! open_enum {
     };
 }
 
-/// Defines a member whose only valid value is one text. It is always written, and checked if it is
-/// present.
+/// Defines the type of a member that has only one valid value, a fixed text. The member is always
+/// written. If it is present when it is read, its value is checked.
 macro_rules! literal {
     ($name:ident = $text:literal) => {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,20 +95,21 @@ macro_rules! setters {
     };
 }
 
-/// Defines methods for the cache hint of a result whose struct has the fields `ttl_ms` and
-/// `cache_scope`.
+/// Defines the methods for the cache hint of a result. The struct of the result has the fields
+/// `ttl_ms` and `cache_scope`.
 ///
-/// The fields are in each struct, since serde can't deserialize raw JSON below a flattened member.
+/// The fields are in each struct, because serde can't deserialize raw JSON below a flattened
+/// member.
 macro_rules! cache_hint {
     () => {
-        /// Allows caching of the result. Since 2026-07-28.
+        /// Allows caching of the result, as `hint` describes. Since 2026-07-28.
         pub fn cached(mut self, hint: $crate::schema::CacheHint) -> Self {
             self.ttl_ms = hint.ttl_ms;
             self.cache_scope = hint.cache_scope;
             self
         }
 
-        /// Returns how long the result may be cached, and whether users may share it.
+        /// Returns the time for which the result may be cached, and whether users may share it.
         pub fn cache_hint(&self) -> $crate::schema::CacheHint {
             $crate::schema::CacheHint::of(self.ttl_ms, self.cache_scope.clone())
         }
@@ -140,10 +141,10 @@ macro_rules! list_result {
             /// The cursor of the next page; absent on the last page. An empty text is a valid
             /// cursor.
             pub next_cursor: Option<String>,
-            /// How long the page stays fresh, in milliseconds. Since 2026-07-28.
+            /// The time for which the page stays fresh, in milliseconds. Since 2026-07-28.
             pub ttl_ms: Option<u64>,
-            /// Whether users may share the cached page; the same on all pages of a list. Since
-            /// 2026-07-28.
+            /// Whether users may share the cached page. All pages of a list have the same value.
+            /// Since 2026-07-28.
             pub cache_scope: Option<$crate::schema::CacheScope>,
             /// Metadata of the result (`_meta`).
             pub meta: Option<$crate::schema::ResultMetaObject>,
@@ -164,7 +165,7 @@ macro_rules! list_result {
         });
 
         impl $name {
-            /// Makes the last page.
+            /// Makes the last page of a list.
             pub fn new($field: impl Into<Vec<$item>>) -> Self {
                 Self {
                     $field: $field.into(),
@@ -193,7 +194,7 @@ macro_rules! list_result {
     };
 }
 
-/// Deserializes a text without allocating, if the target type knows it.
+/// Deserializes a text as a type. Does not allocate if the type knows the text.
 pub(super) fn read_text<'de, T: for<'a> From<&'a str>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {

@@ -19,15 +19,15 @@ pub type MetaObject = JsonObject;
 
 /// The keys of `_meta` that the specification reserves.
 pub mod meta_key {
-    /// Requests progress notifications.
+    /// The token with which a request asks for progress notifications.
     pub const PROGRESS_TOKEN: &str = "progressToken";
-    /// The revision of a request. Since 2026-07-28.
+    /// The revision in which a request is made. Since 2026-07-28.
     pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
     /// The capabilities of the client. Since 2026-07-28.
     pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
     /// The name and version of the client. Since 2026-07-28.
     pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-    /// Requests log messages. Since 2026-07-28.
+    /// The minimum severity of log messages that a request asks for. Since 2026-07-28.
     pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
     /// The name and version of the server. Since 2026-07-28.
     pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
@@ -36,13 +36,13 @@ pub mod meta_key {
     pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
     /// The id of the task that a message belongs to. 2025-11-25 only.
     pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
-    /// A result for the model while a task runs. 2025-11-25 only.
+    /// A result that the model gets while a task runs. 2025-11-25 only.
     pub const MODEL_IMMEDIATE_RESPONSE: &str = "io.modelcontextprotocol/model-immediate-response";
-    /// The W3C trace context's parent. Since 2026-07-28.
+    /// The parent in the W3C trace context. Since 2026-07-28.
     pub const TRACEPARENT: &str = "traceparent";
-    /// The W3C trace context's vendor data. Since 2026-07-28.
+    /// The data of vendors in the W3C trace context. Since 2026-07-28.
     pub const TRACESTATE: &str = "tracestate";
-    /// W3C baggage. Since 2026-07-28.
+    /// The key-value pairs of W3C Baggage. Since 2026-07-28.
     pub const BAGGAGE: &str = "baggage";
 }
 
@@ -50,20 +50,21 @@ pub mod meta_key {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RequestMetaObject {
-    /// Requests progress notifications, which carry this token.
+    /// The token of the request's progress notifications. If present, it requests such
+    /// notifications.
     pub progress_token: Option<ProgressToken>,
-    /// The revision of the request, as text since it may be an unknown one. Required since
-    /// 2026-07-28, absent before.
+    /// The revision in which the request is made. It is a text because the revision may be unknown.
+    /// Required since 2026-07-28, absent in older revisions.
     pub protocol_version: Option<String>,
-    /// The capabilities of the client during this request. Required since 2026-07-28, absent
-    /// before.
+    /// The capabilities of the client during this request. Required since 2026-07-28, absent in
+    /// older revisions.
     pub client_capabilities: Option<ClientCapabilities>,
-    /// The name and version of the client, which are not to be trusted. Since 2026-07-28.
+    /// The name and version of the client, which must not be trusted. Since 2026-07-28.
     pub client_info: Option<Implementation>,
-    /// The lowest severity of log messages to send during this request; absent means no log
-    /// messages. Since 2026-07-28.
+    /// The minimum severity of the log messages that are sent during this request. If absent, no
+    /// log messages are sent. Since 2026-07-28.
     pub log_level: Option<LoggingLevel>,
-    /// The remaining keys.
+    /// The other members of the request's `_meta`.
     pub extra: Extra,
 }
 
@@ -77,7 +78,7 @@ members!(RequestMetaObject {
 });
 
 impl RequestMetaObject {
-    /// Makes the `_meta` that every request needs since 2026-07-28.
+    /// Makes the `_meta` of a request with the members that are required since 2026-07-28.
     pub fn new(protocol_version: ProtocolVersion, capabilities: ClientCapabilities) -> Self {
         Self {
             protocol_version: Some(protocol_version.to_string()),
@@ -87,21 +88,21 @@ impl RequestMetaObject {
     }
 
     setters! {
-        /// Requests progress notifications.
+        /// Sets the token of progress notifications, which requests such notifications.
         progress_token: ProgressToken,
         /// Sets the name and version of the client.
         client_info: Implementation,
-        /// Requests log messages of this level and more severe ones.
+        /// Requests log messages of this level and of more severe levels.
         log_level: LoggingLevel,
     }
 
-    /// The task that the request belongs to. 2025-11-25 only.
+    /// Returns the task that the request belongs to. 2025-11-25 only.
     pub fn related_task(&self) -> Option<RelatedTaskMetadata> {
         let value = self.extra.get(meta_key::RELATED_TASK)?;
         RelatedTaskMetadata::deserialize(value).ok()
     }
 
-    /// Whether it is empty, so that it can be omitted.
+    /// Whether the `_meta` has no members, so that it can be omitted.
     pub fn is_empty(&self) -> bool {
         let Self {
             progress_token,
@@ -120,7 +121,7 @@ impl RequestMetaObject {
     }
 }
 
-/// Legacy peers receive version and capabilities once, in `initialize`.
+/// Removes version and capabilities for legacy peers, which receive them once, in `initialize`.
 impl FitTo for RequestMetaObject {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         if revision.is_legacy() {
@@ -138,16 +139,18 @@ impl FitTo for RequestMetaObject {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct NotificationMetaObject {
-    /// The id of the `subscriptions/listen` request on whose stream it is sent. Since 2026-07-28.
+    /// The id of the `subscriptions/listen` request on whose stream the notification is sent. Since
+    /// 2026-07-28.
     pub subscription_id: Option<RequestId>,
-    /// The remaining keys.
+    /// The other members of the notification's `_meta`.
     pub extra: Extra,
 }
 
 members!(NotificationMetaObject { subscription_id = "io.modelcontextprotocol/subscriptionId", ..extra });
 
 impl NotificationMetaObject {
-    /// Makes the `_meta` of a notification on the stream of this `subscriptions/listen` request.
+    /// Makes the `_meta` of a notification that is sent on the stream of this
+    /// `subscriptions/listen` request.
     pub fn of_subscription(id: RequestId) -> Self {
         Self {
             subscription_id: Some(id),
@@ -156,16 +159,16 @@ impl NotificationMetaObject {
     }
 }
 
-/// The `_meta` of a result; `SubscriptionsListenResultMetaObject` of the specification too.
+/// The `_meta` of a result. It is also the specification's `SubscriptionsListenResultMetaObject`.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ResultMetaObject {
-    /// The name and version of the server, which are not to be trusted. Since 2026-07-28.
+    /// The name and version of the server, which must not be trusted. Since 2026-07-28.
     pub server_info: Option<Implementation>,
-    /// The id of the `subscriptions/listen` request that the result ends. Since 2026-07-28, in that
-    /// result only.
+    /// The id of the `subscriptions/listen` request. Only the result that ends such a subscription
+    /// has it. Since 2026-07-28.
     pub subscription_id: Option<RequestId>,
-    /// The remaining keys.
+    /// The other members of the result's `_meta`.
     pub extra: Extra,
 }
 
@@ -187,7 +190,8 @@ impl ResultMetaObject {
     }
 }
 
-/// Legacy peers receive the server's name and version once, in the result of `initialize`.
+/// Removes name and version for legacy peers, which receive them once, in the result of
+/// `initialize`.
 impl FitTo for ResultMetaObject {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         if revision.is_legacy() {
@@ -197,7 +201,7 @@ impl FitTo for ResultMetaObject {
     }
 }
 
-/// The params of a request that defines no other params: `ping`, `server/discover`.
+/// The params of a request that defines no other params than `_meta`: `ping`, `server/discover`.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RequestParams {
@@ -209,7 +213,7 @@ members!(RequestParams { meta = "_meta" });
 
 impl RequestParams {
     setters! {
-        /// Sets the metadata (`_meta`).
+        /// Sets the metadata of the request (`_meta`).
         meta: RequestMetaObject,
     }
 }
@@ -226,7 +230,7 @@ impl FitTo for RequestParams {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct PaginatedRequestParams {
-    /// The cursor, from the previous page; absent for the first page.
+    /// The cursor of the page, as returned with the previous page. Absent for the first page.
     pub cursor: Option<String>,
     /// Metadata of the request (`_meta`). Required since 2026-07-28.
     pub meta: Option<RequestMetaObject>,
@@ -236,9 +240,9 @@ members!(PaginatedRequestParams { cursor, meta = "_meta" });
 
 impl PaginatedRequestParams {
     setters! {
-        /// Requests the page at a cursor.
+        /// Sets the cursor of the requested page.
         cursor: String,
-        /// Sets the metadata (`_meta`).
+        /// Sets the metadata of the request (`_meta`).
         meta: RequestMetaObject,
     }
 }
@@ -249,12 +253,12 @@ impl FitTo for PaginatedRequestParams {
     }
 }
 
-/// The params of a notification that defines no other params: `notifications/initialized` and
-/// `…/list_changed`.
+/// The params of a notification that defines no other params than `_meta`:
+/// `notifications/initialized` and `…/list_changed`.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct NotificationParams {
-    /// Metadata of the message (`_meta`).
+    /// Metadata of the notification (`_meta`).
     pub meta: Option<NotificationMetaObject>,
 }
 
@@ -262,7 +266,7 @@ members!(NotificationParams { meta = "_meta" });
 
 impl NotificationParams {
     setters! {
-        /// Sets the metadata (`_meta`).
+        /// Sets the metadata of the notification (`_meta`).
         meta: NotificationMetaObject,
     }
 }

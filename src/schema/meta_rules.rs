@@ -7,12 +7,13 @@ use super::meta::meta_key;
 use super::version::ProtocolVersion;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// Checks that a key of `_meta` follows the grammar: an optional prefix of dot-separated labels and
-/// `/`, then a name. The name is empty, or begins and ends with a letter or digit.
+/// Checks that a key of `_meta` follows the grammar of the specification. A key is an optional
+/// prefix and a name. The prefix is dot-separated labels and `/`. The name is empty, or begins and
+/// ends with a letter or digit.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Invalid`] when it doesn't.
+/// [`ErrorKind::Invalid`] when the key doesn't follow the grammar.
 pub fn check_meta_key(key: &str) -> Result<()> {
     let (prefix, name) = split(key);
     let problem = if !prefix.is_none_or(|prefix| prefix.split('.').all(is_label)) {
@@ -28,14 +29,14 @@ pub fn check_meta_key(key: &str) -> Result<()> {
     ))
 }
 
-/// Checks that the id of an extension is a valid key of `_meta` with a prefix, such as
+/// Checks that the id of an extension is a valid key of `_meta` with a prefix, for example
 /// `com.example/drawing`.
 ///
 /// Spec: Base Protocol, "Versioning", "Extensions" (2026-07-28).
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Invalid`] when it isn't.
+/// [`ErrorKind::Invalid`] when the id isn't such a key.
 pub fn check_extension_id(id: &str) -> Result<()> {
     let problem = match split(id) {
         (None, _) => "it needs a prefix, such as com.example/".to_owned(),
@@ -52,7 +53,7 @@ pub fn check_extension_id(id: &str) -> Result<()> {
 
 /// Whether the specification reserves a key of `_meta`, by the rules of `revision`.
 ///
-/// Applications should use keys that are not reserved in any revision.
+/// Applications should use keys that no revision reserves.
 pub fn is_reserved_meta_key(key: &str, revision: ProtocolVersion) -> bool {
     let (prefix, name) = split(key);
     let Some(prefix) = prefix else {

@@ -1,7 +1,7 @@
 //! The names of all methods and notifications.
 //!
-//! The set is open: extensions and later revisions add names. So a method name is plain text
-//! everywhere, and these are constants.
+//! The set of methods is open: extensions and later revisions add names. Therefore a method name is
+//! plain text in all types, and the known names are constants.
 
 /// Discovers the revisions and capabilities of a server. Since 2026-07-28.
 pub const SERVER_DISCOVER: &str = "server/discover";
@@ -11,7 +11,7 @@ pub const INITIALIZE: &str = "initialize";
 pub const PING: &str = "ping";
 /// Opens a stream of change notifications. Since 2026-07-28.
 pub const SUBSCRIPTIONS_LISTEN: &str = "subscriptions/listen";
-/// Completes an argument.
+/// Completes the value of an argument.
 pub const COMPLETION_COMPLETE: &str = "completion/complete";
 /// Requests input from the user. Since 2025-06-18; inside an `InputRequiredResult` since
 /// 2026-07-28.
@@ -30,7 +30,7 @@ pub const RESOURCES_READ: &str = "resources/read";
 pub const RESOURCES_SUBSCRIBE: &str = "resources/subscribe";
 /// Lists resource templates.
 pub const RESOURCES_TEMPLATES_LIST: &str = "resources/templates/list";
-/// Ends `resources/subscribe`. Up to 2025-11-25.
+/// Ends a subscription of `resources/subscribe`. Up to 2025-11-25.
 pub const RESOURCES_UNSUBSCRIBE: &str = "resources/unsubscribe";
 /// Lists the client's roots. Inside an `InputRequiredResult` since 2026-07-28.
 pub const ROOTS_LIST: &str = "roots/list";

@@ -1,5 +1,5 @@
-//! Lenient reading of results: entry by entry, so that one invalid entry does not make the others
-//! fail.
+//! Lenient reading of results, entry by entry. If one entry is invalid, the other entries are still
+//! used.
 //!
 //! ```text
 //!  text ──▶ normal reading ──▶ valid: done
@@ -9,8 +9,8 @@
 //!                                  ╰ an invalid required member ──▶ its entry is invalid
 //! ```
 //!
-//! Both readings use the same code. The mode of reading is a thread-local, set while one text is
-//! read: `Manner`.
+//! Both readings use the same code. The mode of reading (`Manner`) is a thread-local, which is set
+//! while one text is read.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -23,35 +23,36 @@ use crate::error::{Excerpt, without_position};
 use crate::jsonrpc::is_empty_array;
 use crate::jsonrpc::raw_object::RawObject;
 
-/// Longer names are cut off.
+/// The maximum length of an entry's name, in characters. Longer names are cut off.
 const MAX_NAME_CHARS: usize = 200;
 
 /// A part of a result that was dropped because it does not fit the specification.
 ///
 /// The rest of the result is valid. See
-/// [`ListToolsResult::misfits`](super::ListToolsResult::misfits) and the methods of this name of
-/// other results. With [`strict`](crate::client::ClientBuilder::strict) the whole result is an
-/// error instead.
+/// [`ListToolsResult::misfits`](super::ListToolsResult::misfits), and the methods of the same name
+/// on other results. With [`strict`](crate::client::ClientBuilder::strict) an invalid part makes
+/// the whole result an error instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Misfit {
-    /// The index of the entry in its list, from 0, as the peer sent it; absent for a part of the
-    /// result outside of lists.
+    /// The index of the list entry that has the dropped part, from 0, as the peer sent the list.
+    /// Absent if the dropped part is outside of lists.
     pub index: Option<usize>,
-    /// The entry's `name`, or else its `uri` or `uriTemplate`; absent if it has neither.
+    /// The `name` of the list entry, or its `uri` or `uriTemplate` if it has no name. Absent if it
+    /// has none of the three.
     pub name: Option<String>,
-    /// The dropped part: a JSON Pointer (RFC 6901) relative to the result. If it is the path of the
-    /// entry, the whole entry was dropped.
+    /// The path of the dropped part: a JSON Pointer (RFC 6901) relative to the result. If it is the
+    /// path of a list entry, the whole entry was dropped.
     pub path: String,
-    /// The reason: the expected and the received value.
+    /// The reason why the part was dropped: the expected value and the received value.
     pub reason: String,
 }
 
 impl Misfit {
-    /// The most misfits that are kept for one result.
+    /// The maximum number of misfits that are kept for one result.
     pub(crate) const MAX_KEPT: usize = 1000;
 
-    /// Makes the misfit of a result of which no part could be read.
+    /// Makes the misfit for a result that could not be read at all.
     #[cfg(feature = "cffi")]
     pub(crate) fn of_all(error: &serde_json::Error) -> Self {
         Self {
@@ -73,7 +74,7 @@ impl fmt::Display for Misfit {
     }
 }
 
-/// The misfits of a result, stored in a field that is not on the wire.
+/// The misfits of a result. They are stored in a field that is not part of the message.
 #[derive(Clone, Default, PartialEq)]
 pub(super) struct Misfits(Option<Box<[Misfit]>>);
 
@@ -82,7 +83,7 @@ impl Misfits {
         self.0.as_deref().unwrap_or_default()
     }
 
-    /// Returns those of the object that this thread has just read.
+    /// Returns the misfits of the object that this thread has just read.
     pub(super) fn found() -> Self {
         if !drops() {
             return Self::default();
@@ -98,16 +99,16 @@ impl fmt::Debug for Misfits {
     }
 }
 
-/// The mode of reading of this thread.
+/// The mode in which this thread reads a text.
 #[derive(Clone, Copy, PartialEq)]
 enum Manner {
-    /// As the types define it.
+    /// Values are read as their types define it.
     Plain,
-    /// As `Plain`, but deviations from the specification are errors.
+    /// Values are read as in `Plain`, but deviations from the specification are errors.
     Strict,
-    /// Each member by itself: an empty array is accepted for an empty object.
+    /// Each member is read by itself. An empty array is accepted for an empty object.
     RawObject,
-    /// As `RawObject`, and invalid parts are dropped where possible.
+    /// Values are read as in `RawObject`, and invalid parts are dropped where possible.
     Entries,
 }
 
@@ -150,7 +151,7 @@ enum Step {
     Entry(usize, Option<String>),
 }
 
-/// Writes the step as a reference token of a JSON Pointer.
+/// Writes a step of a path as a reference token of a JSON Pointer.
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -160,13 +161,13 @@ impl fmt::Display for Step {
     }
 }
 
-/// Fails while the thread-locals of an exiting thread are being destroyed. A host may call even
-/// then.
+/// Returns whether the thread-locals can be used. Fails while they are being destroyed during
+/// thread exit, when the host may still call the library.
 fn has_place() -> serde_json::Result<()> {
     READ.try_with(|_| ()).map_err(serde_json::Error::custom)
 }
 
-/// Runs `read` in this mode, and then restores the previous one.
+/// Runs `read` in this mode. Afterwards restores the previous mode.
 fn reading<T>(manner: Manner, read: impl FnOnce() -> T) -> T {
     struct Outer(Manner);
 
@@ -180,12 +181,13 @@ fn reading<T>(manner: Manner, read: impl FnOnce() -> T) -> T {
     read()
 }
 
-/// Reads an invalid text again, member by member.
+/// Reads an invalid text again, in the mode in which each member is read by itself.
 pub(super) fn read_members<T: for<'a> Deserialize<'a>>(text: &str) -> serde_json::Result<T> {
     in_members(|| read_part(text))
 }
 
-/// Runs a reader of parts of a text member by member.
+/// Runs `read` in the lenient mode in which each member is read by itself: an empty array is
+/// accepted for an empty object.
 pub(super) fn in_members<T>(read: impl FnOnce() -> serde_json::Result<T>) -> serde_json::Result<T> {
     has_place()?;
     reading(Manner::RawObject, read)
@@ -202,28 +204,28 @@ pub(super) fn read_entries<T: for<'a> Deserialize<'a>>(
     Ok((read?, found.misfits))
 }
 
-/// Reads a text and accepts no deviation from the specification.
+/// Reads a text strictly: deviations from the specification are errors.
 pub(super) fn read_strictly<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json::Result<T> {
     reading(Manner::Strict, || serde_json::from_str(text))
 }
 
-/// Whether members and entries are read each by itself.
+/// Whether the current mode reads each member and each list entry by itself.
 #[inline]
 pub(super) fn is_by_parts() -> bool {
     matches!(MANNER.get(), Manner::RawObject | Manner::Entries)
 }
 
-/// Whether deviations from the specification are errors.
+/// Whether the current mode treats deviations from the specification as errors.
 pub(super) fn is_strict() -> bool {
     MANNER.get() == Manner::Strict
 }
 
-/// Whether invalid parts are dropped.
+/// Whether the current mode drops invalid parts.
 pub(super) fn drops() -> bool {
     MANNER.get() == Manner::Entries
 }
 
-/// Reads a part of a text by itself. An empty array is accepted where an empty object is expected.
+/// Reads a part of a text by itself. Accepts an empty array where an empty object is expected.
 fn read_part<T: for<'a> Deserialize<'a>>(text: &str) -> serde_json::Result<T> {
     or_empty_object(text, |text| serde_json::from_str(text))
 }
@@ -238,7 +240,7 @@ fn or_empty_object<T>(
     }
 }
 
-/// Reads an optional member of a type with derived `Deserialize` in the current mode.
+/// Reads an optional member in the current mode. For types with derived `Deserialize`.
 pub(super) fn read_optional<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: for<'a> Deserialize<'a>,
@@ -252,9 +254,9 @@ where
     read.map_err(|error| D::Error::custom(without_position(&error)))
 }
 
-/// A part that is being read. Its step is on the path until it is dropped.
+/// A part that is being read. Its step stays on the path until the `Part` is dropped.
 struct Part {
-    /// The number of misfits before the part.
+    /// The number of misfits that were recorded before this part.
     before: usize,
 }
 
@@ -267,7 +269,7 @@ impl Part {
         Self { before }
     }
 
-    /// Records that the part is dropped, and removes the records of parts inside it.
+    /// Records that the part is dropped. Removes the records of dropped parts inside it.
     fn leave_out(self, error: &serde_json::Error) {
         let reason = without_position(error);
         READ.with_borrow_mut(|read| {
@@ -286,7 +288,7 @@ impl Drop for Part {
     }
 }
 
-/// Reads a member by itself into `place`. A dropped member is absent.
+/// Reads a member by itself into `place`. If the member is dropped, it counts as absent.
 pub(super) fn read_member<'de, F: Form<T>, T: Member, A: MapAccess<'de>>(
     place: &mut Option<T>,
     name: &'static str,
@@ -305,7 +307,7 @@ pub(super) fn read_member<'de, F: Form<T>, T: Member, A: MapAccess<'de>>(
     Ok(())
 }
 
-/// Reads a list; in a mode for parts, each entry by itself.
+/// Reads a list. If the current mode reads parts by themselves, reads each entry by itself.
 pub(super) fn read_list<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     T: for<'a> Deserialize<'a>,
@@ -343,7 +345,7 @@ impl<'de, T: for<'a> Deserialize<'a>> Visitor<'de> for Entries<T> {
     }
 }
 
-/// Returns the name of an entry.
+/// Returns the name of a list entry.
 fn name_of(entry: &str) -> Option<String> {
     ["name", "uri", "uriTemplate"].into_iter().find_map(|key| {
         let (_, value) = RawObject::of(entry).find(|(name, _)| name == key)?;
@@ -352,14 +354,14 @@ fn name_of(entry: &str) -> Option<String> {
     })
 }
 
-/// Defines the method that returns the misfits of a result whose struct has a field for them.
+/// Defines the method `misfits` of a result whose struct has a field for the misfits.
 macro_rules! misfits {
     () => {
         /// Returns the parts of the result that were dropped because they do not fit the
-        /// specification. The rest is valid. At most 1000 are kept.
+        /// specification. The rest of the result is valid. At most 1000 dropped parts are listed.
         ///
-        /// Empty with [`ClientBuilder::strict`](crate::client::ClientBuilder::strict), which
-        /// refuses such a result.
+        /// The list is empty with [`ClientBuilder::strict`](crate::client::ClientBuilder::strict),
+        /// which refuses a result that has an invalid part.
         pub fn misfits(&self) -> &[$crate::schema::Misfit] {
             self.misfits.as_slice()
         }

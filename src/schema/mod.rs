@@ -1,19 +1,19 @@
-//! The MCP data model: one type per type of the specification, right for every revision.
+//! The MCP data model: one Rust type for each type of the specification, valid for every revision.
 //!
 //! Pure data: this module does no I/O and starts no threads. A type is the union of all revisions.
 //! A member that only some revisions have is an `Option`, and its documentation names the first
-//! revision. [`FitTo`] adapts a value to a peer with an older revision.
+//! revision with the member. [`FitTo`] adapts a value to a peer with an older revision.
 //!
-//! **Reading.** A result is read as the result type of its request's method, never by its content:
-//! nearly every result could be read as another one. Unknown members of params are ignored;
-//! elsewhere they are kept in a field `extra`. Unknown values of open sets (content types, log
-//! levels, task states, stop reasons) are kept as `Other`. Unknown values of closed sets (roles,
-//! reference types, actions of a user) are errors.
+//! **Reading.** The method of a request determines the type of its result. The content of the
+//! result does not, because nearly every result could be read as another type. Unknown members of
+//! params are ignored; elsewhere they are kept in a field `extra`. Unknown values of open sets
+//! (content types, log levels, task states, stop reasons) are kept as `Other`. Unknown values of
+//! closed sets (roles, reference types, actions of a user) are errors.
 //!
 //! **Verbatim.** JSON Schemas, arguments, structured content, log data and answers are kept as raw
-//! JSON text. So digits, the order of keys and unknown keywords survive.
+//! JSON text. This preserves digits, the order of keys and unknown keywords.
 //!
-//! Whole messages are in [`crate::jsonrpc`]: a request is a method name of [`method`] with params.
+//! Whole messages are in [`crate::jsonrpc`]. A request is a method name of [`method`] with params.
 //!
 //! Spec: "Schema Reference" (every revision).
 

@@ -1,9 +1,9 @@
-//! Serialization of schema objects: the macro [`members!`] names their members, and generic
+//! Serialization of schema objects: the macro `members!` names their members, and generic
 //! functions here read and write them.
 //!
-//! A type only names its members. Each function here works on one member, and is shared by all
-//! types with members of the same kind. So a hundred types need little code. Members that a type
-//! does not name are kept while the object is read.
+//! A type only names its members. Each function here reads or writes one member, and is shared by
+//! all types with members of the same kind. Therefore a hundred types need little code. Members for
+//! which a type has no field are kept while the object is read.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,14 +20,14 @@ use super::json::Extra;
 use super::{misfit, tree};
 use crate::jsonrpc::RequestId;
 
-/// Implements `Serialize` and `Deserialize` of a struct. It takes the fields in the order of
-/// writing. A field has a name on the wire if that differs, and a [`Form`] if its value is not
-/// written as its type is.
+/// Implements `Serialize` and `Deserialize` for a struct. The macro takes the fields in the order
+/// in which they are written. A field has its JSON name if this differs from the field's name. It
+/// has a [`Form`] if its value is not read and written as its type is.
 ///
 /// An `Option` field may be absent, and is omitted if it is `None`. Fields of other types are
-/// required (see [`Member`]). Unnamed members go to the field behind `..`; without one they are
-/// ignored. A repeated member is an error. A field behind `;` is not on the wire: it holds the
-/// parts that were dropped when the struct was read.
+/// required (see [`Member`]). Members without a field go to the field after `..`. If no such field
+/// is given, they are ignored. A repeated member is an error. The field after `;` is not part of
+/// the JSON. It holds the parts that were dropped when the struct was read.
 macro_rules! members {
     ($name:ident { $($members:tt)* }) => {
         readable!($name { $($members)* });
@@ -36,7 +36,7 @@ macro_rules! members {
     };
 }
 
-/// Implements the reading half of [`members!`].
+/// Implements `Deserialize` for `members!`.
 macro_rules! readable {
     ($name:ident {
         $($field:ident $(= $wire:literal)? $(as $form:ty)?),* $(, ..$extra:ident)? $(,)?
@@ -89,8 +89,8 @@ macro_rules! readable {
     };
 }
 
-/// Reads an object. A type without a field for unnamed members uses `deserialize_struct`: if it is
-/// flattened into another type, serde passes only the named members to it.
+/// Reads an object. A type without a field for unknown members uses `deserialize_struct`. If such a
+/// type is flattened into another type, serde passes only the known members to it.
 macro_rules! object {
     ($deserializer:ident, $name:ident [$($wire:expr),*]) => {
         $deserializer.deserialize_struct(stringify!($name), &[$($wire),*], Members)
@@ -100,7 +100,7 @@ macro_rules! object {
     };
 }
 
-/// Implements the writing half of [`members!`].
+/// Implements `Serialize` for `members!`.
 macro_rules! writable {
     ($name:ident {
         $($field:ident $(= $wire:literal)? $(as $form:ty)?),* $(, ..$extra:ident)? $(,)?
@@ -122,7 +122,7 @@ macro_rules! writable {
     };
 }
 
-/// Reads a member without a field: ignores or keeps it.
+/// Reads a member that has no field: ignores or keeps it.
 macro_rules! unnamed {
     ($members:ident) => {
         $crate::schema::object::ignore(&mut $members)
@@ -132,7 +132,7 @@ macro_rules! unnamed {
     };
 }
 
-/// Expands to the name of a field on the wire.
+/// Expands to the JSON name of a field.
 macro_rules! wire {
     ($field:ident) => {
         stringify!($field)
@@ -142,7 +142,7 @@ macro_rules! wire {
     };
 }
 
-/// Expands to the form of a field.
+/// Expands to the form of a field (see [`Form`]).
 macro_rules! form {
     () => {
         $crate::schema::object::Own
@@ -152,14 +152,14 @@ macro_rules! form {
     };
 }
 
-/// A type of the value of a member.
+/// A type that the value of a member can have.
 pub(super) trait Member: Serialize + for<'a> Deserialize<'a> {
-    /// Returns the value of an absent member; `None` if the member is required.
+    /// Returns the value for an absent member. Returns `None` if the member is required.
     fn absent() -> Option<Self> {
         None
     }
 
-    /// Whether the member is omitted when it is written.
+    /// Whether the member with this value is omitted when the object is written.
     fn is_absent(&self) -> bool {
         false
     }
@@ -211,7 +211,7 @@ impl Member for Extra {
     }
 }
 
-/// Implements [`Member`] for types whose members are required.
+/// Implements [`Member`] for types that make a member required.
 macro_rules! required {
     ($($type:ty),+ $(,)?) => {
         $(impl $crate::schema::object::Member for $type {})+
@@ -228,8 +228,8 @@ impl<T: Serialize + for<'a> Deserialize<'a>> Member for Vec<T> {
 
 impl<T: Serialize + for<'a> Deserialize<'a>> Member for BTreeMap<String, T> {}
 
-/// The way a member is read and written: as its type is, except for the functions that a form
-/// replaces.
+/// The way in which a member is read and written. By default the type of the member decides; a form
+/// replaces some of the functions.
 pub(super) trait Form<T: Member> {
     fn absent() -> Option<T> {
         T::absent()
@@ -239,7 +239,7 @@ pub(super) trait Form<T: Member> {
         value.is_absent()
     }
 
-    /// Whether the rest is valid without the member, if the member is invalid.
+    /// Whether the rest of the object is valid without the member, if the member is invalid.
     fn is_dispensable() -> bool {
         Self::absent().is_some()
     }
@@ -253,7 +253,7 @@ pub(super) trait Form<T: Member> {
     }
 }
 
-/// The form that changes nothing.
+/// The default form: the member is read and written as its type is.
 pub(super) struct Own;
 
 impl<T: Member> Form<T> for Own {}
@@ -267,8 +267,8 @@ impl<T: Member + Default> Form<T> for OrDefault {
     }
 }
 
-/// The form of a list in a result: `null` is an empty list. Programs in Go write `null` for an
-/// empty list by default.
+/// The form of a list in a result, where `null` means an empty list. Programs in Go write `null`
+/// for an empty list by default.
 pub(super) struct OrNull;
 
 impl<T: Serialize + for<'a> Deserialize<'a>> Form<Vec<T>> for OrNull {
@@ -280,7 +280,7 @@ impl<T: Serialize + for<'a> Deserialize<'a>> Form<Vec<T>> for OrNull {
     }
 }
 
-/// The form of a list in a result that may also be absent.
+/// The form of a list in a result, where `null` or an absent member means an empty list.
 pub(super) struct OrNothing;
 
 impl<T: Serialize + for<'a> Deserialize<'a>> Form<Vec<T>> for OrNothing {
@@ -297,8 +297,8 @@ impl<T: Serialize + for<'a> Deserialize<'a>> Form<Vec<T>> for OrNothing {
     }
 }
 
-/// The form of a required member that may be absent in lenient reading of a server's description of
-/// itself; then it is empty.
+/// The form of a required member in a server's description of itself. If the member is absent,
+/// lenient reading uses an empty value.
 pub(super) struct OrUnsaid;
 
 impl<T: Member + Default> Form<T> for OrUnsaid {
@@ -362,13 +362,13 @@ pub(super) fn read<'de, F: Form<T>, T: Member, A: MapAccess<'de>>(
     Ok(())
 }
 
-/// Skips a member that the type doesn't know.
+/// Skips a member for which the type has no field.
 #[inline(never)]
 pub(super) fn ignore<'de, A: MapAccess<'de>>(members: &mut A) -> Result<(), A::Error> {
     members.next_value::<IgnoredAny>().map(drop)
 }
 
-/// Keeps a member that the type doesn't know.
+/// Keeps a member for which the type has no field.
 #[inline(never)]
 pub(super) fn keep<'de, A: MapAccess<'de>>(
     extra: &mut Extra,
@@ -378,7 +378,8 @@ pub(super) fn keep<'de, A: MapAccess<'de>>(
     tree::add(extra, name.into_owned(), members)
 }
 
-/// Returns the value of a member that was read, or that of an absent member.
+/// Returns the value of a member that was read. If the member is absent, returns the value for an
+/// absent member.
 pub(super) fn known<F: Form<T>, T: Member, E: Error>(
     place: Option<T>,
     name: &'static str,
@@ -396,7 +397,7 @@ impl<F: Form<T>, T: Member> Serialize for Written<'_, F, T> {
     }
 }
 
-/// Writes a member, unless it is absent.
+/// Writes a member. Omits it if its value means that it is absent.
 pub(super) fn write<F: Form<T>, T: Member, S: Serializer>(
     members: &mut S::SerializeMap,
     name: &'static str,
@@ -408,7 +409,7 @@ pub(super) fn write<F: Form<T>, T: Member, S: Serializer>(
     members.serialize_entry(name, &Written::<F, T>(value, PhantomData))
 }
 
-/// Writes the members that the type doesn't know.
+/// Writes the members for which the type has no field.
 #[inline(never)]
 pub(super) fn write_others<S: Serializer>(
     members: &mut S::SerializeMap,

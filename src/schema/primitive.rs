@@ -11,20 +11,20 @@ use serde_json::value::RawValue;
 use super::json::{Extra, JsonSchema, Number, Whole};
 use crate::error::{Excerpt, Result};
 
-/// The schema of a form: its fields, in their order.
+/// The schema of a form: the form's fields, in their order.
 ///
-/// It is a typed view of `requestedSchema`; the text of the schema is what is sent.
+/// This type is a typed view of `requestedSchema`. The message contains the JSON text of the schema.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ElicitSchema {
-    /// The fields by name, in their order.
+    /// The fields of the form by name, in their order.
     pub properties: Vec<(String, PrimitiveSchemaDefinition)>,
-    /// The fields that have to be filled in.
+    /// The names of the fields that the user has to fill in.
     pub required: Vec<String>,
 }
 
 impl ElicitSchema {
-    /// Reads the fields of a form from its schema.
+    /// Parses the fields of a form from the form's schema.
     ///
     /// # Errors
     ///
@@ -34,7 +34,7 @@ impl ElicitSchema {
         schema.read()
     }
 
-    /// Adds an optional field.
+    /// Adds an optional field to the form.
     pub fn optional(
         mut self,
         name: impl Into<String>,
@@ -44,7 +44,7 @@ impl ElicitSchema {
         self
     }
 
-    /// Adds a required field.
+    /// Adds a required field to the form.
     pub fn required(
         mut self,
         name: impl Into<String>,
@@ -55,11 +55,11 @@ impl ElicitSchema {
         self.optional(name, schema)
     }
 
-    /// Serializes the schema.
+    /// Serializes the form as a JSON Schema.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when a number in it is not finite.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when a number in the form is not finite.
     pub fn to_schema(&self) -> Result<JsonSchema> {
         JsonSchema::new(self)
     }
@@ -144,15 +144,15 @@ pub enum PrimitiveSchemaDefinition {
     Number(NumberSchema),
     /// A boolean field: yes or no.
     Boolean(BooleanSchema),
-    /// A choice of one from several texts.
+    /// A single choice from texts.
     UntitledSingleSelect(UntitledSingleSelectEnumSchema),
-    /// A choice of one from several texts with titles.
+    /// A single choice from texts that have titles.
     TitledSingleSelect(TitledSingleSelectEnumSchema),
-    /// A choice of several from a list of texts. Since 2025-11-25.
+    /// A multiple choice from texts. Since 2025-11-25.
     UntitledMultiSelect(UntitledMultiSelectEnumSchema),
-    /// A choice of several from a list of texts with titles. Since 2025-11-25.
+    /// A multiple choice from texts that have titles. Since 2025-11-25.
     TitledMultiSelect(TitledMultiSelectEnumSchema),
-    /// A choice of one from several texts with titles, in the form of 2025-06-18.
+    /// A single choice from texts that have titles, in the format of 2025-06-18.
     LegacyTitled(LegacyTitledEnumSchema),
 }
 
@@ -171,8 +171,8 @@ impl Serialize for PrimitiveSchemaDefinition {
     }
 }
 
-/// Every enum schema is also a valid string schema, so members that only enums have are checked
-/// first.
+/// Deserializes the schema of a field. Every enum schema is also a valid string schema, so members
+/// that only enums have are checked first.
 impl<'de> Deserialize<'de> for PrimitiveSchemaDefinition {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
@@ -225,7 +225,8 @@ impl<'de> Deserialize<'de> for PrimitiveSchemaDefinition {
     }
 }
 
-/// Defines the types of fields: each is a struct with `type`, `title`, `description` and `default`.
+/// Defines the schema types of fields. Each is a struct with `type`, `title`, `description` and
+/// `default`.
 macro_rules! field_schema {
     (
         $(#[$meta:meta])* $name:ident as $variant:ident: $default:ty $(, as $default_form:ty)?;
@@ -238,13 +239,14 @@ macro_rules! field_schema {
         #[non_exhaustive]
         pub struct $name {
             $kind: $kind_type,
-            /// The display name.
+            /// The display name of the field.
             pub title: Option<String>,
-            /// The description.
+            /// The description of the field.
             pub description: Option<String>,
             $($(#[$required_meta])* pub $required: $required_type,)*
             $($(#[$optional_meta])* pub $optional: Option<$optional_type>,)*
-            /// The default value. Since 2025-11-25; of boolean fields since 2025-06-18.
+            /// The default value of the field. Since 2025-11-25; for boolean fields since
+            /// 2025-06-18.
             pub default: Option<$default>,
             /// Members that this library doesn't know.
             pub extra: Extra,
@@ -274,12 +276,12 @@ macro_rules! field_schema {
             }
 
             setters! {
-                /// Sets the display name.
+                /// Sets the display name of the field.
                 title: String,
-                /// Sets the description.
+                /// Sets the description of the field.
                 description: String,
                 $($(#[$optional_meta])* $optional: $optional_type,)*
-                /// Sets the default value.
+                /// Sets the default value of the field.
                 default: $default,
             }
         }
@@ -296,7 +298,7 @@ literal!(StringType = "string");
 literal!(BooleanType = "boolean");
 literal!(ArrayType = "array");
 
-/// Whether a number may have a fraction.
+/// Whether the value of a number field may have a fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum NumberType {
@@ -312,9 +314,9 @@ field_schema! {
     kind: StringType;
     required {}
     optional {
-        /// The least number of characters.
+        /// The minimum number of characters in the text.
         min_length = "minLength": u64, as Whole;
-        /// The greatest number of characters.
+        /// The maximum number of characters in the text.
         max_length = "maxLength": u64, as Whole;
         /// The format of the text.
         format: StringFormat;
@@ -327,9 +329,9 @@ field_schema! {
     kind: NumberType;
     required {}
     optional {
-        /// The least value.
+        /// The minimum value of the number.
         minimum: f64, as Number;
-        /// The greatest value.
+        /// The maximum value of the number.
         maximum: f64, as Number;
     }
 }
@@ -343,70 +345,70 @@ field_schema! {
 }
 
 field_schema! {
-    /// A choice of one from several texts.
+    /// A single choice from texts.
     UntitledSingleSelectEnumSchema as UntitledSingleSelect: String;
     kind: StringType;
     required {
-        /// The texts.
+        /// The allowed values.
         values = "enum": Vec<String>,
     }
     optional {}
 }
 
 field_schema! {
-    /// A choice of one from several texts with titles. Since 2025-11-25.
+    /// A single choice from texts that have titles. Since 2025-11-25.
     TitledSingleSelectEnumSchema as TitledSingleSelect: String;
     kind: StringType;
     required {
-        /// The texts.
+        /// The allowed values, with their titles.
         one_of = "oneOf": Vec<EnumOption>,
     }
     optional {}
 }
 
 field_schema! {
-    /// A choice of several from a list of texts. Since 2025-11-25.
+    /// A multiple choice from texts. Since 2025-11-25.
     UntitledMultiSelectEnumSchema as UntitledMultiSelect: Vec<String>;
     kind: ArrayType;
     required {
-        /// The texts.
+        /// The allowed values.
         items: UntitledItems,
     }
     optional {
-        /// The least number of choices.
+        /// The minimum number of values that the user has to choose.
         min_items = "minItems": u64, as Whole;
-        /// The greatest number of choices.
+        /// The maximum number of values that the user can choose.
         max_items = "maxItems": u64, as Whole;
     }
 }
 
 field_schema! {
-    /// A choice of several from a list of texts with titles. Since 2025-11-25.
+    /// A multiple choice from texts that have titles. Since 2025-11-25.
     TitledMultiSelectEnumSchema as TitledMultiSelect: Vec<String>;
     kind: ArrayType;
     required {
-        /// The texts.
+        /// The allowed values, with their titles.
         items: TitledItems,
     }
     optional {
-        /// The least number of choices.
+        /// The minimum number of values that the user has to choose.
         min_items = "minItems": u64, as Whole;
-        /// The greatest number of choices.
+        /// The maximum number of values that the user can choose.
         max_items = "maxItems": u64, as Whole;
     }
 }
 
 field_schema! {
-    /// A choice of one from several texts with titles, in the form of 2025-06-18. Later revisions
-    /// know it but advise against it.
+    /// A single choice from texts that have titles, in the format of 2025-06-18. Later revisions
+    /// know this format but advise against it.
     LegacyTitledEnumSchema as LegacyTitled: String;
     kind: StringType;
     required {
-        /// The texts.
+        /// The allowed values.
         values = "enum": Vec<String>,
     }
     optional {
-        /// Their titles, in the same order.
+        /// The titles of the allowed values, in the same order.
         enum_names = "enumNames": Vec<String>;
     }
 }
@@ -435,7 +437,7 @@ impl NumberSchema {
         Self::make(NumberType::Integer)
     }
 
-    /// Whether the number has to be an integer.
+    /// Whether the value has to be an integer.
     pub fn is_integer(&self) -> bool {
         self.kind == NumberType::Integer
     }
@@ -455,21 +457,21 @@ impl Default for BooleanSchema {
 }
 
 impl UntitledSingleSelectEnumSchema {
-    /// Makes a choice of one from these texts.
+    /// Makes a single choice from these texts.
     pub fn new<T: Into<String>>(values: impl IntoIterator<Item = T>) -> Self {
         Self::make(StringType, values.into_iter().map(Into::into).collect())
     }
 }
 
 impl TitledSingleSelectEnumSchema {
-    /// Makes a choice of one from these texts. Since 2025-11-25.
+    /// Makes a single choice from these texts with titles. Since 2025-11-25.
     pub fn new(options: impl Into<Vec<EnumOption>>) -> Self {
         Self::make(StringType, options.into())
     }
 }
 
 impl UntitledMultiSelectEnumSchema {
-    /// Makes a choice of several from these texts. Since 2025-11-25.
+    /// Makes a multiple choice from these texts. Since 2025-11-25.
     pub fn new<T: Into<String>>(values: impl IntoIterator<Item = T>) -> Self {
         let values = values.into_iter().map(Into::into).collect();
         Self::make(
@@ -483,7 +485,7 @@ impl UntitledMultiSelectEnumSchema {
 }
 
 impl TitledMultiSelectEnumSchema {
-    /// Makes a choice of several from these texts. Since 2025-11-25.
+    /// Makes a multiple choice from these texts with titles. Since 2025-11-25.
     pub fn new(options: impl Into<Vec<EnumOption>>) -> Self {
         let any_of = options.into();
         Self::make(ArrayType, TitledItems { any_of })
@@ -491,7 +493,8 @@ impl TitledMultiSelectEnumSchema {
 }
 
 impl LegacyTitledEnumSchema {
-    /// Makes a choice of one from these texts with titles, in the only form that 2025-06-18 knows.
+    /// Makes a single choice from these texts with titles, in the only format that 2025-06-18
+    /// knows.
     pub fn new(options: impl Into<Vec<EnumOption>>) -> Self {
         let (values, titles): (_, Vec<String>) = options
             .into()
@@ -502,20 +505,20 @@ impl LegacyTitledEnumSchema {
     }
 }
 
-/// An option of a choice: a text and its title.
+/// An allowed value of a choice, with its title.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct EnumOption {
-    /// The text.
+    /// The text that the answer contains if the user chooses this option.
     pub value: String,
-    /// Its title.
+    /// The title of the option, which is shown to the user.
     pub title: String,
 }
 
 members!(EnumOption { value = "const", title });
 
 impl EnumOption {
-    /// Makes an option from a text and its title.
+    /// Makes an option from a value and its title.
     pub fn new(value: impl Into<String>, title: impl Into<String>) -> Self {
         Self {
             value: value.into(),
@@ -524,29 +527,29 @@ impl EnumOption {
     }
 }
 
-/// The options of a choice of several.
+/// The allowed values of a multiple choice.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct UntitledItems {
     kind: StringType,
-    /// The texts.
+    /// The allowed values.
     pub values: Vec<String>,
 }
 
 members!(UntitledItems { kind = "type", values = "enum" });
 
-/// The options of a choice of several, with titles.
+/// The allowed values of a multiple choice, with their titles.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TitledItems {
-    /// The texts.
+    /// The allowed values, with their titles.
     pub any_of: Vec<EnumOption>,
 }
 
 members!(TitledItems { any_of = "anyOf" });
 
 open_enum! {
-    /// The format of a text field.
+    /// The format of the text in a text field.
     pub enum StringFormat {
         /// An email address.
         Email = "email",

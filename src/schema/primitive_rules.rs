@@ -1,4 +1,4 @@
-//! Rules for forms: which fields they may have in a revision, and their defaults.
+//! Rules for forms: the fields that a revision allows, and the default values of fields.
 //!
 //! Spec: Client Features, "Elicitation", "Requested Schema" (since 2025-06-18; defaults and more
 //! kinds of choices since 2025-11-25).
@@ -13,10 +13,10 @@ use super::version::ProtocolVersion;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
 impl ElicitSchema {
-    /// Returns the default values of the form. They are a proposal that the user can see and
-    /// change, never an answer by themselves.
+    /// Returns the default values of the form's fields. The user can see and change them. They must
+    /// not be sent as an answer without the user's consent.
     ///
-    /// A field without a default is omitted.
+    /// A field without a default value is omitted from the result.
     pub fn defaults(&self) -> JsonObject {
         let defaults = self.properties.iter().filter_map(|(name, schema)| {
             let default = schema.default_value()?;
@@ -30,9 +30,9 @@ impl ElicitSchema {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) with the problem. It is a field that is an
-    /// object or a list of objects, an unknown format, a required field that does not exist, or a
-    /// choice of several before 2025-11-25.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid), with the problem. The problem is a field
+    /// that is an object or a list of objects, an unknown format, a required field that does not
+    /// exist, or a multiple choice before 2025-11-25.
     pub fn check(schema: &JsonSchema, revision: ProtocolVersion) -> Result<()> {
         let invalid = |text: String| {
             Err(Error::new(
@@ -74,8 +74,8 @@ impl ElicitSchema {
         }
     }
 
-    /// Adapts the schema to an older revision: choices with titles are written in the form of
-    /// 2025-06-18. Returns `None` if nothing changes.
+    /// Adapts the schema of a form to an older revision: choices with titles are written in the
+    /// format of 2025-06-18. Returns `None` if the schema does not change.
     pub(super) fn fitted(schema: &JsonSchema, revision: ProtocolVersion) -> Option<JsonSchema> {
         if revision >= ProtocolVersion::V2025_11_25 {
             return None;
@@ -97,7 +97,7 @@ impl ElicitSchema {
 }
 
 impl PrimitiveSchemaDefinition {
-    /// The display name of the field.
+    /// Returns the display name of the field.
     pub fn title(&self) -> Option<&str> {
         let title = match self {
             Self::String(schema) => &schema.title,

@@ -7,23 +7,23 @@ use super::meta::NotificationMetaObject;
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::jsonrpc::RequestId;
 
-/// The token by which progress notifications refer to their request: a string or an integer, echoed
-/// exactly.
+/// The token by which progress notifications refer to their request. It is a string or an integer,
+/// and is echoed exactly.
 pub type ProgressToken = RequestId;
 
 /// The params of `notifications/progress`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ProgressNotificationParams {
-    /// The token that the request carried.
+    /// The progress token of the request.
     pub progress_token: ProgressToken,
-    /// The amount of work done so far; it grows with each notification.
+    /// The amount of work done so far. It grows with each notification.
     pub progress: f64,
-    /// The total amount of work, if it is known.
+    /// The total amount of work, if the total is known.
     pub total: Option<f64>,
     /// A message about the current step, for people. Since 2025-03-26.
     pub message: Option<String>,
-    /// Metadata of the message (`_meta`).
+    /// Metadata of the notification (`_meta`).
     pub meta: Option<NotificationMetaObject>,
 }
 
@@ -36,7 +36,7 @@ members!(ProgressNotificationParams {
 });
 
 impl ProgressNotificationParams {
-    /// Makes params for the request that carried the token.
+    /// Makes params for the request that had this progress token.
     pub fn new(progress_token: impl Into<ProgressToken>, progress: f64) -> Self {
         Self {
             progress_token: progress_token.into(),

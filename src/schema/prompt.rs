@@ -15,21 +15,21 @@ use super::object::OrNull;
 use super::result::{ResultType, fit_result_type};
 use super::version::{FitTo, ProtocolVersion, keep_since};
 
-/// A prompt that a server has.
+/// A prompt template of a server.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Prompt {
-    /// The name for programs.
+    /// The name of the prompt, for programs.
     pub name: String,
-    /// The display name. Since 2025-06-18.
+    /// The display name of the prompt. Since 2025-06-18.
     pub title: Option<String>,
-    /// The description.
+    /// The description of the prompt.
     pub description: Option<String>,
-    /// The arguments it takes.
+    /// The arguments that the prompt takes.
     pub arguments: Option<Vec<PromptArgument>>,
-    /// Icons to show. Since 2025-11-25.
+    /// Icons to show for the prompt. Since 2025-11-25.
     pub icons: Option<Vec<Icon>>,
-    /// Metadata (`_meta`). Since 2025-06-18.
+    /// Metadata of the prompt (`_meta`). Since 2025-06-18.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -52,25 +52,25 @@ impl Prompt {
     }
 
     setters! {
-        /// Sets the display name. Since 2025-06-18.
+        /// Sets the display name of the prompt. Since 2025-06-18.
         title: String,
-        /// Sets the description.
+        /// Sets the description of the prompt.
         description: String,
-        /// Sets the arguments it takes.
+        /// Sets the arguments that the prompt takes.
         arguments: Vec<PromptArgument>,
-        /// Sets icons to show. Since 2025-11-25.
+        /// Sets icons to show for the prompt. Since 2025-11-25.
         icons: Vec<Icon>,
-        /// Sets the metadata (`_meta`). Since 2025-06-18.
+        /// Sets the metadata of the prompt (`_meta`). Since 2025-06-18.
         meta: MetaObject,
     }
 
-    /// Adds an argument it takes.
+    /// Adds an argument that the prompt takes.
     pub fn argument(mut self, argument: PromptArgument) -> Self {
         self.arguments.get_or_insert_default().push(argument);
         self
     }
 
-    /// The display name: the title, or else the name.
+    /// Returns the display name: the title, or the name if there is no title.
     pub fn display_name(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
     }
@@ -90,13 +90,13 @@ impl FitTo for Prompt {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PromptArgument {
-    /// The name for programs.
+    /// The name of the argument, for programs.
     pub name: String,
-    /// The display name. Since 2025-06-18.
+    /// The display name of the argument. Since 2025-06-18.
     pub title: Option<String>,
-    /// The description.
+    /// The description of the argument.
     pub description: Option<String>,
-    /// Whether it has to be given; absent means no.
+    /// Whether the argument is required. If absent, it is optional.
     pub required: Option<bool>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -123,15 +123,15 @@ impl PromptArgument {
     }
 
     setters! {
-        /// Sets the display name. Since 2025-06-18.
+        /// Sets the display name of the argument. Since 2025-06-18.
         title: String,
-        /// Sets the description.
+        /// Sets the description of the argument.
         description: String,
-        /// Sets whether it has to be given.
+        /// Sets whether the argument is required.
         required: bool,
     }
 
-    /// Whether it has to be given.
+    /// Whether the argument is required.
     pub fn is_required(&self) -> bool {
         self.required.unwrap_or(false)
     }
@@ -147,9 +147,9 @@ impl FitTo for PromptArgument {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PromptMessage {
-    /// The role of the sender.
+    /// The role of the message's sender.
     pub role: Role,
-    /// The content.
+    /// The content of the message.
     pub content: ContentBlock,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -189,7 +189,7 @@ list_result! {
 pub struct GetPromptRequestParams {
     /// The name of the prompt.
     pub name: String,
-    /// Its arguments.
+    /// The values of the prompt's arguments, by name.
     pub arguments: Option<BTreeMap<String, String>>,
     /// The answers to the input requests of the previous round. Since 2026-07-28.
     pub input_responses: Option<InputResponses>,
@@ -208,7 +208,7 @@ members!(GetPromptRequestParams {
 });
 
 impl GetPromptRequestParams {
-    /// Makes params for a prompt without arguments.
+    /// Makes params that get a prompt, without arguments.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -219,7 +219,7 @@ impl GetPromptRequestParams {
         }
     }
 
-    /// Adds an argument.
+    /// Adds the value of an argument.
     pub fn argument(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         let arguments = self.arguments.get_or_insert_default();
         arguments.insert(name.into(), value.into());
@@ -227,13 +227,13 @@ impl GetPromptRequestParams {
     }
 
     setters! {
-        /// Sets all arguments.
+        /// Sets the values of all arguments.
         arguments: BTreeMap<String, String>,
         /// Sets the answers to the server's input requests. Since 2026-07-28.
         input_responses: InputResponses,
         /// Sets the server's `requestState`. Since 2026-07-28.
         request_state: String,
-        /// Sets the metadata (`_meta`).
+        /// Sets the metadata of the request (`_meta`).
         meta: RequestMetaObject,
     }
 }
@@ -255,7 +255,7 @@ pub struct GetPromptResult {
     pub result_type: Option<ResultType>,
     /// The description of the prompt.
     pub description: Option<String>,
-    /// The messages.
+    /// The messages of the prompt.
     pub messages: Vec<PromptMessage>,
     /// Metadata of the result (`_meta`).
     pub meta: Option<ResultMetaObject>,
@@ -283,9 +283,9 @@ impl GetPromptResult {
     }
 
     setters! {
-        /// Sets the description.
+        /// Sets the description of the prompt.
         description: String,
-        /// Sets the metadata (`_meta`).
+        /// Sets the metadata of the result (`_meta`).
         meta: ResultMetaObject,
     }
 

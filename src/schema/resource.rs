@@ -1,4 +1,4 @@
-//! Resources: their list, their templates, their contents.
+//! Resources: their list, their templates and their contents.
 //!
 //! Spec: Server Features, "Resources" (every revision).
 
@@ -16,27 +16,27 @@ use super::result::{CacheScope, ResultType, fit_result_type};
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::error::Result;
 
-/// A resource that a server has.
+/// A resource of a server.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Resource {
-    /// The URI.
+    /// The URI of the resource.
     pub uri: String,
-    /// The name for programs.
+    /// The name of the resource, for programs.
     pub name: String,
-    /// The display name. Since 2025-06-18.
+    /// The display name of the resource. Since 2025-06-18.
     pub title: Option<String>,
-    /// The description, for models.
+    /// The description of the resource, for models.
     pub description: Option<String>,
-    /// The MIME type.
+    /// The MIME type of the resource.
     pub mime_type: Option<String>,
-    /// The size in bytes.
+    /// The size of the resource in bytes.
     pub size: Option<u64>,
-    /// Icons to show. Since 2025-11-25.
+    /// Icons to show for the resource. Since 2025-11-25.
     pub icons: Option<Vec<Icon>>,
-    /// Hints about audience, priority and last change.
+    /// Hints about the audience, priority and last change of the resource.
     pub annotations: Option<Annotations>,
-    /// Metadata (`_meta`). Since 2025-06-18.
+    /// Metadata of the resource (`_meta`). Since 2025-06-18.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -73,23 +73,23 @@ impl Resource {
     }
 
     setters! {
-        /// Sets the display name. Since 2025-06-18.
+        /// Sets the display name of the resource. Since 2025-06-18.
         title: String,
-        /// Sets the description.
+        /// Sets the description of the resource.
         description: String,
-        /// Sets the MIME type.
+        /// Sets the MIME type of the resource.
         mime_type: String,
-        /// Sets the size in bytes.
+        /// Sets the size of the resource in bytes.
         size: u64,
-        /// Sets icons to show. Since 2025-11-25.
+        /// Sets icons to show for the resource. Since 2025-11-25.
         icons: Vec<Icon>,
-        /// Sets the annotations.
+        /// Sets the annotations of the resource.
         annotations: Annotations,
-        /// Sets the metadata (`_meta`). Since 2025-06-18.
+        /// Sets the metadata of the resource (`_meta`). Since 2025-06-18.
         meta: MetaObject,
     }
 
-    /// The display name: the title, or else the name.
+    /// Returns the display name: the title, or the name if there is no title.
     pub fn display_name(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
     }
@@ -105,25 +105,25 @@ impl FitTo for Resource {
     }
 }
 
-/// A template of resources: their URIs follow a pattern.
+/// A template for resources whose URIs follow a pattern.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ResourceTemplate {
     /// The URI template (RFC 6570).
     pub uri_template: String,
-    /// The name for programs.
+    /// The name of the resource template, for programs.
     pub name: String,
-    /// The display name. Since 2025-06-18.
+    /// The display name of the resource template. Since 2025-06-18.
     pub title: Option<String>,
-    /// The description, for models.
+    /// The description of the resource template, for models.
     pub description: Option<String>,
-    /// The MIME type, if it is the same for all.
+    /// The MIME type of the resources, if all resources of the template have the same one.
     pub mime_type: Option<String>,
-    /// Icons to show. Since 2025-11-25.
+    /// Icons to show for the resource template. Since 2025-11-25.
     pub icons: Option<Vec<Icon>>,
-    /// Hints about audience, priority and last change.
+    /// Hints about the audience, priority and last change of the resource template.
     pub annotations: Option<Annotations>,
-    /// Metadata (`_meta`). Since 2025-06-18.
+    /// Metadata of the resource template (`_meta`). Since 2025-06-18.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -158,21 +158,21 @@ impl ResourceTemplate {
     }
 
     setters! {
-        /// Sets the display name. Since 2025-06-18.
+        /// Sets the display name of the resource template. Since 2025-06-18.
         title: String,
-        /// Sets the description.
+        /// Sets the description of the resource template.
         description: String,
-        /// Sets the MIME type.
+        /// Sets the MIME type of the resource template.
         mime_type: String,
-        /// Sets icons to show. Since 2025-11-25.
+        /// Sets icons to show for the resource template. Since 2025-11-25.
         icons: Vec<Icon>,
-        /// Sets the annotations.
+        /// Sets the annotations of the resource template.
         annotations: Annotations,
-        /// Sets the metadata (`_meta`). Since 2025-06-18.
+        /// Sets the metadata of the resource template (`_meta`). Since 2025-06-18.
         meta: MetaObject,
     }
 
-    /// The display name: the title, or else the name.
+    /// Returns the display name: the title, or the name if there is no title.
     pub fn display_name(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
     }
@@ -192,9 +192,9 @@ impl FitTo for ResourceTemplate {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ResourceContents {
-    /// Text.
+    /// The contents are text.
     Text(TextResourceContents),
-    /// Bytes.
+    /// The contents are bytes.
     Blob(BlobResourceContents),
 }
 
@@ -211,8 +211,8 @@ impl ResourceContents {
         Self::Blob(BlobResourceContents::new(uri, bytes))
     }
 
-    /// Makes the contents of a resource from its bytes: text if they are UTF-8 without NUL, else a
-    /// blob.
+    /// Makes the contents of a resource from its bytes. The contents are text if the bytes are
+    /// UTF-8 without NUL, otherwise a blob.
     pub fn of_bytes(uri: impl Into<String>, bytes: Vec<u8>) -> Self {
         match String::from_utf8(bytes) {
             Ok(text) if !text.contains('\0') => Self::text(uri, text),
@@ -221,7 +221,7 @@ impl ResourceContents {
         }
     }
 
-    /// Sets the MIME type.
+    /// Sets the MIME type of the resource.
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         let field = match &mut self {
             Self::Text(contents) => &mut contents.mime_type,
@@ -231,7 +231,7 @@ impl ResourceContents {
         self
     }
 
-    /// The URI of the resource.
+    /// Returns the URI of the resource.
     pub fn uri(&self) -> &str {
         match self {
             Self::Text(contents) => &contents.uri,
@@ -239,7 +239,7 @@ impl ResourceContents {
         }
     }
 
-    /// Returns the text, if it is text.
+    /// Returns the text, if the contents are text.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(contents) => Some(&contents.text),
@@ -329,11 +329,11 @@ impl FitTo for ResourceContents {
 pub struct TextResourceContents {
     /// The URI of the resource.
     pub uri: String,
-    /// The MIME type.
+    /// The MIME type of the resource.
     pub mime_type: Option<String>,
     /// The text.
     pub text: String,
-    /// Metadata (`_meta`). Since 2025-06-18.
+    /// Metadata of the contents (`_meta`). Since 2025-06-18.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -354,9 +354,9 @@ impl TextResourceContents {
     }
 
     setters! {
-        /// Sets the MIME type.
+        /// Sets the MIME type of the resource.
         mime_type: String,
-        /// Sets the metadata (`_meta`). Since 2025-06-18.
+        /// Sets the metadata of the contents (`_meta`). Since 2025-06-18.
         meta: MetaObject,
     }
 }
@@ -367,11 +367,11 @@ impl TextResourceContents {
 pub struct BlobResourceContents {
     /// The URI of the resource.
     pub uri: String,
-    /// The MIME type.
+    /// The MIME type of the resource.
     pub mime_type: Option<String>,
-    /// The bytes, as base64.
+    /// The bytes of the resource, as base64.
     pub blob: String,
-    /// Metadata (`_meta`). Since 2025-06-18.
+    /// Metadata of the contents (`_meta`). Since 2025-06-18.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -392,17 +392,17 @@ impl BlobResourceContents {
     }
 
     setters! {
-        /// Sets the MIME type.
+        /// Sets the MIME type of the resource.
         mime_type: String,
-        /// Sets the metadata (`_meta`). Since 2025-06-18.
+        /// Sets the metadata of the contents (`_meta`). Since 2025-06-18.
         meta: MetaObject,
     }
 
-    /// Decodes the bytes.
+    /// Decodes the bytes of the resource.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when they are not base64.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the contents are not base64.
     pub fn bytes(&self) -> Result<Vec<u8>> {
         base64::decode("resource", &self.blob)
     }
@@ -440,7 +440,7 @@ members!(ReadResourceRequestParams {
 });
 
 impl ReadResourceRequestParams {
-    /// Makes params for reading a resource.
+    /// Makes params that read a resource.
     pub fn new(uri: impl Into<String>) -> Self {
         Self {
             uri: uri.into(),
@@ -455,7 +455,7 @@ impl ReadResourceRequestParams {
         input_responses: InputResponses,
         /// Sets the server's `requestState`. Since 2026-07-28.
         request_state: String,
-        /// Sets the metadata (`_meta`).
+        /// Sets the metadata of the request (`_meta`).
         meta: RequestMetaObject,
     }
 }
@@ -482,9 +482,9 @@ impl FitTo for ReadResourceRequestParams {
 pub struct ReadResourceResult {
     /// The kind of result. Since 2026-07-28.
     pub result_type: Option<ResultType>,
-    /// The contents: several parts if the resource is a collection.
+    /// The contents of the resource. They have several parts if the resource is a collection.
     pub contents: Vec<ResourceContents>,
-    /// How long the result stays fresh, in milliseconds. Since 2026-07-28.
+    /// The time for which the result stays fresh, in milliseconds. Since 2026-07-28.
     pub ttl_ms: Option<u64>,
     /// Whether users may share the cached result. Since 2026-07-28.
     pub cache_scope: Option<CacheScope>,
@@ -534,7 +534,7 @@ impl FitTo for ReadResourceResult {
 pub struct SubscribeRequestParams {
     /// The URI of the resource.
     pub uri: String,
-    /// Metadata of the message (`_meta`).
+    /// Metadata of the request (`_meta`).
     pub meta: Option<RequestMetaObject>,
 }
 
@@ -544,7 +544,7 @@ members!(SubscribeRequestParams { uri, meta = "_meta" });
 pub type UnsubscribeRequestParams = SubscribeRequestParams;
 
 impl SubscribeRequestParams {
-    /// Makes params for this resource.
+    /// Makes params for the resource with this URI.
     pub fn new(uri: impl Into<String>) -> Self {
         Self {
             uri: uri.into(),
@@ -557,16 +557,17 @@ impl SubscribeRequestParams {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ResourceUpdatedNotificationParams {
-    /// The URI of the resource that changed: the subscribed one, or one inside it.
+    /// The URI of the resource that changed. It is the subscribed resource, or a resource inside
+    /// it.
     pub uri: String,
-    /// Metadata of the message (`_meta`).
+    /// Metadata of the notification (`_meta`).
     pub meta: Option<NotificationMetaObject>,
 }
 
 members!(ResourceUpdatedNotificationParams { uri, meta = "_meta" });
 
 impl ResourceUpdatedNotificationParams {
-    /// Makes params for a resource that changed.
+    /// Makes params for the resource that changed.
     pub fn new(uri: impl Into<String>) -> Self {
         Self {
             uri: uri.into(),
@@ -575,7 +576,7 @@ impl ResourceUpdatedNotificationParams {
     }
 
     setters! {
-        /// Sets the metadata (`_meta`).
+        /// Sets the metadata of the notification (`_meta`).
         meta: NotificationMetaObject,
     }
 }

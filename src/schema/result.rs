@@ -1,4 +1,4 @@
-//! Parts that all results have in common.
+//! Members that all results have in common.
 
 use std::time::Duration;
 
@@ -9,24 +9,24 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::raw_object::RawObject;
 
 open_enum! {
-    /// The kind of a result. Since 2026-07-28; absent means complete.
+    /// The kind of a result. If it is absent, the kind is *complete*. Since 2026-07-28.
     ///
     /// Only this member distinguishes an [`InputRequiredResult`](super::InputRequiredResult) from
-    /// other results, since every object could be read as one. An unknown value makes the response
-    /// invalid; it is kept for the error text.
+    /// other results, because every object could be read as an `InputRequiredResult`. An unknown
+    /// kind makes the response invalid. It is kept for the error text.
     pub enum ResultType {
-        /// The result type of the method.
+        /// The result has the result type of the request's method.
         Complete = "complete",
-        /// An [`InputRequiredResult`](super::InputRequiredResult).
+        /// The result is an [`InputRequiredResult`](super::InputRequiredResult).
         InputRequired = "input_required",
-        /// A task of the tasks extension.
+        /// The result is a task of the tasks extension.
         Task = "task",
     }
 }
 
 impl ResultType {
-    /// Reads only the first `resultType` of a result's JSON text. Returns
-    /// [`Complete`](Self::Complete) if there is none; ignores all other members.
+    /// Reads only the first `resultType` of a result's JSON text, and ignores all other members.
+    /// Returns [`Complete`](Self::Complete) if the result has no `resultType`.
     ///
     /// # Errors
     ///
@@ -48,7 +48,7 @@ impl ResultType {
     }
 }
 
-/// Sets *complete* for modern revisions, and removes the member for legacy ones.
+/// Sets the result type to *complete* for modern revisions, and removes it for legacy revisions.
 pub(super) fn fit_result_type(result_type: &mut Option<ResultType>, revision: ProtocolVersion) {
     if revision.is_modern() {
         result_type.get_or_insert(ResultType::Complete);
@@ -60,20 +60,21 @@ pub(super) fn fit_result_type(result_type: &mut Option<ResultType>, revision: Pr
 open_enum! {
     /// Whether users may share a cached result. Since 2026-07-28.
     pub enum CacheScope {
-        /// All users.
+        /// All users may share the cached result.
         Public = "public",
-        /// Only requests with the same authorization.
+        /// Only requests with the same authorization may share the cached result.
         Private = "private",
     }
 }
 
-/// How long a result may be cached, and whether users may share it. Since 2026-07-28.
+/// A cache hint: the time for which a result may be cached, and whether users may share it. Since
+/// 2026-07-28.
 ///
 /// Spec: Server Features, Utilities, "Caching" (2026-07-28).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct CacheHint {
-    /// How long the result stays fresh, in milliseconds; 0 means that it is never fresh.
+    /// The time for which the result stays fresh, in milliseconds. 0 means that it is never fresh.
     pub ttl_ms: Option<u64>,
     /// Whether users may share the cached result.
     pub cache_scope: Option<CacheScope>,
@@ -82,7 +83,8 @@ pub struct CacheHint {
 members!(CacheHint { ttl_ms = "ttlMs" as Count, cache_scope = "cacheScope" });
 
 impl CacheHint {
-    /// Allows caching for a time. Users share the result only if `scope` is public.
+    /// Makes a hint that allows caching for a time. Users may share the result only if `scope` is
+    /// public.
     pub fn new(ttl: Duration, scope: CacheScope) -> Self {
         Self {
             ttl_ms: Some(millis(ttl)),
@@ -97,7 +99,7 @@ impl CacheHint {
         }
     }
 
-    /// Returns this hint with a private scope.
+    /// Returns this hint with the scope *private*.
     pub fn private(&self) -> Self {
         Self {
             ttl_ms: self.ttl_ms,
@@ -105,18 +107,18 @@ impl CacheHint {
         }
     }
 
-    /// Returns how long the result stays fresh; zero if the hint is absent.
+    /// Returns the time for which the result stays fresh. Returns zero if the hint has no time.
     pub fn ttl(&self) -> Duration {
         Duration::from_millis(self.ttl_ms.unwrap_or(0))
     }
 
-    /// Whether all users may share the result.
+    /// Whether all users may share the cached result.
     pub fn is_public(&self) -> bool {
         self.cache_scope == Some(CacheScope::Public)
     }
 }
 
-/// A result without members of its own; `Result` in the specification.
+/// A result without members of its own. The specification calls it `Result`.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct EmptyResult {

@@ -1,6 +1,6 @@
 //! Roots: the places in the client's file system that a server may access.
 //!
-//! The specification deprecates them in 2026-07-28. New servers should take paths as arguments of
+//! The specification deprecates roots in 2026-07-28. New servers should take paths as arguments of
 //! their tools, as URIs of resources, or from their settings.
 //!
 //! Spec: Client Features, "Roots" (every revision; deprecated in 2026-07-28).
@@ -19,11 +19,11 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Root {
-    /// A `file://` URI.
+    /// The `file://` URI of the directory or file.
     pub uri: String,
-    /// The display name.
+    /// The display name of the root.
     pub name: Option<String>,
-    /// Metadata (`_meta`). Since 2025-06-18.
+    /// Metadata of the root (`_meta`). Since 2025-06-18.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -42,8 +42,8 @@ impl Root {
         }
     }
 
-    /// Makes a root from a path. Does not access the file system: resolve symbolic links first if
-    /// the server shall see their targets.
+    /// Makes a root from a path. Does not access the file system. If the server has to see the
+    /// targets of symbolic links, resolve the links first.
     ///
     /// # Errors
     ///
@@ -65,9 +65,9 @@ impl Root {
     }
 
     setters! {
-        /// Sets the display name.
+        /// Sets the display name of the root.
         name: String,
-        /// Sets the metadata (`_meta`). Since 2025-06-18.
+        /// Sets the metadata of the root (`_meta`). Since 2025-06-18.
         meta: MetaObject,
     }
 
@@ -77,8 +77,8 @@ impl Root {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when it is not a `file://` URI with an absolute path, has a query or
-    /// fragment, or has segments like `..`, escaped or not.
+    /// [`ErrorKind::Invalid`] when the URI is not a `file://` URI with an absolute path, has a
+    /// query or fragment, or has segments like `..`, escaped or not.
     pub fn check(&self) -> Result<()> {
         if steps(&self.uri).is_some() {
             return Ok(());
@@ -90,10 +90,11 @@ impl Root {
         Err(Error::new(ErrorKind::Invalid, text))
     }
 
-    /// Whether a `file://` URI names this place or one below it.
+    /// Whether a `file://` URI names the place of this root, or a place below it.
     ///
     /// Compares URIs, not files. Escapes are decoded, and a URI with segments like `..` is outside
-    /// of every root. A symbolic link may lead outside: resolve a path before the comparison.
+    /// of every root. A symbolic link may lead out of the root: resolve a path before the
+    /// comparison.
     pub fn contains(&self, uri: &str) -> bool {
         let (Some(root), Some(steps)) = (steps(&self.uri), steps(uri)) else {
             return false;
@@ -102,8 +103,8 @@ impl Root {
     }
 }
 
-/// Returns the host and the path segments of a `file://` URI. `None` for other URIs and for paths
-/// with segments like `..`.
+/// Returns the host and the path segments of a `file://` URI. Returns `None` for other URIs, and
+/// for paths with segments like `..`.
 fn steps(uri: &str) -> Option<Vec<String>> {
     let url = Url::read(uri)?;
     let path = url.path.strip_prefix('/')?;
@@ -148,7 +149,7 @@ impl FitTo for Root {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ListRootsRequestParams {
-    /// Metadata of the message (`_meta`).
+    /// Metadata of the request (`_meta`).
     pub meta: Option<RequestMetaObject>,
 }
 

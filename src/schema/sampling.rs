@@ -1,6 +1,6 @@
-//! Sampling: a server uses the client's model.
+//! Sampling: a server requests answers from the client's model.
 //!
-//! The specification deprecates it in 2026-07-28. New servers should call a model provider
+//! The specification deprecates sampling in 2026-07-28. New servers should call a model provider
 //! themselves.
 //!
 //! Spec: Client Features, "Sampling" (every revision; tools since 2025-11-25; deprecated in
@@ -21,11 +21,11 @@ use super::version::{FitTo, ProtocolVersion, keep_since};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SamplingMessage {
-    /// The role of the sender.
+    /// The role of the message's sender.
     pub role: Role,
-    /// The content.
+    /// The content of the message.
     pub content: SamplingContent,
-    /// Metadata (`_meta`). Since 2025-11-25.
+    /// Metadata of the message (`_meta`). Since 2025-11-25.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -34,7 +34,7 @@ pub struct SamplingMessage {
 members!(SamplingMessage { role, content, meta = "_meta", ..extra });
 
 impl SamplingMessage {
-    /// Makes a message.
+    /// Makes a message with a role and content.
     pub fn new(role: Role, content: impl Into<SamplingContent>) -> Self {
         Self {
             role,
@@ -55,11 +55,11 @@ impl SamplingMessage {
     }
 }
 
-/// Preferences for the choice of a model. They are hints.
+/// The server's preferences for the choice of a model. The client may ignore them.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ModelPreferences {
-    /// Names of models, the best first.
+    /// Hints at the names of models; the best model comes first.
     pub hints: Option<Vec<ModelHint>>,
     /// The importance of a low price, from 0 to 1.
     pub cost_priority: Option<f64>,
@@ -81,7 +81,7 @@ members!(ModelPreferences {
 
 impl ModelPreferences {
     setters! {
-        /// Sets names of models, the best first.
+        /// Sets hints at the names of models; the best model comes first.
         hints: Vec<ModelHint>,
         /// Sets the importance of a low price, from 0 to 1.
         cost_priority: f64,
@@ -96,7 +96,7 @@ impl ModelPreferences {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ModelHint {
-    /// A part of the model's name.
+    /// The hint: a part of the model's name.
     pub name: Option<String>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -105,7 +105,7 @@ pub struct ModelHint {
 members!(ModelHint { name, ..extra });
 
 impl ModelHint {
-    /// Makes a hint at models whose names contain this text.
+    /// Makes a hint at all models whose names contain this text.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: Some(name.into()),
@@ -115,14 +115,14 @@ impl ModelHint {
 }
 
 open_enum! {
-    /// The context that the client is to add. The specification deprecates all values except
-    /// `none`.
+    /// The context that the client adds to the conversation. The specification deprecates all
+    /// values except `none`.
     pub enum IncludeContext {
-        /// No context.
+        /// No context is added.
         None = "none",
-        /// The context of the requesting server.
+        /// The context of the requesting server is added.
         ThisServer = "thisServer",
-        /// The context of all servers.
+        /// The context of all servers is added.
         AllServers = "allServers",
     }
 }
@@ -131,7 +131,7 @@ open_enum! {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolChoice {
-    /// Whether the model calls tools. If absent the model decides.
+    /// Whether the model calls tools. If absent, the model decides.
     pub mode: Option<ToolChoiceMode>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -149,7 +149,7 @@ impl ToolChoice {
 open_enum! {
     /// Whether the model calls tools. Since 2025-11-25.
     pub enum ToolChoiceMode {
-        /// The model decides.
+        /// The model decides whether to call a tool.
         Auto = "auto",
         /// The model has to call a tool.
         Required = "required",
@@ -166,25 +166,25 @@ pub struct CreateMessageRequestParams {
     pub messages: Vec<SamplingMessage>,
     /// The server's preferences for the choice of a model.
     pub model_preferences: Option<ModelPreferences>,
-    /// The system prompt; the client may change it.
+    /// The system prompt. The client may change it.
     pub system_prompt: Option<String>,
-    /// The context that the client is to add.
+    /// The context that the client adds to the conversation.
     pub include_context: Option<IncludeContext>,
-    /// The model's temperature.
+    /// The sampling temperature of the model.
     pub temperature: Option<f64>,
-    /// The greatest number of tokens of the answer.
+    /// The maximum number of tokens in the answer.
     pub max_tokens: u64,
-    /// Texts at which the model stops.
+    /// The texts at which the model stops generating.
     pub stop_sequences: Option<Vec<String>>,
-    /// Settings for a provider of models: an object, as raw JSON.
+    /// Settings for the provider of the model: an object, as raw JSON.
     pub metadata: Option<Box<RawValue>>,
     /// The tools that the model may use. Since 2025-11-25.
     pub tools: Option<Vec<Tool>>,
     /// The rule for tool calls by the model. Since 2025-11-25.
     pub tool_choice: Option<ToolChoice>,
-    /// Requests execution as a task. 2025-11-25 only.
+    /// Requests that the sampling is executed as a task. 2025-11-25 only.
     pub task: Option<TaskMetadata>,
-    /// Metadata of the message (`_meta`).
+    /// Metadata of the request (`_meta`).
     pub meta: Option<RequestMetaObject>,
 }
 
@@ -204,7 +204,7 @@ members!(CreateMessageRequestParams {
 });
 
 impl CreateMessageRequestParams {
-    /// Makes a request to continue a conversation.
+    /// Makes params that continue a conversation.
     pub fn new(messages: impl Into<Vec<SamplingMessage>>, max_tokens: u64) -> Self {
         Self {
             messages: messages.into(),
@@ -223,24 +223,25 @@ impl CreateMessageRequestParams {
     }
 
     setters! {
-        /// Sets preferences for the choice of a model.
+        /// Sets the server's preferences for the choice of a model.
         model_preferences: ModelPreferences,
         /// Sets the system prompt.
         system_prompt: String,
-        /// Sets the context that the client is to add.
+        /// Sets the context that the client adds to the conversation.
         include_context: IncludeContext,
-        /// Sets the model's temperature.
+        /// Sets the sampling temperature of the model.
         temperature: f64,
-        /// Sets texts at which the model stops.
+        /// Sets the texts at which the model stops generating.
         stop_sequences: Vec<String>,
-        /// Allows the model to call tools. Since 2025-11-25.
+        /// Sets the tools that the model may call. Since 2025-11-25.
         tools: Vec<Tool>,
         /// Sets the rule for tool calls by the model. Since 2025-11-25.
         tool_choice: ToolChoice,
     }
 }
 
-/// For older peers, a message of several blocks becomes several messages of one block each.
+/// Adapts the params to a revision. For older peers, a message with several blocks becomes several
+/// messages with one block each.
 impl FitTo for CreateMessageRequestParams {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         use ProtocolVersion::V2025_11_25;
@@ -280,13 +281,13 @@ fn one_block_each(message: SamplingMessage) -> Vec<SamplingMessage> {
 }
 
 open_enum! {
-    /// The reason why a model stopped.
+    /// The reason why a model stopped generating.
     pub enum StopReason {
         /// The model ended its turn.
         EndTurn = "endTurn",
         /// The model generated a stop sequence.
         StopSequence = "stopSequence",
-        /// The answer reached the greatest number of tokens.
+        /// The answer reached the maximum number of tokens.
         MaxTokens = "maxTokens",
         /// The model calls a tool. Since 2025-11-25.
         ToolUse = "toolUse",
@@ -297,11 +298,11 @@ open_enum! {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CreateMessageResult {
-    /// The role of the sender.
+    /// The role of the answer's sender.
     pub role: Role,
-    /// The content.
+    /// The content of the answer.
     pub content: SamplingContent,
-    /// The model's name.
+    /// The name of the model that answered.
     pub model: String,
     /// The reason why the model stopped, if it is known.
     pub stop_reason: Option<StopReason>,
@@ -332,7 +333,8 @@ impl CreateMessageResult {
     }
 }
 
-/// For older peers, several blocks become one block with the joined texts.
+/// Adapts the answer to a revision. For older peers, several blocks become one block with the
+/// joined texts.
 impl FitTo for CreateMessageResult {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         self.content.fit_to(revision);

@@ -21,27 +21,27 @@ use crate::error::Result;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SamplingMessageContentBlock {
-    /// Text.
+    /// A text.
     Text(TextContent),
     /// An image.
     Image(ImageContent),
-    /// Sound. Since 2025-03-26.
+    /// Audio. Since 2025-03-26.
     Audio(AudioContent),
     /// A tool call by the model. Since 2025-11-25.
     ToolUse(Box<ToolUseContent>),
-    /// The result of a tool. Since 2025-11-25.
+    /// The result of a tool call. Since 2025-11-25.
     ToolResult(Box<ToolResultContent>),
     /// Content of a type that this library doesn't know.
     Other(Box<Unknown>),
 }
 
 impl SamplingMessageContentBlock {
-    /// Makes text.
+    /// Makes a text block.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(TextContent::new(text))
     }
 
-    /// Returns the text, if it is text.
+    /// Returns the text, if the block is a text.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(content) => Some(&content.text),
@@ -147,13 +147,13 @@ literal!(ToolResultType = "tool_result");
 #[non_exhaustive]
 pub struct ToolUseContent {
     kind: ToolUseType,
-    /// The id by which the result refers to this use.
+    /// The id of the tool call. The tool result refers to it.
     pub id: String,
     /// The name of the tool.
     pub name: String,
-    /// The arguments: an object, as raw JSON.
+    /// The arguments of the tool call: an object, as raw JSON.
     pub input: Box<RawValue>,
-    /// Metadata (`_meta`).
+    /// Metadata of the tool call (`_meta`).
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -183,13 +183,13 @@ impl ToolUseContent {
         })
     }
 
-    /// Returns the text that replaces this block for peers without tools in sampling.
+    /// Returns the text that replaces this block for peers without support for tools in sampling.
     fn summary(&self) -> String {
         format!("[use of tool {}: {}]", self.name, self.input.get())
     }
 }
 
-/// Arguments are compared as texts.
+/// Compares the blocks; their arguments are compared as texts.
 impl PartialEq for ToolUseContent {
     fn eq(&self, other: &Self) -> bool {
         let Self {
@@ -208,20 +208,20 @@ impl PartialEq for ToolUseContent {
     }
 }
 
-/// The result of a tool, sent to a model. Since 2025-11-25.
+/// The result of a tool call, which is sent to a model. Since 2025-11-25.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ToolResultContent {
     kind: ToolResultType,
-    /// The id of the tool call that this is the result of.
+    /// The id of the tool call to which this result belongs.
     pub tool_use_id: String,
-    /// The content of the result.
+    /// The content of the tool result.
     pub content: Vec<ContentBlock>,
-    /// The structured result for programs, as raw JSON.
+    /// The structured result of the tool, for programs, as raw JSON.
     pub structured_content: Option<Box<RawValue>>,
-    /// Whether the tool failed; absent means no.
+    /// Whether the tool failed. Absent means that it did not fail.
     pub is_error: Option<bool>,
-    /// Metadata (`_meta`).
+    /// Metadata of the tool result (`_meta`).
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -238,7 +238,7 @@ members!(ToolResultContent {
 });
 
 impl ToolResultContent {
-    /// Makes a block from the result of a tool.
+    /// Makes a block from the result of a tool call.
     pub fn new(tool_use_id: impl Into<String>, content: impl Into<Vec<ContentBlock>>) -> Self {
         Self {
             kind: ToolResultType,
@@ -256,7 +256,7 @@ impl ToolResultContent {
         is_error: bool,
     }
 
-    /// Returns the text that replaces this block for peers without tools in sampling.
+    /// Returns the text that replaces this block for peers without support for tools in sampling.
     fn summary(&self) -> String {
         let texts: Vec<&str> = self
             .content
@@ -271,7 +271,7 @@ impl ToolResultContent {
     }
 }
 
-/// Structured content is compared as text.
+/// Compares the blocks; their structured content is compared as text.
 impl PartialEq for ToolResultContent {
     fn eq(&self, other: &Self) -> bool {
         let Self {
@@ -303,12 +303,12 @@ impl FitTo for ToolResultContent {
     }
 }
 
-/// The content of a message: one block, or since 2025-11-25 several. A message is written in the
-/// form in which it was read.
+/// The content of a message: one block, or several blocks since 2025-11-25. A message that was read
+/// is written in the same format, a block or an array.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SamplingContent {
-    /// One block.
+    /// One block, not in an array.
     One(SamplingMessageContentBlock),
     /// An array of blocks.
     Many(Vec<SamplingMessageContentBlock>),
@@ -317,7 +317,7 @@ pub enum SamplingContent {
 required!(SamplingContent);
 
 impl SamplingContent {
-    /// Returns the blocks.
+    /// Returns the blocks of the content.
     pub fn blocks(&self) -> &[SamplingMessageContentBlock] {
         match self {
             Self::One(block) => std::slice::from_ref(block),

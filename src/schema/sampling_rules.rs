@@ -13,16 +13,17 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 impl CreateMessageRequestParams {
     /// Checks the specification's rules for a conversation.
     ///
-    /// Each tool call is answered by a result in the very next message. That message contains all
-    /// results of the turn and nothing else. Images and sounds are base64; priorities are from 0 to
-    /// 1.
+    /// Each tool call has to be answered by a result in the very next message. That message has to
+    /// contain the results of all tool calls, and nothing else. Images and audio have to be base64.
+    /// Priorities have to be from 0 to 1.
     ///
-    /// Both sides check a request for a message. A client refuses an invalid one with *invalid
-    /// params*.
+    /// Client and server both check a request for sampling. A client refuses an invalid request
+    /// with *invalid params*.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] with the first message that violates a rule, counted from 0.
+    /// [`ErrorKind::Invalid`], with the number of the first message that violates a rule, counted
+    /// from 0.
     pub fn check(&self) -> Result<()> {
         let mut unanswered = BTreeSet::new();
         for (number, message) in self.messages.iter().enumerate() {
@@ -47,8 +48,8 @@ impl CreateMessageRequestParams {
     }
 }
 
-/// Checks that the results of a message answer all tool calls of the message before it, and stand
-/// alone.
+/// Checks that the tool results in a message answer all tool calls of the previous message. A
+/// message with tool results must not contain anything else.
 fn check_results(message: &SamplingMessage, unanswered: &BTreeSet<String>) -> Result<(), String> {
     let blocks = message.content.blocks();
     let mut missing: BTreeSet<&str> = unanswered.iter().map(String::as_str).collect();
@@ -76,7 +77,7 @@ fn check_results(message: &SamplingMessage, unanswered: &BTreeSet<String>) -> Re
     }
 }
 
-/// Returns the ids of the tool calls in a message, which need results.
+/// Returns the ids of the tool calls in a message. Each of them needs a result.
 fn uses_of(message: &SamplingMessage) -> Result<BTreeSet<String>, String> {
     let mut uses = BTreeSet::new();
     for block in message.content.blocks() {
@@ -101,22 +102,22 @@ fn check_data(block: &Block) -> Result<()> {
     }
 }
 
-/// A model of the client, to be chosen by [`ModelPreferences::choose`].
+/// A model of the client, among which [`ModelPreferences::choose`] chooses.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ModelOffer {
     /// The name of the model.
     pub name: String,
-    /// How cheap it is, from 0 to 1.
+    /// The cheapness of the model, from 0 (expensive) to 1 (cheap).
     pub cheapness: f64,
-    /// How fast it is, from 0 to 1.
+    /// The speed of the model, from 0 (slow) to 1 (fast).
     pub speed: f64,
-    /// How capable it is, from 0 to 1.
+    /// The capability of the model, from 0 (least capable) to 1 (most capable).
     pub intelligence: f64,
 }
 
 impl ModelOffer {
-    /// Makes an offer of a model, with all qualities at 0.
+    /// Makes an offer of a model; its cheapness, speed and intelligence are 0.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -124,7 +125,7 @@ impl ModelOffer {
         }
     }
 
-    /// Sets how cheap, fast and capable the model is, each from 0 to 1.
+    /// Sets the cheapness, speed and intelligence of the model, each from 0 to 1.
     pub fn qualities(mut self, cheapness: f64, speed: f64, intelligence: f64) -> Self {
         (self.cheapness, self.speed, self.intelligence) = (cheapness, speed, intelligence);
         self
@@ -132,11 +133,12 @@ impl ModelOffer {
 }
 
 impl ModelPreferences {
-    /// Chooses the model that fits the preferences best; `None` if the list is empty.
+    /// Chooses the model that fits the preferences best. Returns `None` if the list is empty.
     ///
-    /// Hints go before priorities: the first hint that is a part of some model's name selects the
-    /// models with that name. If no hint fits, all models are candidates. Among the candidates the
-    /// one with the greatest weighted sum of qualities is chosen; of equal ones, the first.
+    /// Hints take precedence over priorities. The first hint that is contained in the name of some
+    /// model selects all models whose names contain it. If no hint fits, all models are candidates.
+    /// Among the candidates, the model with the greatest weighted sum of qualities is chosen. If
+    /// several sums are equal, the first of these models is chosen.
     pub fn choose<'a>(&self, models: &'a [ModelOffer]) -> Option<&'a ModelOffer> {
         let hints = self.hints.iter().flatten();
         let names = hints.filter_map(|hint| hint.name.as_deref());

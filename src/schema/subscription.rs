@@ -7,19 +7,20 @@ use super::meta::{NotificationMetaObject, RequestMetaObject, ResultMetaObject};
 use super::result::ResultType;
 use crate::jsonrpc::RequestId;
 
-/// The changes that a subscription covers. Since 2026-07-28.
+/// The filter of a subscription: the changes that the server notifies. Since 2026-07-28.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SubscriptionFilter {
-    /// Changes of the list of tools.
+    /// Whether changes of the list of tools are notified.
     pub tools_list_changed: Option<bool>,
-    /// Changes of the list of prompts.
+    /// Whether changes of the list of prompts are notified.
     pub prompts_list_changed: Option<bool>,
-    /// Changes of the list of resources.
+    /// Whether changes of the list of resources are notified.
     pub resources_list_changed: Option<bool>,
-    /// Changes of these resources.
+    /// The URIs of the resources whose changes are notified.
     pub resource_subscriptions: Option<Vec<String>>,
-    /// The status of these tasks, by id: extension [`TASKS_EXTENSION`](super::TASKS_EXTENSION).
+    /// The ids of the tasks whose status is notified: extension
+    /// [`TASKS_EXTENSION`](super::TASKS_EXTENSION).
     pub task_ids: Option<Vec<String>>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -36,19 +37,19 @@ members!(SubscriptionFilter {
 
 impl SubscriptionFilter {
     setters! {
-        /// Subscribes to changes of the list of tools.
+        /// Sets whether changes of the list of tools are notified.
         tools_list_changed: bool,
-        /// Subscribes to changes of the list of prompts.
+        /// Sets whether changes of the list of prompts are notified.
         prompts_list_changed: bool,
-        /// Subscribes to changes of the list of resources.
+        /// Sets whether changes of the list of resources are notified.
         resources_list_changed: bool,
-        /// Subscribes to changes of these resources.
+        /// Sets the URIs of the resources whose changes are notified.
         resource_subscriptions: Vec<String>,
-        /// Subscribes to the status of these tasks, by id.
+        /// Sets the ids of the tasks whose status is notified.
         task_ids: Vec<String>,
     }
 
-    /// Whether the filter covers no change.
+    /// Whether the filter selects no changes.
     pub fn is_empty(&self) -> bool {
         let named = [&self.resource_subscriptions, &self.task_ids];
         ![
@@ -65,7 +66,7 @@ impl SubscriptionFilter {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SubscriptionsListenRequestParams {
-    /// The changes to subscribe to.
+    /// The filter: the changes that the client subscribes to.
     pub notifications: SubscriptionFilter,
     /// Metadata of the request (`_meta`). Required.
     pub meta: Option<RequestMetaObject>,
@@ -74,7 +75,7 @@ pub struct SubscriptionsListenRequestParams {
 members!(SubscriptionsListenRequestParams { notifications, meta = "_meta" });
 
 impl SubscriptionsListenRequestParams {
-    /// Makes params for a subscription to these changes.
+    /// Makes params that subscribe to these changes.
     pub fn new(notifications: SubscriptionFilter) -> Self {
         Self {
             notifications,
@@ -83,7 +84,7 @@ impl SubscriptionsListenRequestParams {
     }
 
     setters! {
-        /// Sets the metadata (`_meta`).
+        /// Sets the metadata of the request (`_meta`).
         meta: RequestMetaObject,
     }
 }
@@ -92,16 +93,16 @@ impl SubscriptionsListenRequestParams {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SubscriptionsAcknowledgedNotificationParams {
-    /// The changes that will be notified: the requested ones that the server supports.
+    /// The filter that the server applies: the requested changes that the server supports.
     pub notifications: SubscriptionFilter,
-    /// Metadata of the notification (`_meta`): the subscription's id.
+    /// Metadata of the notification (`_meta`), which has the subscription's id.
     pub meta: Option<NotificationMetaObject>,
 }
 
 members!(SubscriptionsAcknowledgedNotificationParams { notifications, meta = "_meta" });
 
 impl SubscriptionsAcknowledgedNotificationParams {
-    /// Makes params that name the changes to be notified on the stream of the request `id`.
+    /// Makes params with the changes that are notified on the stream of the request `id`.
     pub fn new(id: RequestId, notifications: SubscriptionFilter) -> Self {
         Self {
             notifications,
@@ -116,7 +117,7 @@ impl SubscriptionsAcknowledgedNotificationParams {
 pub struct SubscriptionsListenResult {
     /// The kind of result.
     pub result_type: Option<ResultType>,
-    /// Metadata of the result (`_meta`): the subscription's id.
+    /// Metadata of the result (`_meta`), which has the subscription's id.
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -125,7 +126,7 @@ pub struct SubscriptionsListenResult {
 members!(SubscriptionsListenResult { result_type = "resultType", meta = "_meta", ..extra });
 
 impl SubscriptionsListenResult {
-    /// Makes the result that ends the subscription of the request `id`.
+    /// Makes the result that ends the subscription which the request `id` opened.
     pub fn new(id: RequestId) -> Self {
         Self {
             result_type: Some(ResultType::Complete),

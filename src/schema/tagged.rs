@@ -1,8 +1,8 @@
 //! Unions whose variants are distinguished by `type`.
 //!
-//! Nearly every writer puts `type` first; then the rest of the object is deserialized directly into
-//! the variant's struct. Otherwise the object is first collected as raw text. The result is equal
-//! either way.
+//! Nearly all peers write `type` as the first member. In this case the rest of the object is
+//! deserialized directly into the variant's struct. Otherwise the object is first collected as raw
+//! text. The result is equal in both cases.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,9 +12,9 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// A union whose variants differ in `type`.
+/// A union type whose variants are distinguished by `type`.
 pub(super) trait Tagged: Sized {
-    /// The values of `type`.
+    /// The type of the values of `type`.
     type Kind: for<'a> From<&'a str> + for<'de> Deserialize<'de>;
 
     /// The description of the union in error texts.
@@ -51,7 +51,7 @@ impl<'de, T: Tagged> Visitor<'de> for TaggedVisitor<T> {
     }
 }
 
-/// The slow path: `type` is not the first member.
+/// Reads a union whose first member is not `type` (slow path).
 fn read_unordered<'de, T: Tagged, A: MapAccess<'de>>(
     first: Box<str>,
     mut members: A,
@@ -126,18 +126,18 @@ impl Unknown {
         rest.deserialize_map(Rest(kind))
     }
 
-    /// Returns the `type`.
+    /// Returns the `type` of the variant.
     pub fn kind(&self) -> &str {
         &self.kind
     }
 
-    /// Returns the whole object, `type` included.
+    /// Returns the whole object, including `type`.
     pub fn as_raw(&self) -> &RawValue {
         &self.raw
     }
 }
 
-/// Compares the texts.
+/// Compares the objects as texts.
 impl PartialEq for Unknown {
     fn eq(&self, other: &Self) -> bool {
         self.raw.get() == other.raw.get()
@@ -150,7 +150,7 @@ impl Serialize for Unknown {
     }
 }
 
-/// Builds the text of an object, member by member.
+/// A builder of an object's JSON text, member by member.
 struct ObjectText(Vec<u8>);
 
 impl ObjectText {

@@ -26,18 +26,18 @@ open_enum! {
 }
 
 impl TaskStatus {
-    /// Whether the status is final.
+    /// Whether the status is final: completed, failed or cancelled.
     pub fn is_terminal(&self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 }
 
-/// Requests that a request is executed as a task. 2025-11-25 only.
+/// The params that request the execution of a request as a task. 2025-11-25 only.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TaskMetadata {
-    /// How long the task is to be kept after its creation, in milliseconds. A negative number is an
-    /// error when it is read.
+    /// The time for which the task has to be kept after its creation, in milliseconds. A negative
+    /// number is an error when it is read.
     pub ttl: Option<u64>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -47,12 +47,12 @@ members!(TaskMetadata { ttl as NotNegative, ..extra });
 
 impl TaskMetadata {
     setters! {
-        /// Sets how long the task is to be kept, in milliseconds.
+        /// Sets the time for which the task has to be kept, in milliseconds.
         ttl: u64,
     }
 }
 
-/// The task that a message belongs to, in its `_meta`. 2025-11-25 only.
+/// A reference to the task that a message belongs to, in the message's `_meta`. 2025-11-25 only.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RelatedTaskMetadata {
@@ -63,7 +63,7 @@ pub struct RelatedTaskMetadata {
 members!(RelatedTaskMetadata { task_id = "taskId" });
 
 impl RelatedTaskMetadata {
-    /// Makes params for this task.
+    /// Makes a reference to the task with this id.
     pub fn new(task_id: impl Into<String>) -> Self {
         Self {
             task_id: task_id.into(),
@@ -73,7 +73,7 @@ impl RelatedTaskMetadata {
 
 /// The state of a task. 2025-11-25 only.
 ///
-/// It is also the result of `tasks/get` and `tasks/cancel`, and the params of
+/// This type is also the result of `tasks/get` and `tasks/cancel`, and the params of
 /// `notifications/tasks/status`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -82,18 +82,18 @@ pub struct Task {
     pub task_id: String,
     /// The status of the task.
     pub status: TaskStatus,
-    /// Details of the status, for people.
+    /// Details of the task's status, for people.
     pub status_message: Option<String>,
-    /// The time of creation, in ISO 8601.
+    /// The time at which the task was created, in ISO 8601.
     pub created_at: String,
-    /// The time of the last change, in ISO 8601.
+    /// The time of the task's last change, in ISO 8601.
     pub last_updated_at: String,
-    /// How long the task is kept after its creation, in milliseconds. `None` means without limit;
-    /// it is written as `null`.
+    /// The time for which the task is kept after its creation, in milliseconds. `None` means
+    /// without limit, and is written as `null`.
     pub ttl: Option<u64>,
-    /// The recommended interval between two polls, in milliseconds.
+    /// The recommended interval between two polls of the task, in milliseconds.
     pub poll_interval: Option<u64>,
-    /// Metadata (`_meta`), if the task is sent as a result or as params.
+    /// Metadata of the message (`_meta`), if the task is sent as a result or as params.
     pub meta: Option<NotificationMetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -129,11 +129,11 @@ impl Task {
     }
 
     setters! {
-        /// Sets details of the status.
+        /// Sets details of the task's status, for people.
         status_message: String,
-        /// Sets how long the task is kept after its creation, in milliseconds.
+        /// Sets the time for which the task is kept after its creation, in milliseconds.
         ttl: u64,
-        /// Sets the recommended interval between two polls, in milliseconds.
+        /// Sets the recommended interval between two polls of the task, in milliseconds.
         poll_interval: u64,
     }
 }
@@ -153,14 +153,14 @@ pub type TaskStatusNotificationParams = Task;
 pub struct TaskRequestParams {
     /// The id of the task.
     pub task_id: String,
-    /// Metadata of the message (`_meta`).
+    /// Metadata of the request (`_meta`).
     pub meta: Option<RequestMetaObject>,
 }
 
 members!(TaskRequestParams { task_id = "taskId", meta = "_meta" });
 
 impl TaskRequestParams {
-    /// Makes params for this task.
+    /// Makes params for the task with this id.
     pub fn new(task_id: impl Into<String>) -> Self {
         Self {
             task_id: task_id.into(),
@@ -173,7 +173,7 @@ impl TaskRequestParams {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CreateTaskResult {
-    /// The task.
+    /// The task that the request became.
     pub task: Task,
     /// Metadata of the result (`_meta`).
     pub meta: Option<ResultMetaObject>,

@@ -1,7 +1,7 @@
 //! Tasks of the extension `io.modelcontextprotocol/tasks`: the server decides which calls become
 //! tasks.
 //!
-//! The core protocol of 2025-11-25 has types with equal names: see [`Task`](super::Task).
+//! The core protocol of 2025-11-25 has types with the same names: see [`Task`](super::Task).
 //!
 //! Spec: Extensions, "Tasks" (2026-07-28).
 
@@ -17,8 +17,9 @@ use crate::error::RpcError;
 /// The id of the tasks extension.
 pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-/// The state of a task, with its result, error or input requests. It is the result of `tasks/get`.
-/// With [`ResultType::Task`] it is also the result of a call that became a task. Since 2026-07-28.
+/// The state of a task, with its result, error or input requests. This type is the result of
+/// `tasks/get`. With [`ResultType::Task`] it is also the result of a call that became a task. Since
+/// 2026-07-28.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DetailedTask {
@@ -28,18 +29,18 @@ pub struct DetailedTask {
     pub task_id: String,
     /// The status of the task.
     pub status: TaskStatus,
-    /// Details of the status, for people.
+    /// Details of the task's status, for people.
     pub status_message: Option<String>,
-    /// The time of creation, in ISO 8601.
+    /// The time at which the task was created, in ISO 8601.
     pub created_at: String,
-    /// The time of the last change, in ISO 8601.
+    /// The time of the task's last change, in ISO 8601.
     pub last_updated_at: String,
-    /// How long the task is kept after its creation, in milliseconds. `None` means without limit;
-    /// it is written as `null`.
+    /// The time for which the task is kept after its creation, in milliseconds. `None` means
+    /// without limit, and is written as `null`.
     pub ttl_ms: Option<u64>,
-    /// The recommended interval between two polls, in milliseconds.
+    /// The recommended interval between two polls of the task, in milliseconds.
     pub poll_interval_ms: Option<u64>,
-    /// The outstanding input requests, if the task waits for input.
+    /// The open input requests of the task, if the task waits for input.
     pub input_requests: Option<InputRequests>,
     /// The result of the call as raw JSON, if the task is completed.
     pub result: Option<Box<RawValue>>,
@@ -93,7 +94,7 @@ impl DetailedTask {
 pub struct UpdateTaskRequestParams {
     /// The id of the task.
     pub task_id: String,
-    /// The answers to input requests of the task, each under the key of its request.
+    /// The answers to the task's input requests, each under the key of its request.
     pub input_responses: InputResponses,
     /// Metadata of the request (`_meta`). Required.
     pub meta: Option<RequestMetaObject>,

@@ -1,4 +1,4 @@
-//! Tools: their list, their calls, their results.
+//! Tools: their list, their calls and their results.
 //!
 //! Spec: Server Features, "Tools" (every revision).
 
@@ -18,7 +18,7 @@ use super::task::TaskMetadata;
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::error::Result;
 
-/// A tool that a server has.
+/// A tool of a server.
 ///
 /// # Examples
 ///
@@ -40,23 +40,23 @@ use crate::error::Result;
 pub struct Tool {
     /// The name of the tool.
     pub name: String,
-    /// The display name. Since 2025-06-18.
+    /// The display name of the tool. Since 2025-06-18.
     pub title: Option<String>,
-    /// The description, for models.
+    /// The description of the tool, for models.
     pub description: Option<String>,
-    /// The schema of the arguments, with `"type": "object"` at its root
+    /// The schema of the tool's arguments, with `"type": "object"` at its root
     /// ([`JsonSchema::check_input`]).
     pub input_schema: JsonSchema,
-    /// The schema of the structured result. Since 2025-06-18; an object up to 2025-11-25, any
-    /// schema later.
+    /// The schema of the tool's structured result. Since 2025-06-18. Up to 2025-11-25 it has to be
+    /// the schema of an object; in later revisions any schema is allowed.
     pub output_schema: Option<JsonSchema>,
     /// Hints about the behaviour of the tool. Since 2025-03-26.
     pub annotations: Option<ToolAnnotations>,
-    /// How calls are executed. 2025-11-25 only.
+    /// The way in which calls of the tool are executed. 2025-11-25 only.
     pub execution: Option<ToolExecution>,
-    /// Icons to show. Since 2025-11-25.
+    /// Icons to show for the tool. Since 2025-11-25.
     pub icons: Option<Vec<Icon>>,
-    /// Metadata (`_meta`). Since 2025-06-18.
+    /// Metadata of the tool (`_meta`). Since 2025-06-18.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -76,7 +76,8 @@ members!(Tool {
 });
 
 impl Tool {
-    /// Makes a tool with this name. Its schema accepts any object until it is set.
+    /// Makes a tool with this name. Its argument schema accepts any object until another schema is
+    /// set.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -92,32 +93,32 @@ impl Tool {
         }
     }
 
-    /// Sets the schema of the arguments. A server lists the schema as it was written. To a schema
-    /// without `properties` it appends an empty object of that name, since some models' interfaces
-    /// refuse a tool without it.
+    /// Sets the schema of the tool's arguments. A server lists the schema as it was written. If the
+    /// schema has no `properties`, the server appends empty `properties`, since the interfaces of
+    /// some models refuse a tool without them.
     pub fn input_schema(mut self, schema: JsonSchema) -> Self {
         self.input_schema = schema;
         self
     }
 
     setters! {
-        /// Sets the display name. Since 2025-06-18.
+        /// Sets the display name of the tool. Since 2025-06-18.
         title: String,
-        /// Sets the description.
+        /// Sets the description of the tool.
         description: String,
-        /// Sets the schema of its structured result. Since 2025-06-18.
+        /// Sets the schema of the tool's structured result. Since 2025-06-18.
         output_schema: JsonSchema,
         /// Sets hints about the behaviour of the tool. Since 2025-03-26.
         annotations: ToolAnnotations,
-        /// Sets how calls are executed. 2025-11-25 only.
+        /// Sets the way in which calls of the tool are executed. 2025-11-25 only.
         execution: ToolExecution,
-        /// Sets icons to show. Since 2025-11-25.
+        /// Sets icons to show for the tool. Since 2025-11-25.
         icons: Vec<Icon>,
-        /// Sets the metadata (`_meta`). Since 2025-06-18.
+        /// Sets the metadata of the tool (`_meta`). Since 2025-06-18.
         meta: MetaObject,
     }
 
-    /// The display name: the title, or else the title of the annotations, or else the name.
+    /// Returns the display name: the title, else the title in the annotations, else the name.
     pub fn display_name(&self) -> &str {
         let annotated = || self.annotations.as_ref()?.title.as_deref();
         self.title
@@ -127,8 +128,8 @@ impl Tool {
     }
 }
 
-/// Members that older peers do not know are removed. Up to 2025-11-25 so is an output schema that
-/// is not the schema of an object.
+/// Adapts the tool to a revision. Removes members that older peers do not know. For revisions up to
+/// 2025-11-25 also removes an output schema that is not the schema of an object.
 impl FitTo for Tool {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         use ProtocolVersion::{V2025_03_26, V2025_06_18, V2025_11_25};
@@ -151,7 +152,7 @@ impl FitTo for Tool {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolAnnotations {
-    /// The display name; [`Tool::title`] takes precedence.
+    /// The display name of the tool. [`Tool::title`] takes precedence.
     pub title: Option<String>,
     /// Whether the tool is read-only: it does not modify its environment.
     pub read_only_hint: Option<bool>,
@@ -159,7 +160,7 @@ pub struct ToolAnnotations {
     pub destructive_hint: Option<bool>,
     /// Whether the tool is idempotent: a repeated call has no further effect.
     pub idempotent_hint: Option<bool>,
-    /// Whether the tool interacts with external entities, such as the web.
+    /// Whether the tool interacts with external entities, for example the web.
     pub open_world_hint: Option<bool>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -176,7 +177,7 @@ members!(ToolAnnotations {
 
 impl ToolAnnotations {
     setters! {
-        /// Sets the display name.
+        /// Sets the display name of the tool.
         title: String,
         /// Sets whether the tool is read-only.
         read_only_hint: bool,
@@ -184,7 +185,7 @@ impl ToolAnnotations {
         destructive_hint: bool,
         /// Sets whether the tool is idempotent.
         idempotent_hint: bool,
-        /// Sets whether the tool interacts with external entities.
+        /// Sets whether the tool interacts with external entities, for example the web.
         open_world_hint: bool,
     }
 
@@ -210,11 +211,11 @@ impl ToolAnnotations {
     }
 }
 
-/// How calls of a tool are executed. 2025-11-25 only.
+/// The way in which calls of a tool are executed. 2025-11-25 only.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolExecution {
-    /// Whether a call may become a task; absent means that it can't.
+    /// Whether a call of the tool may become a task. Absent means that it can't become one.
     pub task_support: Option<TaskSupport>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -224,13 +225,13 @@ members!(ToolExecution { task_support = "taskSupport", ..extra });
 
 impl ToolExecution {
     setters! {
-        /// Sets whether a call may become a task.
+        /// Sets whether a call of the tool may become a task.
         task_support: TaskSupport,
     }
 }
 
 open_enum! {
-    /// Whether a call may become a task. 2025-11-25 only.
+    /// Whether a call of a tool may become a task. 2025-11-25 only.
     pub enum TaskSupport {
         /// A call can't become a task.
         Forbidden = "forbidden",
@@ -252,13 +253,13 @@ list_result! {
 pub struct CallToolRequestParams {
     /// The name of the tool.
     pub name: String,
-    /// The arguments: an object, as raw JSON.
+    /// The arguments of the call: an object, as raw JSON.
     pub arguments: Option<Box<RawValue>>,
     /// The answers to the input requests of the previous round. Since 2026-07-28.
     pub input_responses: Option<InputResponses>,
     /// The server's `requestState` from the previous round, unchanged. Since 2026-07-28.
     pub request_state: Option<String>,
-    /// Requests execution as a task. 2025-11-25 only.
+    /// Requests that the call is executed as a task. 2025-11-25 only.
     pub task: Option<TaskMetadata>,
     /// Metadata of the request (`_meta`). Required since 2026-07-28.
     pub meta: Option<RequestMetaObject>,
@@ -274,7 +275,7 @@ members!(CallToolRequestParams {
 });
 
 impl CallToolRequestParams {
-    /// Makes params of a call without arguments.
+    /// Makes params that call a tool, without arguments.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -286,11 +287,12 @@ impl CallToolRequestParams {
         }
     }
 
-    /// Sets the arguments.
+    /// Sets the arguments of the call.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when they can't be written as JSON.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the arguments can't be written as
+    /// JSON.
     pub fn arguments(mut self, arguments: &(impl Serialize + ?Sized)) -> Result<Self> {
         self.arguments = Some(raw("arguments", arguments)?);
         Ok(self)
@@ -301,9 +303,9 @@ impl CallToolRequestParams {
         input_responses: InputResponses,
         /// Sets the server's `requestState`. Since 2026-07-28.
         request_state: String,
-        /// Requests execution as a task. 2025-11-25 only.
+        /// Requests that the call is executed as a task. 2025-11-25 only.
         task: TaskMetadata,
-        /// Sets the metadata (`_meta`).
+        /// Sets the metadata of the request (`_meta`).
         meta: RequestMetaObject,
     }
 }
@@ -341,12 +343,13 @@ impl FitTo for CallToolRequestParams {
 pub struct CallToolResult {
     /// The kind of result. Since 2026-07-28.
     pub result_type: Option<ResultType>,
-    /// The content for models. Some servers omit it, which is read as an empty list.
+    /// The content of the result, for models. Some servers omit it, which is read as an empty list.
     pub content: Vec<ContentBlock>,
-    /// The structured result for programs, as raw JSON. Since 2025-06-18; an object up to
-    /// 2025-11-25, any value later. Then `null` differs from an absent value.
+    /// The structured result for programs, as raw JSON. Since 2025-06-18. Up to 2025-11-25 it has
+    /// to be an object. In later revisions any value is allowed, and `null` differs from an absent
+    /// value.
     pub structured_content: Option<Box<RawValue>>,
-    /// Whether the tool failed; absent means no.
+    /// Whether the tool failed. Absent means that it did not fail.
     pub is_error: Option<bool>,
     /// Metadata of the result (`_meta`).
     pub meta: Option<ResultMetaObject>,
@@ -374,12 +377,12 @@ impl CallToolResult {
         }
     }
 
-    /// Makes a result with one text.
+    /// Makes a result with one text block.
     pub fn text(text: impl Into<String>) -> Self {
         Self::new([ContentBlock::text(text)])
     }
 
-    /// Makes a result that tells the model why the tool failed.
+    /// Makes a result for a tool that failed. The text describes the reason to the model.
     pub fn error(text: impl Into<String>) -> Self {
         Self {
             is_error: Some(true),
@@ -387,18 +390,18 @@ impl CallToolResult {
         }
     }
 
-    /// Adds a block of content.
+    /// Adds a content block to the result.
     pub fn with(mut self, block: impl Into<ContentBlock>) -> Self {
         self.content.push(block.into());
         self
     }
 
-    /// Sets the structured content, and adds its JSON as a text for peers that read only `content`.
-    /// Since 2025-06-18.
+    /// Sets the structured content of the result. Also adds its JSON as a text block, for peers
+    /// that read only `content`. Since 2025-06-18.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it can't be written as JSON.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the value can't be written as JSON.
     pub fn structured(mut self, value: &(impl Serialize + ?Sized)) -> Result<Self> {
         let value = raw("structured content", value)?;
         self.content.push(TextContent::new(value.get()).into());
@@ -407,7 +410,7 @@ impl CallToolResult {
     }
 
     setters! {
-        /// Sets the metadata (`_meta`).
+        /// Sets the metadata of the result (`_meta`).
         meta: ResultMetaObject,
     }
 
@@ -416,8 +419,8 @@ impl CallToolResult {
         self.is_error.unwrap_or(false)
     }
 
-    /// Appends the JSON text, equal to the output of `Serialize`. `written_meta` is the text of
-    /// `_meta` for a result without one.
+    /// Appends the result as JSON text, equal to the output of `Serialize`. `written_meta` is the
+    /// JSON text of `_meta`, which is used if the result has no `_meta`.
     pub(crate) fn append_to(
         &self,
         written_meta: Option<&str>,
@@ -475,11 +478,12 @@ impl CallToolResult {
         Ok(())
     }
 
-    /// Deserializes the structured content as a type; `None` if it is absent.
+    /// Deserializes the structured content as a type. Returns `None` if there is no such content.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it does not fit the type.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the structured content does not fit
+    /// the type.
     pub fn read_structured<T: DeserializeOwned>(&self) -> Result<Option<T>> {
         let content = self.structured_content.as_deref();
         content
@@ -490,8 +494,8 @@ impl CallToolResult {
     misfits!();
 }
 
-/// For older peers, structured content that they do not support is removed. If there is no other
-/// content, its JSON becomes a text.
+/// Adapts the result to a revision. For older peers, structured content that they do not support is
+/// removed. If the result has no other content, the structured content becomes a text block.
 impl FitTo for CallToolResult {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         fit_result_type(&mut self.result_type, revision);

@@ -1,4 +1,4 @@
-//! Trace context: the distributed trace that a request belongs to.
+//! Trace context: identifies the distributed trace that a request belongs to.
 //!
 //! Spec: Base Protocol, "`_meta`" (2026-07-28). W3C Trace Context; W3C Baggage.
 
@@ -27,7 +27,7 @@ pub struct TraceContext {
     baggage: Option<String>,
 }
 
-/// The key of one of the three members, and its validator.
+/// A member of the trace context: its key, and the function that checks its value.
 type Member = (&'static str, fn(&str) -> bool);
 
 const TRACEPARENT: Member = (meta_key::TRACEPARENT, is_valid_traceparent);
@@ -35,11 +35,12 @@ const TRACESTATE: Member = (meta_key::TRACESTATE, is_valid_tracestate);
 const BAGGAGE: Member = (meta_key::BAGGAGE, is_valid_baggage);
 
 impl TraceContext {
-    /// Makes a context with a `traceparent`. [`default`](Self::default) makes one without.
+    /// Makes a trace context with a `traceparent`. [`default`](Self::default) makes one without a
+    /// `traceparent`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when it does not have the format of the W3C.
+    /// [`ErrorKind::Invalid`] when `traceparent` does not have the W3C format.
     pub fn new(traceparent: &str) -> Result<Self> {
         Ok(Self {
             traceparent: Some(checked(TRACEPARENT, traceparent)?),
@@ -47,47 +48,47 @@ impl TraceContext {
         })
     }
 
-    /// Sets the `tracestate`, which belongs to a `traceparent`.
+    /// Sets the `tracestate`, which belongs to the `traceparent`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when it does not have the format of the W3C.
+    /// [`ErrorKind::Invalid`] when `tracestate` does not have the W3C format.
     pub fn with_tracestate(mut self, tracestate: &str) -> Result<Self> {
         self.tracestate = Some(checked(TRACESTATE, tracestate)?);
         Ok(self)
     }
 
-    /// Sets the `baggage`.
+    /// Sets the `baggage` of the trace context.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when it does not have the format of the W3C.
+    /// [`ErrorKind::Invalid`] when `baggage` does not have the W3C format.
     pub fn with_baggage(mut self, baggage: &str) -> Result<Self> {
         self.baggage = Some(checked(BAGGAGE, baggage)?);
         Ok(self)
     }
 
-    /// Returns version, trace id, parent id and flags.
+    /// Returns the `traceparent`: version, trace id, parent id and flags.
     pub fn traceparent(&self) -> Option<&str> {
         self.traceparent.as_deref()
     }
 
-    /// Returns the data of tracing vendors.
+    /// Returns the `tracestate`: data of tracing vendors.
     pub fn tracestate(&self) -> Option<&str> {
         self.tracestate.as_deref()
     }
 
-    /// Returns the key-value pairs of the application.
+    /// Returns the `baggage`: key-value pairs of the application.
     pub fn baggage(&self) -> Option<&str> {
         self.baggage.as_deref()
     }
 
-    /// Whether no member is set.
+    /// Whether no member of the trace context is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Returns the members that are set, with their keys in `_meta`.
+    /// Returns the members of the trace context that are set, with their keys in `_meta`.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let members = [
             (meta_key::TRACEPARENT, self.traceparent()),
@@ -98,7 +99,7 @@ impl TraceContext {
         there.filter_map(|(key, value)| Some((key, value?)))
     }
 
-    /// Checks the trace context members among the `_meta` members of a message to be sent.
+    /// Checks the trace context in the `_meta` of a message that will be sent.
     pub(crate) fn check(meta: &JsonObject) -> Result<()> {
         for member in [TRACEPARENT, TRACESTATE, BAGGAGE] {
             match meta.get(member.0).map(|value| (value.as_str(), value)) {
@@ -125,8 +126,8 @@ fn malformed(key: &str, text: &str) -> Error {
 }
 
 impl RequestMetaObject {
-    /// Returns the trace context of the request. Members that do not have their W3C format are
-    /// ignored, and so is a `tracestate` without a `traceparent`.
+    /// Returns the trace context of the request. Ignores members that do not have their W3C format,
+    /// and a `tracestate` without a `traceparent`.
     pub fn trace_context(&self) -> TraceContext {
         let read = |(key, is_valid): Member| {
             let text = self.extra.get(key)?.as_str()?;
@@ -141,7 +142,7 @@ impl RequestMetaObject {
         }
     }
 
-    /// Adds a trace context. Members that are already set stay.
+    /// Adds a trace context to the `_meta`. Members that are already set stay unchanged.
     pub(crate) fn add_trace_context(&mut self, trace: &TraceContext) {
         for (key, value) in trace.members() {
             let value = || serde_json::Value::from(value);

@@ -1,8 +1,9 @@
-//! JSON trees of members that no type names, with a bound on their memory.
+//! JSON trees of the members for which a type has no field, with a limit on their memory.
 //!
-//! A `serde_json::Value` takes up to a hundred times the memory of its text: `{"":0}` is an object
-//! with capacity for several members. So a peer could make one message use gigabytes. [`read`]
-//! fails if the trees of a text would exceed 64 MiB + 4 × the text length.
+//! A `serde_json::Value` takes up to a hundred times the memory of its text. For example, `{"":0}`
+//! becomes an object with capacity for several members. Without a limit, one message of a peer
+//! could use gigabytes. [`read`] fails if the trees of a text would exceed 64 MiB + 4 × the text
+//! length.
 
 use std::cell::Cell;
 use std::fmt;
@@ -15,29 +16,30 @@ use serde_json::{Map, Number, Value};
 use super::json::JsonObject;
 use super::misfit::{self, Misfit};
 
-/// The memory that the trees of any text may use, in bytes, and the additional bytes for each byte
-/// of the text.
+/// The memory that the trees of a text may use in any case, in bytes. More memory is allowed for
+/// each byte of the text.
 const ALWAYS: usize = 64 << 20;
 const FOR_EACH: usize = 4;
-/// The trees of a text up to this length can't exceed the bound.
+/// The maximum length of a text whose trees can't exceed the limit, in bytes.
 const HARMLESS: usize = 512 << 10;
 
-/// The approximate memory of the parts of a tree, including allocator overhead.
+/// The approximate memory of one value in a tree, including the overhead of the allocator.
 const VALUE: usize = size_of::<Value>();
 const ARRAY: usize = 4 * VALUE;
 const OBJECT: usize = 512;
 const MEMBER: usize = 128;
 const STRING: usize = 16;
 
-/// The key with which `serde_json` passes numbers when its feature `arbitrary_precision` is on.
+/// The key with which `serde_json` passes numbers if its feature `arbitrary_precision` is enabled.
 const NUMBER: &str = "$serde_json::private::Number";
 
 thread_local! {
-    /// The bytes that trees may still use on this thread; `usize::MAX` while no bound is active.
+    /// The memory that trees may still use on this thread, in bytes. `usize::MAX` while no limit is
+    /// active.
     static LEFT: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// Deserializes a text from a peer. An empty array is accepted where an empty object is expected.
+/// Deserializes a text from a peer. Accepts an empty array where an empty object is expected.
 pub(crate) fn read<T: for<'a> Deserialize<'a>>(text: &str) -> serde_json::Result<T> {
     match within_bounds(text, || serde_json::from_str(text)) {
         Err(Unread::Misfit(error)) => {
@@ -47,9 +49,9 @@ pub(crate) fn read<T: for<'a> Deserialize<'a>>(text: &str) -> serde_json::Result
     }
 }
 
-/// Runs `read`, and runs it again in lenient mode if the data does not fit. In lenient mode an
-/// empty array is accepted where an empty object is expected. In derived types this holds for
-/// members that are read with [`optional`].
+/// Runs `read`. If the data does not fit, runs `read` again in lenient mode, which accepts an empty
+/// array where an empty object is expected. In types with derived `Deserialize` this applies only
+/// to members that are read with [`optional`].
 pub(crate) fn read_with<T>(read: impl Fn() -> serde_json::Result<T>) -> serde_json::Result<T> {
     match read() {
         Err(error) if error.is_data() => misfit::in_members(read).map_err(|_| error),
@@ -57,7 +59,7 @@ pub(crate) fn read_with<T>(read: impl Fn() -> serde_json::Result<T>) -> serde_js
     }
 }
 
-/// Reads an optional object member of a type with derived `Deserialize`.
+/// Reads an optional member that is an object. For types with derived `Deserialize`.
 pub(crate) fn optional<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: for<'a> Deserialize<'a>,
@@ -66,8 +68,8 @@ where
     misfit::read_optional(deserializer)
 }
 
-/// Deserializes a text from a peer. Invalid parts are dropped where the rest is valid without them,
-/// and are returned as misfits.
+/// Deserializes a text from a peer. Drops invalid parts if the rest is valid without them, and
+/// returns the dropped parts as misfits.
 pub(crate) fn read_entries<T: for<'a> Deserialize<'a>>(
     text: &str,
 ) -> serde_json::Result<(T, Vec<Misfit>)> {
@@ -81,12 +83,12 @@ pub(crate) fn read_entries<T: for<'a> Deserialize<'a>>(
     }
 }
 
-/// The reason why a text was not read.
+/// The reason why a text could not be read.
 enum Unread {
-    /// A part does not have the expected type, or a string is invalid, for example with half of a
-    /// surrogate pair.
+    /// A part of the text does not have the expected type. Or a string is invalid, for example
+    /// because it has half of a surrogate pair.
     Misfit(serde_json::Error),
-    /// Its trees exceed the bound.
+    /// The trees of the text exceed the limit.
     TooLarge(serde_json::Error),
 }
 
@@ -105,12 +107,12 @@ fn within_bounds<T>(text: &str, read: impl FnOnce() -> serde_json::Result<T>) ->
     })
 }
 
-/// Deserializes a text from a peer, and accepts no deviation from the specification.
+/// Deserializes a text from a peer strictly: deviations from the specification are errors.
 pub(crate) fn read_strictly<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json::Result<T> {
     bounded(text.len(), || misfit::read_strictly(text))
 }
 
-/// Runs a reader of a text of this length with the bound for its trees.
+/// Runs `read` with the memory limit for a text of length `len`.
 pub(crate) fn bounded<T>(len: usize, read: impl FnOnce() -> T) -> T {
     struct Outer(usize);
 
@@ -145,7 +147,7 @@ fn too_large<E: Error>() -> E {
     ))
 }
 
-/// Counts the memory of one more member of an object that has `count` members.
+/// Counts the memory of one more member in an object that has `count` members.
 fn take_member<E: Error>(count: usize, name: &str) -> Result<(), E> {
     let object = if count == 0 { OBJECT } else { 0 };
     take(object + MEMBER + STRING + name.len())
@@ -165,7 +167,7 @@ pub(super) fn add<'de, A: MapAccess<'de>>(
     Ok(())
 }
 
-/// Reads an object into a tree, and counts its memory if the bound is active.
+/// Reads an object into a tree. Counts the memory of the tree if the limit is active.
 pub(super) fn read_object<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<JsonObject, D::Error> {
@@ -193,7 +195,7 @@ pub(super) fn read_object<'de, D: Deserializer<'de>>(
     deserializer.deserialize_map(Object)
 }
 
-/// A tree whose memory is counted if the bound is active.
+/// A JSON tree whose memory is counted if the limit is active.
 pub(crate) struct Tree(pub(crate) Value);
 
 impl<'de> Deserialize<'de> for Tree {
@@ -205,7 +207,7 @@ impl<'de> Deserialize<'de> for Tree {
     }
 }
 
-/// Builds the values that `serde_json` builds, and counts their memory.
+/// A visitor that builds the same values as `serde_json`, and counts their memory.
 struct Counting;
 
 impl<'de> Visitor<'de> for Counting {
@@ -269,7 +271,7 @@ impl<'de> Visitor<'de> for Counting {
 mod tests {
     use super::*;
 
-    /// Repeats `part` in an array of about this length.
+    /// Returns an array of about this length, which repeats `part`.
     fn array_of(part: &str, len: usize) -> String {
         let count = len / (part.len() + 1);
         format!("[{}]", vec![part; count].join(","))

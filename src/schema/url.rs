@@ -1,4 +1,4 @@
-//! URLs: as much of their syntax as is needed to reject invalid ones and to show their host.
+//! URLs: the part of their syntax that is needed to reject invalid URLs and to display the host.
 //!
 //! Spec: RFC 3986; Client Features, "Elicitation", "Safe URL Handling" (since 2025-11-25).
 
@@ -9,18 +9,18 @@ use std::fmt::Write as _;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Url<'a> {
     pub(crate) scheme: &'a str,
-    /// The user info, before an `@`. It does not identify anybody, but can be made to look like the
-    /// host.
+    /// The user information, before an `@`. It does not identify a user, but can be made to look
+    /// like the host.
     pub(crate) user: Option<&'a str>,
-    /// The host without its port. Empty if the URL has no host.
+    /// The host of the URL without the port. Empty if the URL has no host.
     pub(crate) host: &'a str,
-    /// The rest after host and port, including query and fragment.
+    /// The part of the URL after host and port: path, query and fragment.
     pub(crate) path: &'a str,
 }
 
 impl<'a> Url<'a> {
-    /// Splits a URL. Returns `None` if the URL has no scheme, forbidden characters such as white
-    /// space, or an incomplete `%` escape. An `http:` or `https:` URL also needs a host.
+    /// Splits a URL. Returns `None` if the text has no scheme, has forbidden characters such as
+    /// white space, or has an incomplete `%` escape. An `http:` or `https:` URL also needs a host.
     pub(crate) fn read(text: &'a str) -> Option<Self> {
         let (scheme, rest) = text.split_once(':')?;
         let named = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -68,9 +68,10 @@ impl<'a> Url<'a> {
     }
 }
 
-/// Whether a host is this machine by its spelling alone. It is so for the reserved name
-/// `localhost`, and for loopback addresses in the usual form. An IPv6 address may have its
-/// brackets. Other spellings of numbers (`127.1`, `0x7f.1`) are not addresses to all programs.
+/// Whether a host is this machine by its spelling alone. This is true for the reserved name
+/// `localhost`, and for loopback addresses in the usual format. An IPv6 address may have its
+/// brackets. Other spellings of an address (`127.1`, `0x7f.1`) are not accepted, since programs
+/// read them differently.
 pub(crate) fn is_loopback_host(host: &str) -> bool {
     let host = host.to_ascii_lowercase();
     let bare = host
@@ -85,7 +86,8 @@ pub(crate) fn is_loopback_host(host: &str) -> bool {
     is_name || address.is_ok_and(|it| it.is_loopback())
 }
 
-/// Letters beyond ASCII are allowed, since many peers send them unencoded.
+/// Whether a character is allowed in a URL. Letters outside of ASCII are allowed, since many peers
+/// send them unencoded.
 fn is_allowed(c: char) -> bool {
     if c.is_ascii() {
         c.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(c)
@@ -114,8 +116,8 @@ fn without_port(place: &str) -> Option<&str> {
     (whole && port.is_none_or(is_port)).then_some(host)
 }
 
-/// Decodes the `%` escapes of a text. Returns `None` if one is incomplete, or the bytes are not
-/// UTF-8.
+/// Decodes the `%` escapes in a text. Returns `None` if an escape is incomplete, or the decoded
+/// bytes are not UTF-8.
 pub(crate) fn unescaped(text: &str) -> Option<String> {
     if !has_whole_escapes(text) {
         return None;
@@ -132,9 +134,9 @@ pub(crate) fn unescaped(text: &str) -> Option<String> {
 /// Normalizes a URL, so that different spellings of one URL become equal texts.
 ///
 /// Scheme and host become lower case. Escapes get capital digits, and remain only where they are
-/// needed; characters beyond ASCII are escaped. Dot segments are resolved, an empty or default port
-/// is removed, and an empty path after a host becomes `/` (RFC 3986, sections 6.2.2 and 6.2.3; RFC
-/// 3987, 3.1).
+/// needed; characters outside of ASCII are escaped. Dot segments are resolved, an empty or default
+/// port is removed, and an empty path after a host becomes `/`. See RFC 3986, sections 6.2.2 and
+/// 6.2.3, and RFC 3987, section 3.1.
 pub(crate) fn normalized(uri: &str) -> String {
     let Some((scheme, rest)) = uri.split_once(':') else {
         return normalized_escapes(uri);
@@ -156,7 +158,7 @@ pub(crate) fn normalized(uri: &str) -> String {
     format!("{scheme}://{authority}{path}{query}")
 }
 
-/// Normalizes only the escapes of a text (RFC 3986, 6.2.2.1 and 6.2.2.2).
+/// Normalizes only the escapes in a text (RFC 3986, sections 6.2.2.1 and 6.2.2.2).
 pub(crate) fn normalized_escapes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -191,7 +193,8 @@ pub(crate) fn normalized_escapes(text: &str) -> String {
     out
 }
 
-/// Normalizes an authority: the host in lower case, user info unchanged, without a default port.
+/// Normalizes an authority: writes the host in lower case, keeps the user information, and removes
+/// a default port.
 fn normalized_authority(scheme: &str, authority: &str) -> String {
     let (user, place) = match authority.rsplit_once('@') {
         Some((user, place)) => (Some(user), place),

@@ -1,4 +1,4 @@
-//! The revisions of MCP, and the adaptation of values to peers with an older one.
+//! The revisions of MCP, and the adaptation of values to peers with an older revision.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,29 +7,31 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::error::{Error, ErrorKind, Excerpt};
 
-/// A revision of the Model Context Protocol, named by its date. Later ones compare greater.
+/// A revision of the Model Context Protocol, named by its date. Later revisions compare greater.
 ///
-/// On the wire it is the date as text. Fields that a peer fills are plain text, since they may name
-/// a revision that this library doesn't know. Parse the text where the revision matters.
+/// In messages, a revision is its date as text. Fields whose value comes from a peer are plain
+/// text, because the peer may name a revision that this library doesn't know. Parse this text where
+/// the revision matters.
 ///
 /// Spec: Base Protocol, "Versioning" (every revision).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ProtocolVersion {
-    /// 2024-11-05, the first one.
+    /// Revision 2024-11-05, the first one.
     V2024_11_05,
-    /// 2025-03-26: audio, tool annotations, completions capability; the only one with batches.
+    /// Revision 2025-03-26: adds audio, tool annotations and completions. Only this revision has
+    /// batches.
     V2025_03_26,
-    /// 2025-06-18: elicitation, structured output, resource links, titles.
+    /// Revision 2025-06-18: adds elicitation, structured output, resource links and titles.
     V2025_06_18,
-    /// 2025-11-25: icons, tools in sampling, URL elicitation, tasks.
+    /// Revision 2025-11-25: adds icons, tools in sampling, URL mode elicitation and tasks.
     V2025_11_25,
-    /// 2026-07-28: no handshake; every request carries what it needs.
+    /// Revision 2026-07-28: has no handshake; every request carries its version and capabilities.
     V2026_07_28,
 }
 
 impl ProtocolVersion {
-    /// Every revision, oldest first.
+    /// All revisions, the oldest first.
     pub const ALL: &'static [Self] = &[
         Self::V2024_11_05,
         Self::V2025_03_26,
@@ -38,7 +40,7 @@ impl ProtocolVersion {
         Self::V2026_07_28,
     ];
 
-    /// The revisions that open with `initialize`, oldest first.
+    /// The revisions whose connections begin with `initialize`, the oldest first.
     pub const LEGACY: &'static [Self] = &[
         Self::V2024_11_05,
         Self::V2025_03_26,
@@ -49,10 +51,10 @@ impl ProtocolVersion {
     /// The newest revision.
     pub const LATEST: Self = Self::V2026_07_28;
 
-    /// The newest revision that opens with `initialize`.
+    /// The newest revision whose connections begin with `initialize`.
     pub const LATEST_LEGACY: Self = Self::V2025_11_25;
 
-    /// Returns the date, as on the wire.
+    /// Returns the date of the revision, as in messages.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::V2024_11_05 => "2024-11-05",
@@ -63,17 +65,17 @@ impl ProtocolVersion {
         }
     }
 
-    /// Whether requests carry version and capabilities themselves: 2026-07-28 and later.
+    /// Whether each request carries version and capabilities itself: 2026-07-28 and later.
     pub fn is_modern(self) -> bool {
         self >= Self::V2026_07_28
     }
 
-    /// Whether a connection opens with `initialize`: before 2026-07-28.
+    /// Whether a connection begins with `initialize`: before 2026-07-28.
     pub fn is_legacy(self) -> bool {
         !self.is_modern()
     }
 
-    /// Whether one JSON array may contain several messages: 2025-03-26 only.
+    /// Whether one JSON array may contain several messages (batch): 2025-03-26 only.
     pub fn has_batches(self) -> bool {
         self == Self::V2025_03_26
     }
@@ -90,7 +92,7 @@ impl fmt::Display for ProtocolVersion {
     }
 }
 
-/// Parses the date.
+/// Parses the date of a revision.
 ///
 /// # Errors
 ///
@@ -122,11 +124,11 @@ impl<'de> Deserialize<'de> for ProtocolVersion {
     }
 }
 
-/// Adapts a value to a peer that speaks a given revision.
+/// The adaptation of a value to a peer that speaks a given revision.
 ///
-/// Members that the revision does not know are removed, or replaced by the nearest thing that it
-/// knows. Required members with a known value (`resultType`, `ttlMs`, `cacheScope`) are added.
-/// Members that no revision knows stay, since objects are open in every revision.
+/// Members that the revision does not know are removed, or replaced by the nearest equivalent that
+/// it knows. Required members with a known value (`resultType`, `ttlMs`, `cacheScope`) are added.
+/// Members that no revision knows are kept, since objects are open in every revision.
 pub trait FitTo {
     /// Adapts the value to `revision`.
     fn fit_to(&mut self, revision: ProtocolVersion);
@@ -154,7 +156,7 @@ impl<T: FitTo> FitTo for Box<T> {
     }
 }
 
-/// Clears a field that exists only since revision `since`, for older revisions.
+/// Removes the value of a field for revisions before `since`, which do not know the field.
 pub(super) fn keep_since<T>(
     field: &mut Option<T>,
     since: ProtocolVersion,

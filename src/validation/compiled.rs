@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 type Check = dyn Fn(&str, Option<Instant>) -> Result<()> + Send + Sync;
 
-/// A compiled schema. Cheap to clone.
+/// A compiled schema, which checks JSON texts. It is cheap to clone.
 #[derive(Clone)]
 pub struct CompiledSchema(Arc<Check>);
 
@@ -24,21 +24,21 @@ impl CompiledSchema {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the text does not fit the schema: with the place as a JSON
-    /// Pointer, the expected and the received value. [`ErrorKind::Limit`] when the limits do not
-    /// suffice to decide.
+    /// [`ErrorKind::Invalid`] when the text does not fit the schema. The error text has the place
+    /// as a JSON Pointer, the expected value and the received value. [`ErrorKind::Limit`] when the
+    /// check exceeds a limit before it has a result.
     pub fn check(&self, json: &str) -> Result<()> {
         (self.0)(json, None)
     }
 
-    /// Checks a text of a peer. A panic of the validator becomes an error. The built-in validator
-    /// stops at the deadline; a custom one does not know it.
+    /// Checks a text from a peer. Turns a panic of the validator into an error. The built-in
+    /// validator stops at the deadline. A custom validator does not know the deadline.
     pub(crate) fn check_of_peer(&self, json: &str, deadline: Option<Instant>) -> Result<()> {
         guarded("the value", || (self.0)(json, deadline))
     }
 }
 
-/// Runs a validator on data of a peer, and turns a panic into an error.
+/// Runs a validator on data from a peer, and turns a panic into an error.
 pub(super) fn guarded<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         let text = format!("{what} can't be checked: the validator panicked");

@@ -1,9 +1,10 @@
 //! The cost of a schema, computed from the schema alone.
 //!
-//! If each of thirty parts has two references to the next one, a schema of one page makes a billion
-//! parts apply to one value. Accesses to a value are metered, but steps from part to part without
-//! an access are not. So the number of parts that can apply to one value is limited here, and so is
-//! their nesting. A part that applies to its own value again would never end, and is an error.
+//! A short schema can be expensive: if each of thirty parts has two references to the next part, a
+//! billion parts apply to one value. Accesses to a value are metered, but steps between parts
+//! without an access are not. Therefore this module limits the number of parts that can apply to
+//! one value, and their nesting. A part that applies to its own value again would never end, and is
+//! an error.
 
 use std::collections::HashMap;
 
@@ -12,17 +13,17 @@ use serde_json::{Map, Value};
 use super::limits::SchemaLimits;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// The deepest nesting of parts that apply to one value.
+/// The maximum nesting of parts that apply to one value.
 const MAX_STACKED: usize = 16;
-/// The cost of a reference out of the schema. It can only lead to the schema of a dialect; others
-/// are not resolved.
+/// The cost of a reference that leads out of the schema. It can only lead to the schema of a
+/// dialect, because other references are not resolved.
 const OF_A_DIALECT: Cost = Cost {
     parts: 100,
     stacked: 4,
 };
 
-/// Returns an error for a schema that could cost too much, or names a dialect that is not `known`.
-/// Otherwise returns the number of its patterns.
+/// Returns the number of patterns in a schema. Fails for a schema that could cost too much, or that
+/// names a dialect for which `known` is false.
 pub(super) fn check(
     schema: &Value,
     limits: &SchemaLimits,
@@ -54,17 +55,17 @@ pub(super) fn check(
     Ok(parts.patterns)
 }
 
-/// The subschemas of a schema, with indexes for references.
+/// The subschemas of a schema, with indexes by which references are resolved.
 #[derive(Default)]
 struct Parts<'a> {
     all: Vec<&'a Value>,
-    /// The subschemas with a URI of their own, and the whole schema as the first one.
+    /// The whole schema as the first entry, then the subschemas that have a URI of their own.
     resources: Vec<(&'a str, &'a Value)>,
-    /// The index of the resource to which a subschema belongs.
+    /// The resource of each subschema, as an index into `resources`.
     homes: HashMap<*const Value, usize>,
     anchors: HashMap<&'a str, Vec<&'a Value>>,
     dialects: Vec<&'a str>,
-    /// The number of patterns.
+    /// The number of patterns in the schema.
     patterns: usize,
 }
 
@@ -106,8 +107,8 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Returns the possible targets of a reference. An empty list means that it leads out of the
-    /// schema.
+    /// Returns the possible targets of a reference. The list is empty if the reference leads out of
+    /// the schema.
     fn find(&self, reference: &str, from: &Value) -> Vec<&'a Value> {
         let (address, place) = reference.split_once('#').unwrap_or((reference, ""));
         let own = self.homes.get(&std::ptr::from_ref(from)).copied();
@@ -135,8 +136,8 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The cost of a part: the number and nesting of the parts that apply to its value, itself
-/// included.
+/// The cost of a part: the number and the nesting of the parts that apply to its value, including
+/// the part itself.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
     parts: usize,
@@ -145,7 +146,8 @@ struct Cost {
 
 struct Costs<'p, 'a> {
     parts: &'p Parts<'a>,
-    /// `None` while the cost of the part is being computed, which detects cycles.
+    /// The costs of the parts seen so far. A cost is `None` while it is being computed, so that
+    /// cycles are detected.
     known: HashMap<*const Value, Option<Cost>>,
 }
 
@@ -203,7 +205,7 @@ impl<'a> Costs<'_, 'a> {
     }
 }
 
-/// Returns the direct subschemas that apply to the same value.
+/// Returns the direct subschemas that apply to the same value as the schema.
 fn same_value(members: &Map<String, Value>) -> impl Iterator<Item = &Value> {
     let several = ["allOf", "anyOf", "oneOf"]
         .into_iter()

@@ -15,18 +15,19 @@ use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::nesting;
 use crate::schema::JsonSchema;
 
-/// The most accesses to the value while the place of an error is searched. A schema with many
-/// alternatives can need very many.
+/// The maximum number of accesses to the value during the search for the place of an error. A
+/// schema with many alternatives can need very many accesses.
 const LOOKS_FOR_THE_PLACE: usize = 100_000;
-/// The most backtracking steps of a pattern with look-around or back-references.
+/// The maximum number of backtracking steps of a pattern with look-around or back-references.
 const PATTERN_BACKTRACKS: usize = 10_000;
-/// The longest text that such a pattern is matched with, in bytes: each step may read all of it.
+/// The maximum length of a text that is matched with a backtracking pattern, in bytes. Each
+/// backtracking step may read the whole text.
 const BACKTRACKED_BYTES: usize = 16 << 10;
-/// The largest compiled size of one pattern, and of all patterns of a schema together, in bytes.
+/// The maximum compiled size of one pattern, in bytes.
 const PATTERN_BYTES: usize = 1 << 20;
 const ALL_PATTERNS_BYTES: usize = 16 << 20;
-/// The least size limit of a pattern, in bytes. A schema with so many patterns that each would get
-/// less is an error.
+/// The minimum size limit of a pattern, in bytes. A schema is an error if it has so many patterns
+/// that each would get less than this.
 const LEAST_PATTERN_BYTES: usize = 8 << 10;
 
 pub(super) fn compile(schema: &JsonSchema, limits: &SchemaLimits) -> Result<CompiledSchema> {
@@ -75,7 +76,7 @@ pub(super) fn compile(schema: &JsonSchema, limits: &SchemaLimits) -> Result<Comp
     }))
 }
 
-/// A compiled schema, and the longest text that its patterns are matched with.
+/// A compiled schema, with the maximum length of a text that its patterns are matched with.
 struct Compiled {
     validator: jsonschema::Validator<Metered>,
     max_text: usize,

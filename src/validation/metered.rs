@@ -1,8 +1,8 @@
-//! JSON access for the validator that counts each access, so that a check can be stopped.
+//! Access to JSON values for the validator. Each access is counted, so that a check can be stopped.
 //!
-//! The validator has no way to be cancelled, but it reads values only through this interface. When
-//! the meter has run out, every value reads as `null` and every list ends, so that the validator
-//! finishes. Invariant: its result is then discarded.
+//! The validator can't be cancelled, but it reads values only through this interface. When the
+//! meter has run out, every value reads as `null` and every list ends, so that the validator
+//! finishes. Invariant: the result of a run whose meter has run out is discarded.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -13,11 +13,11 @@ use jsonschema::JsonType;
 use jsonschema::json::{Array, Json, Node, NodeIdentity, Object};
 use serde_json::{Map, Value, map};
 
-/// The number of accesses between two checks of the clock. A usual check needs fewer, and never
-/// reads the clock.
+/// The number of accesses between two reads of the clock. A usual check needs fewer accesses, and
+/// never reads the clock.
 const LOOKS_BETWEEN_CLOCKS: usize = 1024;
 
-/// The limit of a run.
+/// The limit of one run of the validator.
 #[derive(Clone, Copy)]
 pub(super) enum Bound {
     Until(Instant),
@@ -28,7 +28,7 @@ pub(super) enum Bound {
 struct Meter {
     left: usize,
     until: Option<Instant>,
-    /// The longest text that may be read, in bytes.
+    /// The maximum length of a text that may be read, in bytes.
     max_text: usize,
     has_run_out: bool,
 }
@@ -38,7 +38,7 @@ thread_local! {
 }
 
 /// Runs the validator within a limit, on texts of at most `max_text` bytes. Returns `None` if the
-/// limit did not suffice, or the validator panicked.
+/// meter ran out, or the validator panicked.
 pub(super) fn run<T>(bound: Bound, max_text: usize, work: impl FnOnce() -> T) -> Option<T> {
     let (left, until) = match bound {
         Bound::Until(until) => (LOOKS_BETWEEN_CLOCKS, Some(until)),
@@ -58,7 +58,7 @@ pub(super) fn run<T>(bound: Bound, max_text: usize, work: impl FnOnce() -> T) ->
     result.ok().filter(|_| !has_run_out)
 }
 
-/// Counts an access to `bytes` bytes. Returns false if the meter has run out.
+/// Counts one access to a text of `bytes` bytes. Returns false if the meter has run out.
 fn spend(bytes: usize) -> bool {
     let mut meter = METER.get();
     if meter.has_run_out {
@@ -72,7 +72,7 @@ fn spend(bytes: usize) -> bool {
     spend_looks(1 + bytes / 1024)
 }
 
-/// Counts this many accesses. Returns false if the meter has run out.
+/// Counts `cost` accesses. Returns false if the meter has run out.
 fn spend_looks(cost: usize) -> bool {
     let mut meter = METER.get();
     if meter.has_run_out {
@@ -89,7 +89,7 @@ fn spend_looks(cost: usize) -> bool {
     !meter.has_run_out
 }
 
-/// The JSON representation for the validator with counted access.
+/// The JSON representation that the validator uses, with counted accesses.
 #[derive(Debug)]
 pub(super) struct Metered;
 
@@ -175,7 +175,7 @@ impl<'a> Node<'a, Metered> for Counted<'a> {
     }
 
     /// Identifies the container for which the validator caches a result. Uses the real value, even
-    /// after the meter has run out.
+    /// if the meter has run out.
     fn container_identity(&self) -> Option<NodeIdentity> {
         matches!(self.0, Value::Object(_) | Value::Array(_))
             .then(|| self.identity())
@@ -238,8 +238,8 @@ impl<'a> Array<'a, Metered> for &'a [Value] {
         Items(self.iter())
     }
 
-    /// Compares all nested values without counting. So it first counts as many accesses as trigger
-    /// a check of the clock.
+    /// Compares all nested values; the accesses are not counted. Therefore it first counts enough
+    /// accesses to trigger a read of the clock.
     fn is_unique(&self) -> bool {
         spend_looks(LOOKS_BETWEEN_CLOCKS) && Array::<jsonschema::json::SerdeJson>::is_unique(self)
     }

@@ -1,27 +1,27 @@
 //! JSON Schema validation of tool arguments and structured results.
 //!
 //! A [`Validator`] compiles a [`JsonSchema`] once to a [`CompiledSchema`], which checks any number
-//! of texts, from any thread. A server compiles the schemas of a tool when the tool is added. It
-//! checks arguments before the handler runs, and structured results before they are sent. A client
-//! checks structured results against the output schema from `tools/list`. Without a validator
-//! neither uses the schemas. Then arguments are only checked by their deserialization into the
-//! handler's type.
+//! of texts, from any thread. A server compiles the schemas of a tool when the tool is added. The
+//! server checks arguments before the handler runs, and structured results before they are sent. A
+//! client checks structured results against the output schema from `tools/list`. A server or client
+//! without a validator does not use the schemas. Arguments are then checked only by their
+//! deserialization into the handler's type.
 //!
-//! With the feature `validation` there is a built-in validator, which servers and clients use by
-//! default. [`ServerBuilder::validator`](crate::server::ServerBuilder::validator) and
-//! [`ClientBuilder::validator`](crate::client::ClientBuilder::validator) change that.
+//! The feature `validation` adds a built-in validator, which servers and clients use by default.
+//! [`ServerBuilder::validator`](crate::server::ServerBuilder::validator) and
+//! [`ClientBuilder::validator`](crate::client::ClientBuilder::validator) replace the validator.
 //!
-//! **Dialects** of the built-in validator: 2020-12, which is the default for a schema that names
-//! none, and 2019-09, draft-07, draft-06 and draft-04. Another dialect is an error that names it.
-//! `format` is checked where the dialect requires it: up to draft-07.
+//! **Dialects** of the built-in validator: 2020-12, 2019-09, draft-07, draft-06 and draft-04. The
+//! default for a schema that names no dialect is 2020-12. A schema of another dialect is an error
+//! that names the dialect. `format` is checked where the dialect requires it: up to draft-07.
 //!
 //! **Nothing is fetched.** A `$ref` can refer to a part of the same schema, or to the schema of a
-//! dialect. Another reference is an error when the schema is compiled. No setting changes that.
+//! dialect. Any other reference is an error when the schema is compiled. No setting changes this.
 //!
 //! **Cost** is bounded by `SchemaLimits`. A schema is bounded in size, depth and the number of its
-//! parts that can apply to one value; a check is bounded in time. Patterns run in linear time.
-//! Patterns with look-around or back-references can't. In schemas of peers they are errors; in a
-//! server's own they stop after a bounded number of steps.
+//! parts that can apply to one value. A check is bounded in time. Patterns run in linear time,
+//! except patterns with look-around or back-references. Those are errors in schemas of peers. In a
+//! server's own schemas they stop after a bounded number of steps.
 //!
 //! Spec: Base Protocol, "JSON Schema Usage" (since 2025-11-25); Server Features, Tools, "Output
 //! Schema" (since 2025-06-18).
@@ -52,7 +52,7 @@ use crate::schema::JsonSchema;
 
 type Compile = dyn Fn(&JsonSchema) -> Result<CompiledSchema> + Send + Sync;
 
-/// Compiles JSON Schemas. Cheap to clone.
+/// A compiler of JSON Schemas. It is cheap to clone.
 #[derive(Clone)]
 pub struct Validator(Arc<Compile>);
 
@@ -83,15 +83,16 @@ impl Validator {
         Self(Arc::new(move |schema| engine::compile(schema, &limits)))
     }
 
-    /// Makes a validator from a function that compiles a schema to a function that checks a JSON
-    /// text.
+    /// Makes a custom validator from a function that compiles a schema. The function returns
+    /// another function, which checks a JSON text.
     ///
-    /// The error text of both is one sentence. The first fails if the schema can't be used, with
-    /// the kind [`Invalid`](crate::ErrorKind::Invalid) or
-    /// [`Unsupported`](crate::ErrorKind::Unsupported). The second fails with the kind
-    /// [`Invalid`](crate::ErrorKind::Invalid); its text has the place in the JSON text and the
-    /// expected value. The peer, and a model behind it, may read the second text. Checks run on the
-    /// thread that serves or makes the call, many at once. They have to bound their own cost.
+    /// The error text of both functions is one sentence. The compiling function fails if the schema
+    /// can't be used, with the kind [`Invalid`](crate::ErrorKind::Invalid) or
+    /// [`Unsupported`](crate::ErrorKind::Unsupported). The checking function fails with the kind
+    /// [`Invalid`](crate::ErrorKind::Invalid). Its error text has the place in the JSON text and
+    /// the expected value. The peer, and a model behind it, may read this error text. Checks run on
+    /// the thread that serves or makes the call, many at once. The functions have to bound their
+    /// own cost.
     ///
     /// # Examples
     ///
@@ -120,20 +121,20 @@ impl Validator {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is not a schema of its dialect, or
-    /// refers to something outside of itself;
-    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) when its dialect is unknown;
-    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when it exceeds a limit.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the text is not a schema of its
+    /// dialect, or refers to something outside of itself.
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) when its dialect is unknown.
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when the schema exceeds a limit.
     pub fn compile(&self, schema: &JsonSchema) -> Result<CompiledSchema> {
         (self.0)(schema)
     }
 
-    /// Compiles a schema of a peer. A panic of the validator becomes an error.
+    /// Compiles a schema from a peer. Turns a panic of the validator into an error.
     pub(crate) fn compile_of_peer(&self, schema: &JsonSchema) -> Result<CompiledSchema> {
         guarded("the schema", || self.compile(schema))
     }
 
-    /// Returns the default validator of clients, for the schemas of servers.
+    /// Returns the default validator of clients, which is used for the schemas of servers.
     pub(crate) fn for_schemas_of_peers() -> Option<Self> {
         #[cfg(feature = "validation")]
         return Some(Self::json_schema());
@@ -141,7 +142,7 @@ impl Validator {
         None
     }
 
-    /// Returns the default validator of servers, for their own schemas.
+    /// Returns the default validator of servers, which is used for the server's own schemas.
     pub(crate) fn for_own_schemas() -> Option<Self> {
         #[cfg(feature = "validation")]
         return Some(Self::json_schema_within(SchemaLimits {

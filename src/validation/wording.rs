@@ -1,4 +1,5 @@
-//! Error texts: the place, the expected and the received value, in one sentence.
+//! Error texts of the validator: the place, the expected value and the received value, in one
+//! sentence.
 
 use std::fmt::{self, Display};
 
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 use crate::error::{Excerpt, Quote};
 
-/// The most names or alternatives that a text lists.
+/// The maximum number of names or alternatives that an error text lists.
 const TOLD: usize = 4;
 
 /// Describes why a value does not fit its schema.
@@ -131,8 +132,8 @@ impl Display for Names<'_> {
     }
 }
 
-/// The expectations of the first alternatives. Places are relative to the value with the
-/// alternatives.
+/// The errors of the alternatives, of which the first ones are described. The places of the errors
+/// are relative to the value that has the alternatives.
 struct Branches<'a>(&'a [Vec<ValidationError<'static>>], &'a str);
 
 impl Display for Branches<'_> {

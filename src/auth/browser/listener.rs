@@ -1,7 +1,7 @@
 //! The loopback HTTP server that receives the redirect at the end of a login.
 //!
-//! It serves a bounded number of connections at once. So an idle connection, which browsers open in
-//! advance, does not block the others.
+//! The server serves a bounded number of connections at once. Browsers open idle connections in
+//! advance; an idle connection does not block the others.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
@@ -17,15 +17,15 @@ use crate::auth::secret::Secret;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::sys::fd::{self, Wake};
 
-/// The most connections that are open at once; the next one replaces the oldest.
+/// The maximum number of open connections. The next connection replaces the oldest one.
 const MAX_CONNECTIONS: usize = 16;
-/// The longest head of a request, in bytes.
+/// The maximum length of a request's head, in bytes.
 const MAX_HEAD: usize = 32 << 10;
-/// The longest time for sending a page.
+/// The maximum time for sending a page.
 const SENDING: Duration = Duration::from_secs(1);
-/// How long a wait without deadline blocks before it checks its state again.
+/// The interval after which a wait without a deadline checks its state again.
 const LOOK: Duration = Duration::from_secs(3600);
-/// How long no connection is accepted after the system had no free descriptor.
+/// The pause during which no connection is accepted, after the system had no free file descriptor.
 const PAUSE: Duration = Duration::from_millis(100);
 
 const DONE: &str = "<!doctype html><meta charset=utf-8><title>Done</title>\
@@ -39,25 +39,25 @@ const NOTHING: &str =
 const STRAY: &str = "<!doctype html><meta charset=utf-8><title>Not this login</title>\
     <p>This is not the answer to the login that is waited for.</p>";
 
-/// The most attempts to find a port that is free for IPv4 and IPv6.
+/// The maximum number of attempts to find a port that is free for both IPv4 and IPv6.
 const MAX_TRIES: u32 = 16;
 
 pub(super) struct Listener {
-    /// A socket for each address that the host of the redirect URI resolves to.
+    /// The listening sockets: one for each address that the host of the redirect URI resolves to.
     sockets: Vec<TcpListener>,
     place: Place,
     port: u16,
 }
 
-/// The connection of a browser, and the bytes received so far.
+/// A connection of a browser, with the bytes received so far.
 struct Connection {
     stream: TcpStream,
     head: Zeroizing<Vec<u8>>,
 }
 
 impl Listener {
-    /// Listens at the port of `place`. If that is 0, listens at the port of the last redirect URI,
-    /// or else at any free port.
+    /// Listens at the port of `place`. If that port is 0, tries the port of the last redirect URI,
+    /// and then any free port.
     pub(super) fn bind(place: &Place, last: Option<&str>) -> Result<Self> {
         let port = place.port;
         let last = last.and_then(|last| place.port_of(last));
@@ -83,7 +83,8 @@ impl Listener {
         self.place.uri(self.port)
     }
 
-    /// Waits for the redirect of this login. Blocks until it comes, or `login.waiting()` is over.
+    /// Waits for the redirect of this login. Blocks until the redirect arrives, or
+    /// `login.waiting()` is over.
     pub(super) fn wait(&self, login: &Login<'_>, page: Option<&str>) -> Result<Secret> {
         let failed = |error| Error::io("waiting for the end of the login", error);
         let wake = Arc::new(Wake::new().map_err(failed)?);
@@ -143,7 +144,7 @@ impl Listener {
         Err(Error::new(ErrorKind::Timeout, text))
     }
 
-    /// Responds to a request. Returns the URL if it is the redirect of this login.
+    /// Responds to a request. Returns its URL if the URL is the redirect of this login.
     fn answer(
         &self,
         connection: &mut Connection,
@@ -176,7 +177,8 @@ impl Connection {
         Some(Self { stream, head })
     }
 
-    /// Reads the bytes that have arrived. Returns false if no more can come.
+    /// Reads the bytes that have arrived. Returns false at the end of input, or if the head is too
+    /// long.
     fn read(&mut self) -> bool {
         let mut piece = Zeroizing::new([0; 4096]);
         match self.stream.read(&mut *piece) {
@@ -193,7 +195,8 @@ impl Connection {
         }
     }
 
-    /// Returns the request target once the head is complete. Methods other than `GET` get `/`.
+    /// Returns the request target once the head is complete. For methods other than `GET` returns
+    /// `/`.
     fn target(&self) -> Option<Secret> {
         if !self.head.windows(4).any(|four| four == b"\r\n\r\n") {
             return None;
@@ -225,9 +228,9 @@ impl Connection {
     }
 }
 
-/// Listens at a port of this machine; 0 is any free port. For `localhost` it listens on IPv4 and
-/// IPv6 with one port, because browsers may use either, and another program must not get the
-/// redirect.
+/// Opens sockets that listen at a port of this machine; 0 is any free port. If `is_both`, it
+/// listens on IPv4 and IPv6 with one port, because browsers may use either for `localhost`.
+/// Otherwise another program could get the redirect.
 fn sockets(port: u16, is_both: bool) -> io::Result<(Vec<TcpListener>, u16)> {
     let listen = |address: IpAddr, port| {
         let socket = TcpListener::bind((address, port))?;
@@ -255,7 +258,8 @@ fn sockets(port: u16, is_both: bool) -> io::Result<(Vec<TcpListener>, u16)> {
     }
 }
 
-/// Whether accepting failed because the peer has gone, or for another transient reason.
+/// Whether accepting a connection failed for a transient reason, for example because the peer has
+/// gone.
 fn has_passed(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, WouldBlock};
     matches!(

@@ -1,4 +1,5 @@
-//! A login in the system's browser. The redirect goes to a loopback server of this library.
+//! A user agent that uses the system's browser. A loopback server of this library gets the
+//! redirect.
 //!
 //! Spec: RFC 8252, sections 6, 7.3 and 8.3; Security Best Practices, "Opening URLs".
 
@@ -15,18 +16,19 @@ use super::login::{Login, LoginAttempt, UserAgent};
 use super::secret::Secret;
 use crate::error::Result;
 
-/// Shows the login to the user, in addition to the browser or instead of it.
+/// A function of the host that shows the login to the user, in addition to the browser or instead
+/// of it.
 type ShowHook = Arc<dyn Fn(&Login<'_>) + Send + Sync>;
 
-/// Opens the system's browser, and receives the redirect with a loopback server.
+/// A user agent that opens the system's browser, and receives the redirect with a loopback server.
 ///
-/// The server listens only while a login is in progress. Its port is new each time, or the last
-/// one, if that is free and was registered. It accepts one redirect: the one with the `state` of
-/// this login. Other requests get an error page.
+/// The loopback server listens only while a login is in progress. Its port is the last login's port
+/// if that is free and was registered; otherwise the port is new. The server accepts one redirect:
+/// the one with the `state` of this login. Other requests get an error page.
 ///
-/// The redirect URI is `http://127.0.0.1:PORT/callback`. Some authorization servers take only one
-/// spelling of it: [`host`](Self::host), [`port`](Self::port) and [`path`](Self::path) choose the
-/// three parts. Only this machine can reach it in any case.
+/// The redirect URI is `http://127.0.0.1:PORT/callback`. Some authorization servers accept only one
+/// spelling of this URI: [`host`](Self::host), [`port`](Self::port) and [`path`](Self::path) choose
+/// the three parts. Only this machine can reach the loopback server in any case.
 #[derive(Clone, Default)]
 #[must_use]
 pub struct Browser {
@@ -36,7 +38,7 @@ pub struct Browser {
     opener: Opener,
 }
 
-/// The program that opens the URL.
+/// The way in which the login's URL is opened.
 #[derive(Clone, Debug, Default)]
 enum Opener {
     #[default]
@@ -46,21 +48,22 @@ enum Opener {
 }
 
 impl Browser {
-    /// Uses the system's browser, by `xdg-open` (`open` on macOS).
+    /// Makes a user agent for the system's browser, which is opened by `xdg-open` (`open` on
+    /// macOS).
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Listens at a fixed port, for clients that were registered with one. Defaults to any free
-    /// port.
+    /// Sets a fixed port for the loopback server, for clients that were registered with one.
+    /// Defaults to any free port.
     pub fn port(mut self, port: u16) -> Self {
         self.place.port = port;
         self
     }
 
     /// Sets the host of the redirect URI: `127.0.0.1` or `localhost`. Defaults to `127.0.0.1`, as
-    /// RFC 8252, section 7.3, prefers. With `localhost` the library listens at `127.0.0.1` and,
-    /// where the system has it, at `::1`.
+    /// RFC 8252, section 7.3, prefers. With `localhost` the loopback server listens at `127.0.0.1`
+    /// and, where the system has IPv6, at `::1`.
     ///
     /// # Errors
     ///
@@ -70,38 +73,39 @@ impl Browser {
         Ok(self)
     }
 
-    /// Sets the path of the redirect URI, without a query. It begins with `/`, or is empty.
+    /// Sets the path of the redirect URI, without a query. The path begins with `/`, or is empty.
     /// Defaults to `/callback`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is not the path of a URL.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the text is not the path of a URL.
     pub fn path(mut self, path: &str) -> Result<Self> {
         self.place.set_path(path)?;
         Ok(self)
     }
 
-    /// Sets the page that the person sees at the end: HTML without scripts. Defaults to a short
-    /// text that says that the page can be closed.
+    /// Sets the page that the person sees at the end of the login: HTML without scripts. Defaults
+    /// to a short text which says that the page can be closed.
     pub fn page(mut self, html: impl Into<String>) -> Self {
         self.page = Some(html.into().into());
         self
     }
 
-    /// Runs `show` before the browser is opened, so that the host can display the URL. With it, a
-    /// failure to open the browser is not an error.
+    /// Sets a function that runs before the browser is opened, so that the host can display the
+    /// URL. With this function, a failure to open the browser is not an error.
     pub fn show(mut self, show: impl Fn(&Login<'_>) + Send + Sync + 'static) -> Self {
         self.show = Some(Arc::new(show));
         self
     }
 
-    /// Opens URLs with another program. It gets the URL as its only argument, without a shell.
+    /// Opens URLs with another program. The program gets the URL as its only argument, without a
+    /// shell.
     pub fn program(mut self, program: impl Into<String>) -> Self {
         self.opener = Opener::Program(program.into().into());
         self
     }
 
-    /// Opens no browser; the host opens the URL in [`show`](Self::show).
+    /// Opens no browser. The host has to open the URL in its function for [`show`](Self::show).
     pub fn without_opening(mut self) -> Self {
         self.opener = Opener::None;
         self
@@ -128,7 +132,7 @@ impl UserAgent for Browser {
     }
 }
 
-/// A login whose redirect the loopback server waits for.
+/// A login in progress: the loopback server waits for its redirect.
 struct Listening {
     listener: Listener,
     redirect: String,

@@ -1,4 +1,4 @@
-//! Opens a URL in a browser: as one argument of a program, never through a shell.
+//! Opens a URL in a browser. The URL is passed as one argument of a program, never through a shell.
 
 use std::process::{Child, Command, Stdio};
 
@@ -10,12 +10,12 @@ const PROGRAM: &str = "open";
 #[cfg(not(target_vendor = "apple"))]
 const PROGRAM: &str = "xdg-open";
 
-/// Opens a URL with the system's program.
+/// Opens a URL with the system's program for URLs.
 pub(super) fn open_system(url: &str) -> Result<()> {
     open_with(PROGRAM, url)
 }
 
-/// Opens a URL with a program.
+/// Opens a URL with this program.
 pub(super) fn open_with(program: &str, url: &str) -> Result<()> {
     // URLs were checked when they were built. A text that begins otherwise could be an option of
     // the program.
@@ -40,8 +40,8 @@ pub(super) fn open_with(program: &str, url: &str) -> Result<()> {
     reap(child)
 }
 
-/// Starts a thread that waits for the program, so that it does not stay a zombie. The thread is not
-/// joined: some programs run as long as the browser.
+/// Starts a thread that waits for the program's exit, so that no zombie process remains. The thread
+/// is not joined: some programs run as long as the browser.
 fn reap(mut child: Child) -> Result<()> {
     let reaper = Threads::default().start("opener", Stack::Small, move || {
         // The exit status is ignored: a login shows that a browser was opened.

@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     host: &'static str,
-    /// The port; 0 is any free port.
+    /// The port of the redirect URI; 0 is any free port.
     pub(super) port: u16,
     path: String,
 }
@@ -58,24 +58,25 @@ impl Place {
         Err(Error::new(ErrorKind::Invalid, text))
     }
 
-    /// Whether the host is a name, which browsers may resolve to IPv4 or IPv6.
+    /// Whether the host is a name, which browsers may resolve to IPv4 or IPv6 addresses.
     pub(super) fn has_name(&self) -> bool {
         self.host == HOSTS[1]
     }
 
-    /// The redirect URI for a port.
+    /// Returns the redirect URI with this port.
     pub(super) fn uri(&self, port: u16) -> String {
         format!("http://{}:{port}{}", self.host, self.path)
     }
 
-    /// Returns the port of a redirect URI whose other parts are equal to these.
+    /// Returns the port of a redirect URI. Returns `None` if its host or path differs from this
+    /// one.
     pub(super) fn port_of(&self, redirect: &str) -> Option<u16> {
         let rest = redirect.strip_prefix("http://")?.strip_prefix(self.host)?;
         let port = rest.strip_prefix(':')?.strip_suffix(&*self.path)?;
         port.parse().ok()
     }
 
-    /// Whether this is the path of a request to the redirect URI.
+    /// Whether a path is that of a request to the redirect URI.
     pub(super) fn is_asked(&self, path: &str) -> bool {
         // Browsers send a slash for an empty path.
         path == self.path || (self.path.is_empty() && path == "/")
