@@ -7,7 +7,7 @@
 //! Spec: Security Best Practices, "Server-Side Request Forgery"; RFC 9728, section 7.7.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use ureq::config::Config;
 use ureq::http::Uri;
@@ -15,7 +15,7 @@ use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver
 use ureq::unversioned::transport::NextTimeout;
 
 use super::url::Url;
-use crate::auth::lock;
+use crate::sync::Mutex;
 
 /// The kind of an address, by the special-purpose address registries of IANA (RFC 6890).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,7 +177,7 @@ impl Resolver for Guard {
     ) -> Result<ResolvedSocketAddrs, ureq::Error> {
         let found = DefaultResolver::default().resolve(uri, config, timeout)?;
         let place = uri.authority().map(|place| place.as_str());
-        if place.is_some() && place == lock(&self.proxy).as_deref() {
+        if place.is_some() && place == self.proxy.lock().as_deref() {
             return Ok(found);
         }
         let host = uri.host().unwrap_or_default();
@@ -186,7 +186,7 @@ impl Resolver for Guard {
         match addresses.find(|address| !self.reach.allows(&host, *address)) {
             None => Ok(found),
             Some(address) => {
-                *lock(&self.refused) = Some(address);
+                *self.refused.lock() = Some(address);
                 Err(ureq::Error::HostNotFound)
             }
         }

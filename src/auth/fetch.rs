@@ -12,7 +12,6 @@ use zeroize::Zeroizing;
 
 use super::address_policy::{AddressPolicy, Guard};
 use super::url::Url;
-use crate::auth::lock;
 use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
 use crate::fallible;
 use crate::transport::http::proxies::Proxies;
@@ -217,7 +216,7 @@ impl Fetcher {
         let proxy = self.proxies.of(request.uri());
         let proxy = proxy.map_err(|why| Error::new(ErrorKind::Invalid, why))?;
         // The host chose the proxy, so its address is not checked.
-        *lock(&self.guard.proxy) = proxy
+        *self.guard.proxy.lock() = proxy
             .as_ref()
             .and_then(|proxy| Some(proxy.uri().authority()?.to_string()));
         let request = self.agent.configure_request(request).proxy(proxy).build();
@@ -253,7 +252,7 @@ impl Fetcher {
 
     fn explain(&self, what: &str, url: &Url, error: ureq::Error, patience: Patience) -> Error {
         let shown = url.shown();
-        if lock(&self.guard.refused).take().is_some() {
+        if self.guard.refused.lock().take().is_some() {
             return refused(what, url);
         }
         if patience == Patience::WhileAwaited && self.waiting.is_over() {

@@ -2,9 +2,10 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::DpopUse;
 use super::address_policy::AddressPolicy;
 use super::client::RegisteredClient;
 use super::discovery::Discovered;
@@ -15,8 +16,8 @@ use super::metadata::is_same_issuer;
 use super::store::Store;
 use super::token::Tokens;
 use super::url::Url;
-use super::{DpopUse, lock};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::Mutex;
 use crate::transport::http::CredentialWait;
 use crate::transport::http::proxies::Proxies;
 use crate::transport::http::tls::Roots;
@@ -192,14 +193,17 @@ impl<'a> FlowContext<'a> {
 
     /// Returns the issuer that this server named first, if it is known.
     fn kept_first_issuer(&self, name: &str) -> Result<Option<String>> {
-        if let Some(first) = lock(&self.settings.first_issuers).get(name) {
+        if let Some(first) = self.settings.first_issuers.lock().get(name) {
             return Ok(Some(first.clone()));
         }
         let Some(kept) = self.settings.store.load(name)? else {
             return Ok(None);
         };
         let first = kept.reveal().to_owned();
-        lock(&self.settings.first_issuers).insert(name.to_owned(), first.clone());
+        self.settings
+            .first_issuers
+            .lock()
+            .insert(name.to_owned(), first.clone());
         Ok(Some(first))
     }
 
@@ -213,7 +217,10 @@ impl<'a> FlowContext<'a> {
         if let Err(error) = self.settings.store.save(&name, &named.into()) {
             self.log(&format!("the issuer is remembered in memory only: {error}"));
         }
-        lock(&self.settings.first_issuers).insert(name, named.to_owned());
+        self.settings
+            .first_issuers
+            .lock()
+            .insert(name, named.to_owned());
         Ok(named.to_owned())
     }
 }

@@ -54,8 +54,6 @@ mod token;
 mod tolerant;
 mod url;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 pub use browser::Browser;
 pub use builder::{DpopUse, OAuthBuilder};
 pub use callback_agent::CallbackUserAgent;
@@ -67,8 +65,3 @@ pub use login::{Login, LoginAttempt, UserAgent};
 pub use oauth::OAuth;
 pub use secret::Secret;
 pub use store::{MemoryStore, Store};
-
-/// Locks a mutex and ignores poisoning: every critical section leaves its data valid.
-fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

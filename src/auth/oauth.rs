@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
@@ -10,12 +10,13 @@ use serde::Deserialize;
 use super::challenge::Demand;
 use super::dpop::Dpop;
 use super::flow_context::Settings;
+use super::random;
 use super::renew::{Job, Need};
 use super::server_state::ServerState;
 use super::token::Tokens;
 use super::url::Url;
-use super::{lock, random};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::Mutex;
 use crate::transport::http::{
     Authorizer, AuthorizerDecision, CredentialWait, Credentials, OutgoingRequest, ResponseFields,
 };
@@ -86,7 +87,7 @@ impl OAuth {
     }
 
     fn site(&self, server: &str) -> Result<Arc<ServerState>> {
-        let mut sites = lock(&self.0.sites);
+        let mut sites = self.0.sites.lock();
         if let Some(site) = sites.get(server) {
             return Ok(Arc::clone(site));
         }
@@ -326,7 +327,7 @@ impl OAuth {
 impl fmt::Debug for OAuth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OAuth")
-            .field("servers", &lock(&self.0.sites).len())
+            .field("servers", &self.0.sites.lock().len())
             .finish_non_exhaustive()
     }
 }

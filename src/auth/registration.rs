@@ -10,7 +10,6 @@ use super::discovery::Discovered;
 use super::dpop::now_seconds;
 use super::fetch::Patience;
 use super::flow_context::FlowContext;
-use super::lock;
 use super::metadata::ServerMetadata;
 use super::secret::{Secret, revealed_option};
 use super::token::refusal;
@@ -91,7 +90,7 @@ impl FlowContext<'_> {
         change: impl FnOnce(&mut Vec<Registration>),
     ) -> Result<()> {
         let (name, store) = (name_of(issuer), &self.settings.store);
-        let _held = lock(&self.settings.registering);
+        let _held = self.settings.registering.lock();
         let mut clients = self.kept_registrations(issuer)?;
         change(&mut clients);
         if clients.is_empty() {

@@ -39,7 +39,7 @@ pub mod trace;
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use child::{Child, Stderr, StderrLines, StderrTail};
@@ -53,11 +53,6 @@ pub(crate) use threads::{Stack, Started};
 use self::exchange_transport::ExchangeTransport;
 pub use self::message::{Received, SessionMessage};
 use crate::error::{Error, ErrorKind, Result};
-
-/// Locks a mutex, even if a panic has poisoned it. The guarded value is never left half changed.
-fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A way to reach one peer. A transport is not open until [`open`](Self::open) is called.
 pub trait Transport: Send + fmt::Debug {

@@ -7,13 +7,12 @@
 //! Spec: RFC 6265, sections 5.1 to 5.4; RFC 6265bis, section 4.1.3, "Cookie Name Prefixes".
 
 use std::fmt;
-use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
 use ureq::http::header::{COOKIE, SET_COOKIE};
 use ureq::http::{HeaderMap, HeaderValue, Uri};
 
-use crate::transport::lock;
+use crate::sync::Mutex;
 
 /// The maximum number of cookies that are kept. At the limit, the oldest cookie is removed.
 const MAX_COOKIES: usize = 50;
@@ -52,7 +51,7 @@ impl Cookies {
             return;
         }
         let now = (Instant::now(), SystemTime::now());
-        let mut kept = lock(&self.0);
+        let mut kept = self.0.lock();
         for said in fields.get_all(SET_COOKIE) {
             let said = std::str::from_utf8(said.as_bytes());
             if let Some(said) = said.ok().and_then(|text| Said::read(text, uri, now)) {
@@ -64,7 +63,7 @@ impl Cookies {
     /// Adds the cookies for a URL to a request, after the cookies that the host sets. If the host
     /// sets a cookie with the same name, that cookie is sent instead of the stored one.
     pub(super) fn give(&self, uri: &Uri, fields: &mut HeaderMap) {
-        let mut kept = lock(&self.0);
+        let mut kept = self.0.lock();
         if kept.is_empty() {
             return;
         }
@@ -100,7 +99,7 @@ impl Cookies {
 
     /// Removes the values of cookies from a text that the server sent.
     pub(super) fn redact(&self, text: &str) -> String {
-        let kept = lock(&self.0);
+        let kept = self.0.lock();
         let values = kept.iter().map(|cookie| cookie.value.trim_matches('"'));
         // A shorter value is hardly a secret, and its removal would damage the text.
         let secrets = values.filter(|value| value.len() > 3);
@@ -327,7 +326,7 @@ fn days_before(year: u64, month: u64, day: u64) -> u64 {
 impl fmt::Debug for Cookies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cookies")
-            .field("kept", &lock(&self.0).len())
+            .field("kept", &self.0.lock().len())
             .finish()
     }
 }
