@@ -8,10 +8,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
+use super::http_url::HttpUrl;
 use super::key::{Signer, SigningKey, sign_jwt};
 use super::random;
 use super::secret::Secret;
-use super::url::Url;
 use crate::error::Result;
 use crate::sync::Mutex;
 
@@ -59,7 +59,7 @@ impl Dpop {
     pub(super) fn proof(
         &self,
         method: &str,
-        url: &Url,
+        url: &HttpUrl,
         token: Option<&Secret>,
         nonce: Option<&str>,
     ) -> Result<Secret> {

@@ -11,11 +11,11 @@ use super::client::RegisteredClient;
 use super::discovery::Discovered;
 use super::dpop::{Dpop, Nonces};
 use super::fetch::Fetcher;
+use super::http_url::HttpUrl;
 use super::key::Signer;
 use super::metadata::is_same_issuer;
 use super::store::Store;
 use super::token::Tokens;
-use super::url::Url;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Mutex;
 use crate::transport::http::CredentialWait;
@@ -92,7 +92,7 @@ impl Settings {
 /// The context of one flow.
 pub(super) struct FlowContext<'a> {
     pub(super) settings: &'a Settings,
-    pub(super) server: &'a Url,
+    pub(super) server: &'a HttpUrl,
     pub(super) fetcher: Fetcher,
     /// The deadline of the flow.
     pub(super) ends_at: Instant,
@@ -105,7 +105,7 @@ pub(super) struct FlowContext<'a> {
 impl<'a> FlowContext<'a> {
     pub(super) fn new(
         settings: &'a Settings,
-        server: &'a Url,
+        server: &'a HttpUrl,
         waiting: CredentialWait,
         ends_at: Instant,
         on_person: &'a dyn Fn(bool),

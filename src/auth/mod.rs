@@ -40,6 +40,8 @@ mod enterprise;
 mod fetch;
 mod file_store;
 mod flow_context;
+mod form;
+mod http_url;
 mod key;
 mod login;
 mod metadata;
@@ -52,7 +54,6 @@ mod server_state;
 mod store;
 mod token;
 mod tolerant;
-mod url;
 
 pub use browser::Browser;
 pub use builder::{DpopUse, OAuthBuilder};

@@ -10,11 +10,11 @@ use serde::Deserialize;
 use super::challenge::Demand;
 use super::dpop::Dpop;
 use super::flow_context::Settings;
+use super::http_url::HttpUrl;
 use super::random;
 use super::renew::{Job, Need};
 use super::server_state::ServerState;
 use super::token::Tokens;
-use super::url::Url;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Mutex;
 use crate::transport::http::{
@@ -91,7 +91,7 @@ impl OAuth {
         if let Some(site) = sites.get(server) {
             return Ok(Arc::clone(site));
         }
-        let url = Url::read("the server", server)?;
+        let url = HttpUrl::read("the server", server)?;
         if sites.len() >= MAX_SITES {
             sites.clear();
         }
@@ -154,7 +154,7 @@ impl OAuth {
         if !tokens.is_bound {
             return Credentials::bearer(tokens.access.reveal());
         }
-        let url = Url::read("the server", request.url)?;
+        let url = HttpUrl::read("the server", request.url)?;
         let nonce = self.0.settings.nonces.of(&url.origin());
         let dpop = self.key_of(tokens)?;
         let proof = dpop.proof(request.method, &url, Some(&tokens.access), nonce.as_deref())?;
@@ -316,7 +316,7 @@ impl OAuth {
     /// Stores the DPoP nonce for the next proof. Returns whether the response had one.
     fn note_nonce(&self, request: &OutgoingRequest<'_>, response: &ResponseFields<'_>) -> bool {
         let nonce = response.values("dpop-nonce").next();
-        let (Some(nonce), Ok(url)) = (nonce, Url::read("the server", request.url)) else {
+        let (Some(nonce), Ok(url)) = (nonce, HttpUrl::read("the server", request.url)) else {
             return false;
         };
         self.0.settings.nonces.note(url.origin(), nonce);
@@ -333,7 +333,7 @@ impl fmt::Debug for OAuth {
 }
 
 /// Returns the name under which the tokens for a server are stored.
-pub(super) fn name_of(server: &Url) -> String {
+pub(super) fn name_of(server: &HttpUrl) -> String {
     // The query may be a secret, but distinguishes servers: so its hash is used.
     let query = server.query().map(random::digest);
     let query = query.map(|digest| format!("?{digest}"));

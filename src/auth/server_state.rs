@@ -31,9 +31,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::fetch::nobody_waits;
+use super::http_url::HttpUrl;
 use super::secret::Secret;
 use super::token::Tokens;
-use super::url::Url;
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::transport::exchange_transport::CancelHandle;
@@ -54,7 +54,7 @@ const MAX_OPERATIONS: usize = 1024;
 
 /// The state of one server.
 pub(super) struct ServerState {
-    pub(super) url: Url,
+    pub(super) url: HttpUrl,
     /// Guards the tokens, the counters and the flow in progress. Locked before a flow's `progress`.
     state: Mutex<State>,
     /// Notified while `state` is locked, when the flow or what its waiters check has changed.
@@ -215,7 +215,7 @@ struct FlowState {
 }
 
 impl ServerState {
-    pub(super) fn new(url: Url) -> Self {
+    pub(super) fn new(url: HttpUrl) -> Self {
         Self {
             url,
             state: Mutex::default(),
@@ -556,7 +556,7 @@ mod tests {
             NextCheck::At(now + 3 * LONG)
         });
         let waiting = CredentialWait::new(ticket, Threads::default());
-        let url = Url::read("the server", "https://h/mcp").expect("a URL");
+        let url = HttpUrl::read("the server", "https://h/mcp").expect("a URL");
         let site = Arc::new(ServerState::new(url));
         let ends_at = Instant::now() + 3 * LONG;
         let outcome = site.run(

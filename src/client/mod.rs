@@ -48,9 +48,9 @@ pub use self::restart::{ConnectionEvent, Restart};
 pub use self::subscription::{Event, Subscription};
 use self::supervisor::Supervisor;
 pub use self::tasks::{TaskHandle, ToolAnswer};
-pub use crate::protocol::{CallOptions, CancelToken, Progress};
 use crate::error::Result;
 use crate::protocol::{Activity, Stats};
+pub use crate::protocol::{CallOptions, CancelToken, Progress};
 use crate::schema::{Implementation, ProtocolVersion, ServerCapabilities};
 use crate::transport::Transport;
 

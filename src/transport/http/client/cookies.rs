@@ -12,6 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 use ureq::http::header::{COOKIE, SET_COOKIE};
 use ureq::http::{HeaderMap, HeaderValue, Uri};
 
+use crate::schema::date::{MONTHS, seconds_before};
 use crate::sync::Mutex;
 
 /// The maximum number of cookies that are kept. At the limit, the oldest cookie is removed.
@@ -284,7 +285,7 @@ fn date(text: &str) -> Option<SystemTime> {
     if year < 1970 {
         return Some(SystemTime::UNIX_EPOCH);
     }
-    let seconds = days_before(year, month, day) * 86_400 + time;
+    let seconds = seconds_before(year, month, day) + time;
     SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
 }
 
@@ -303,24 +304,11 @@ fn time_of_day(word: &str) -> Option<u64> {
 
 /// Returns the number of a month (1 to 12) by the first three letters of its name.
 fn month_of(word: &str) -> Option<u64> {
-    const NAMES: [&str; 12] = [
-        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-    ];
-    let word = word.get(..3)?.to_ascii_lowercase();
-    let at = NAMES.iter().position(|name| *name == word)?;
+    let word = word.get(..3)?;
+    let at = MONTHS
+        .iter()
+        .position(|name| name.eq_ignore_ascii_case(word))?;
     Some(at as u64 + 1)
-}
-
-/// Returns the number of days from the epoch to a Gregorian date. The year is counted from March.
-fn days_before(year: u64, month: u64, day: u64) -> u64 {
-    let (year, month) = match month {
-        1 | 2 => (year - 1, month + 9),
-        _ => (year, month - 3),
-    };
-    let leap_days = year / 4 - year / 100 + year / 400;
-    let before = 365 * year + leap_days + (153 * month + 2) / 5 + day - 1;
-    // The days before 1970-01-01, counted in this way.
-    before - 719_468
 }
 
 impl fmt::Debug for Cookies {
