@@ -3,6 +3,7 @@
 //! Every critical section of this crate leaves its data valid at each step. Therefore the data is
 //! still used after a panic on another thread, instead of causing a second panic.
 
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -24,16 +25,39 @@ impl<T> Mutex<T> {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-        self.0
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks the mutex if no thread holds it. Never blocks.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        use std::sync::TryLockError;
+        match self.0.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Returns the value without locking, because `&mut self` proves exclusive access.
     pub(crate) fn get_mut(&mut self) -> &mut T {
-        self.0
-            .get_mut()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A mutex for a `static`. `loom` doesn't replace it, since the constructor of its mutex is not
+/// `const`.
+#[cfg(feature = "cffi")]
+pub(crate) struct StaticMutex<T>(std::sync::Mutex<T>);
+
+#[cfg(feature = "cffi")]
+impl<T> StaticMutex<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self(std::sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> impl std::ops::DerefMut<Target = T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -64,7 +88,7 @@ impl Condvar {
         let guard = self
             .condition
             .wait(guard)
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+            .unwrap_or_else(PoisonError::into_inner);
         self.waiting.fetch_sub(1, Ordering::SeqCst);
         guard
     }
@@ -84,9 +108,22 @@ impl Condvar {
         let guard = self
             .condition
             .wait_timeout(guard, span)
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .unwrap_or_else(PoisonError::into_inner)
             .0;
         self.waiting.fetch_sub(1, Ordering::SeqCst);
+        guard
+    }
+
+    /// Waits until `condition` is false, or until `deadline` if there is one.
+    pub(crate) fn wait_while<'a, T>(
+        &self,
+        mut guard: MutexGuard<'a, T>,
+        deadline: Option<Instant>,
+        condition: impl Fn(&T) -> bool,
+    ) -> MutexGuard<'a, T> {
+        while condition(&guard) && deadline.is_none_or(|deadline| Instant::now() < deadline) {
+            guard = self.wait_until(guard, deadline);
+        }
         guard
     }
 

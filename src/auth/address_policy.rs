@@ -7,15 +7,15 @@
 //! Spec: Security Best Practices, "Server-Side Request Forgery"; RFC 9728, section 7.7.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use ureq::config::Config;
 use ureq::http::Uri;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::NextTimeout;
 
-use super::url::Url;
-use crate::auth::lock;
+use super::http_url::HttpUrl;
+use crate::sync::Mutex;
 
 /// The kind of an IP address, by the special-purpose address registries of IANA (RFC 6890).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +125,7 @@ pub(super) struct AddressPolicy {
 }
 
 impl AddressPolicy {
-    pub(super) fn of(server: &Url, everywhere: bool, trusted_host: Option<String>) -> Self {
+    pub(super) fn of(server: &HttpUrl, everywhere: bool, trusted_host: Option<String>) -> Self {
         let host = server.host();
         let server_zone = match host.parse() {
             Ok(address) => Some(zone(address)),
@@ -151,7 +151,7 @@ impl AddressPolicy {
 
     /// Whether the policy allows the host of a URL that is an address literal or a loopback name.
     /// Other names are checked when they are resolved.
-    pub(super) fn allows_literal(&self, url: &Url) -> bool {
+    pub(super) fn allows_literal(&self, url: &HttpUrl) -> bool {
         let host = url.host();
         let own = || url.is_loopback().then_some(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let address = host.parse().ok().or_else(own);
@@ -179,7 +179,7 @@ impl Resolver for Guard {
     ) -> Result<ResolvedSocketAddrs, ureq::Error> {
         let found = DefaultResolver::default().resolve(uri, config, timeout)?;
         let place = uri.authority().map(|place| place.as_str());
-        if place.is_some() && place == lock(&self.proxy).as_deref() {
+        if place.is_some() && place == self.proxy.lock().as_deref() {
             return Ok(found);
         }
         let host = uri.host().unwrap_or_default();
@@ -188,7 +188,7 @@ impl Resolver for Guard {
         match addresses.find(|address| !self.reach.allows(&host, *address)) {
             None => Ok(found),
             Some(address) => {
-                *lock(&self.refused) = Some(address);
+                *self.refused.lock() = Some(address);
                 Err(ureq::Error::HostNotFound)
             }
         }
@@ -315,7 +315,8 @@ mod tests {
     #[test]
     fn a_server_opens_no_doors_but_those_where_it_stands() {
         fn check(server: &str, host: &str, address: &str, expected: bool) {
-            let reach = AddressPolicy::of(&Url::read("it", server).expect("a URL"), false, None);
+            let reach =
+                AddressPolicy::of(&HttpUrl::read("it", server).expect("a URL"), false, None);
             let allowed = reach.allows(host, address.parse().expect("an address"));
             assert_eq!(allowed, expected, "{server} {host} {address}");
         }
@@ -329,8 +330,11 @@ mod tests {
         check("http://127.0.0.1:1/x", "as.example", "10.0.0.1", false);
         check("https://10.1.1.1/x", "as.example", "10.0.0.1", true);
         check("https://10.1.1.1/x", "as.example", "127.0.0.1", false);
-        let remote =
-            AddressPolicy::of(&Url::read("it", "https://h/x").expect("a URL"), false, None);
+        let remote = AddressPolicy::of(
+            &HttpUrl::read("it", "https://h/x").expect("a URL"),
+            false,
+            None,
+        );
         for (place, allowed) in [
             ("https://as.example/authorize", true),
             ("http://localhost:631/admin", false),
@@ -338,10 +342,14 @@ mod tests {
             ("https://[::1]/x", false),
             ("https://192.168.1.1/reboot", false),
         ] {
-            let url = Url::read("it", place).expect("a URL");
+            let url = HttpUrl::read("it", place).expect("a URL");
             assert_eq!(remote.allows_literal(&url), allowed, "{place}");
         }
-        let reach = AddressPolicy::of(&Url::read("it", "https://h/x").expect("a URL"), true, None);
+        let reach = AddressPolicy::of(
+            &HttpUrl::read("it", "https://h/x").expect("a URL"),
+            true,
+            None,
+        );
         assert!(reach.allows("x", IpAddr::from([10, 0, 0, 1])));
     }
 }

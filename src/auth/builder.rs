@@ -18,6 +18,7 @@ use super::oauth::OAuth;
 use super::secret::Secret;
 use super::store::{MemoryStore, Store};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::Mutex;
 use crate::transport::http::proxies::Proxies;
 use crate::transport::http::tls::Roots;
 
@@ -326,8 +327,8 @@ impl OAuthBuilder {
             roots,
             log,
             nonces: Nonces::default(),
-            first_issuers: std::sync::Mutex::default(),
-            registering: std::sync::Mutex::default(),
+            first_issuers: Mutex::default(),
+            registering: Mutex::default(),
         }))
     }
 }

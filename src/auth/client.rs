@@ -12,13 +12,14 @@ use serde_json::json;
 use zeroize::Zeroizing;
 
 use super::dpop::now_seconds;
+use super::http_url::HttpUrl;
 use super::key::{Signer, sign_jwt};
 use super::metadata::ServerMetadata;
 use super::random;
 use super::secret::Secret;
 use super::token::{Fields, Form};
-use super::url::{Url, form};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::schema::url::percent_encoded;
 
 /// The lifetime of a client assertion, in seconds. It is short because an assertion is used at
 /// once.
@@ -170,7 +171,10 @@ impl Identity {
     ) -> Result<()> {
         match (self.choose(metadata)?, &self.proof) {
             ("client_secret_basic", Proof::Secret(secret)) => {
-                let (id, secret) = (form::encode(&self.client_id), form::encode(secret.reveal()));
+                let (id, secret) = (
+                    percent_encoded(&self.client_id),
+                    percent_encoded(secret.reveal()),
+                );
                 let pair = Zeroizing::new(format!("{id}:{secret}"));
                 let value = format!("Basic {}", STANDARD.encode(&**pair));
                 fields.push(("authorization", Zeroizing::new(value)));
@@ -294,7 +298,7 @@ impl ClientDocument {
 pub(super) fn check_document_url(text: &str) -> Result<()> {
     let invalid = |why: String| Error::new(ErrorKind::Invalid, why);
     let url =
-        Url::read("the client's document", text).map_err(|error| invalid(error.to_string()))?;
+        HttpUrl::read("the client's document", text).map_err(|error| invalid(error.to_string()))?;
     let has_dots = url.path().split('/').any(|part| matches!(part, "." | ".."));
     if url.is_https() && url.path().len() > 1 && !has_dots {
         return Ok(());
@@ -307,8 +311,8 @@ pub(super) fn check_document_url(text: &str) -> Result<()> {
 
 /// Checks that authorization codes may be sent to a redirect URI: it is on this machine, or
 /// `https`.
-pub(super) fn check_redirect(text: &str) -> Result<Url> {
-    Url::read_secure("the redirect URI", text)
+pub(super) fn check_redirect(text: &str) -> Result<HttpUrl> {
+    HttpUrl::read_secure("the redirect URI", text)
         .map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))
 }
 

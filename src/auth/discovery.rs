@@ -16,11 +16,11 @@ use serde::de::DeserializeOwned;
 
 use super::challenge::Demand;
 use super::flow_context::FlowContext;
+use super::http_url::HttpUrl;
 use super::metadata::{
     ResourceMetadata, ServerMetadata, base_of_old, is_same_issuer, resource_places, server_places,
 };
 use super::token::Tokens;
-use super::url::Url;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The revision in which an MCP server is its own authorization server.
@@ -193,7 +193,7 @@ impl FlowContext<'_> {
         }
         let mut other = None;
         for place in resource_places(self.server) {
-            let url = Url::read_secure(WHAT, &place)?;
+            let url = HttpUrl::read_secure(WHAT, &place)?;
             match self.look(WHAT, &url, &[])? {
                 Fetched::Document(found) => return Ok(Some(found)),
                 Fetched::Nothing(_) => {}
@@ -206,7 +206,7 @@ impl FlowContext<'_> {
     /// Fetches the metadata of an authorization server.
     pub(super) fn server_metadata(&self, issuer: &str) -> Result<ServerMetadata> {
         const WHAT: &str = "the metadata of the authorization server";
-        let own = Url::read_secure("the authorization server", issuer)?;
+        let own = HttpUrl::read_secure("the authorization server", issuer)?;
         if own.query().is_some() {
             let text = format!("the authorization server '{}' has a query", own.shown());
             return Err(Error::new(ErrorKind::Auth, text));
@@ -215,7 +215,7 @@ impl FlowContext<'_> {
         // Some hosts serve the metadata of one issuer at the URLs of all.
         let mut foreign = None;
         for place in &places {
-            let url = Url::read_secure(WHAT, place)?;
+            let url = HttpUrl::read_secure(WHAT, place)?;
             let error = match self.look::<ServerMetadata>(WHAT, &url, &[])? {
                 Fetched::Document(found) => match found.check_issuer(issuer) {
                     Ok(()) => return Ok(found),
@@ -243,7 +243,7 @@ impl FlowContext<'_> {
         const WHAT: &str = "the metadata of the server as an authorization server";
         let base = base_of_old(self.server);
         let place = format!("{base}/.well-known/oauth-authorization-server");
-        let url = Url::read_secure(WHAT, &place)?;
+        let url = HttpUrl::read_secure(WHAT, &place)?;
         let fields = [("mcp-protocol-version", OLD)];
         let metadata = match self.look::<ServerMetadata>(WHAT, &url, &fields)? {
             Fetched::Document(found) => {
@@ -268,7 +268,7 @@ impl FlowContext<'_> {
     fn look<T: DeserializeOwned>(
         &self,
         what: &str,
-        url: &Url,
+        url: &HttpUrl,
         fields: &[(&str, &str)],
     ) -> Result<Fetched<T>> {
         let answer = self.fetcher.get(what, url, fields)?;
@@ -289,7 +289,7 @@ impl FlowContext<'_> {
     }
 }
 
-fn not_there(what: &str, url: &Url, status: u16) -> Error {
+fn not_there(what: &str, url: &HttpUrl, status: u16) -> Error {
     let why = match status {
         300..=399 => "a redirect, which is not followed",
         200..=299 => "a page, no document",

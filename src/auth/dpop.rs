@@ -3,16 +3,17 @@
 //! Spec: RFC 9449; DPoP profile of MCP (draft, SEP-1932).
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
+use super::http_url::HttpUrl;
 use super::key::{Signer, SigningKey, sign_jwt};
+use super::random;
 use super::secret::Secret;
-use super::url::Url;
-use super::{lock, random};
 use crate::error::Result;
+use crate::sync::Mutex;
 
 /// The maximum number of nonces that are kept.
 const MAX_NONCES: usize = 256;
@@ -58,7 +59,7 @@ impl Dpop {
     pub(super) fn proof(
         &self,
         method: &str,
-        url: &Url,
+        url: &HttpUrl,
         token: Option<&Secret>,
         nonce: Option<&str>,
     ) -> Result<Secret> {
@@ -85,11 +86,11 @@ pub(super) struct Nonces(Mutex<HashMap<String, String>>);
 
 impl Nonces {
     pub(super) fn of(&self, place: &str) -> Option<String> {
-        lock(&self.0).get(place).cloned()
+        self.0.lock().get(place).cloned()
     }
 
     pub(super) fn note(&self, place: String, nonce: &str) {
-        let mut nonces = lock(&self.0);
+        let mut nonces = self.0.lock();
         if nonces.len() >= MAX_NONCES {
             nonces.clear();
         }

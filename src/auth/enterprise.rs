@@ -14,10 +14,10 @@ use super::client::RegisteredClient;
 use super::client_credentials::JWT_BEARER;
 use super::discovery::Discovered;
 use super::flow_context::{FlowContext, Grant, TokenRequest};
+use super::http_url::HttpUrl;
 use super::metadata::ServerMetadata;
 use super::secret::Secret;
 use super::token::{Form, Tokens};
-use super::url::Url;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
 const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
@@ -72,8 +72,8 @@ impl IdentityProvider {
         }
     }
 
-    fn endpoint(&self) -> Result<Url> {
-        Url::read_secure(
+    fn endpoint(&self) -> Result<HttpUrl> {
+        HttpUrl::read_secure(
             "the identity provider's token endpoint",
             &self.token_endpoint,
         )

@@ -11,8 +11,7 @@ use ureq::http::{HeaderMap, Request};
 use zeroize::Zeroizing;
 
 use super::address_policy::{AddressPolicy, Guard};
-use super::url::Url;
-use crate::auth::lock;
+use super::http_url::HttpUrl;
 use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
 use crate::fallible;
 use crate::transport::http::proxies::Proxies;
@@ -58,14 +57,14 @@ impl Answer {
 
     /// Returns the target of a redirect, if the redirect preserves the method and stays in the
     /// origin.
-    fn moved_from(&self, place: &Url) -> Option<Url> {
+    fn moved_from(&self, place: &HttpUrl) -> Option<HttpUrl> {
         let target = self
             .field("location")
             .filter(|_| matches!(self.status, 307 | 308))?;
         let from = place.text().parse().ok()?;
         let target = location::resolve(&from, target)?;
         let is_own = location::is_same_origin(&from, &target);
-        is_own.then(|| Url::read("a redirect", &target.to_string()).ok())?
+        is_own.then(|| HttpUrl::read("a redirect", &target.to_string()).ok())?
     }
 
     pub(super) fn is_success(&self) -> bool {
@@ -86,7 +85,7 @@ impl Answer {
     }
 
     /// Deserializes the JSON body. The body may contain secrets, so error texts do not quote it.
-    pub(super) fn json<T: DeserializeOwned>(&self, what: &str, url: &Url) -> Result<T> {
+    pub(super) fn json<T: DeserializeOwned>(&self, what: &str, url: &HttpUrl) -> Result<T> {
         if let Some(encoding) = foreign_encoding(&self.fields) {
             let text = format!(
                 "{what} of '{}' can't be read: it has content encoding '{}', not identity",
@@ -150,7 +149,7 @@ impl Fetcher {
     }
 
     /// Checks a URL whose host is an address literal or `localhost` against the address policy.
-    pub(super) fn check_reach(&self, what: &str, url: &Url) -> Result<()> {
+    pub(super) fn check_reach(&self, what: &str, url: &HttpUrl) -> Result<()> {
         if self.guard.reach.allows_literal(url) {
             return Ok(());
         }
@@ -163,7 +162,7 @@ impl Fetcher {
 
     /// Fetches a document. Sends these header fields, and follows redirects within the URL's
     /// origin.
-    pub(super) fn get(&self, what: &str, url: &Url, fields: &[(&str, &str)]) -> Result<Answer> {
+    pub(super) fn get(&self, what: &str, url: &HttpUrl, fields: &[(&str, &str)]) -> Result<Answer> {
         let mut place = url.clone();
         let mut redirects = 0;
         loop {
@@ -184,7 +183,7 @@ impl Fetcher {
     pub(super) fn post(
         &self,
         what: &str,
-        url: &Url,
+        url: &HttpUrl,
         media_type: &str,
         fields: &[(&str, Zeroizing<String>)],
         body: &[u8],
@@ -210,7 +209,7 @@ impl Fetcher {
     fn send(
         &self,
         what: &str,
-        url: &Url,
+        url: &HttpUrl,
         request: Result<Request<impl ureq::AsSendBody>, ureq::http::Error>,
         patience: Patience,
     ) -> Result<Answer> {
@@ -222,7 +221,7 @@ impl Fetcher {
         let proxy = self.proxies.of(request.uri());
         let proxy = proxy.map_err(|why| Error::new(ErrorKind::Invalid, why))?;
         // The host chose the proxy, so its address is not checked.
-        *lock(&self.guard.proxy) = proxy
+        *self.guard.proxy.lock() = proxy
             .as_ref()
             .and_then(|proxy| Some(proxy.uri().authority()?.to_string()));
         let request = self.agent.configure_request(request).proxy(proxy).build();
@@ -256,9 +255,9 @@ impl Fetcher {
         })
     }
 
-    fn explain(&self, what: &str, url: &Url, error: ureq::Error, patience: Patience) -> Error {
+    fn explain(&self, what: &str, url: &HttpUrl, error: ureq::Error, patience: Patience) -> Error {
         let shown = url.shown();
-        if lock(&self.guard.refused).take().is_some() {
+        if self.guard.refused.lock().take().is_some() {
             return refused(what, url);
         }
         if patience == Patience::WhileAwaited && self.waiting.is_over() {
@@ -290,7 +289,7 @@ impl Fetcher {
     }
 }
 
-fn refused(what: &str, url: &Url) -> Error {
+fn refused(what: &str, url: &HttpUrl) -> Error {
     let text = format!(
         "{what} is not asked for at '{}': the server names an address on this machine or in a private network, \
          where it is not itself (allow_private_addresses)",

@@ -2,21 +2,22 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::DpopUse;
 use super::address_policy::AddressPolicy;
 use super::client::RegisteredClient;
 use super::discovery::Discovered;
 use super::dpop::{Dpop, Nonces};
 use super::fetch::Fetcher;
+use super::http_url::HttpUrl;
 use super::key::Signer;
 use super::metadata::is_same_issuer;
 use super::store::Store;
 use super::token::Tokens;
-use super::url::Url;
-use super::{DpopUse, lock};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::Mutex;
 use crate::transport::http::CredentialWait;
 use crate::transport::http::proxies::Proxies;
 use crate::transport::http::tls::Roots;
@@ -93,7 +94,7 @@ impl Settings {
 /// The context of one authorization flow.
 pub(super) struct FlowContext<'a> {
     pub(super) settings: &'a Settings,
-    pub(super) server: &'a Url,
+    pub(super) server: &'a HttpUrl,
     pub(super) fetcher: Fetcher,
     /// The deadline of the flow.
     pub(super) ends_at: Instant,
@@ -106,7 +107,7 @@ pub(super) struct FlowContext<'a> {
 impl<'a> FlowContext<'a> {
     pub(super) fn new(
         settings: &'a Settings,
-        server: &'a Url,
+        server: &'a HttpUrl,
         waiting: CredentialWait,
         ends_at: Instant,
         on_person: &'a dyn Fn(bool),
@@ -194,14 +195,17 @@ impl<'a> FlowContext<'a> {
 
     /// Returns the issuer that this MCP server named first, if that is known.
     fn kept_first_issuer(&self, name: &str) -> Result<Option<String>> {
-        if let Some(first) = lock(&self.settings.first_issuers).get(name) {
+        if let Some(first) = self.settings.first_issuers.lock().get(name) {
             return Ok(Some(first.clone()));
         }
         let Some(kept) = self.settings.store.load(name)? else {
             return Ok(None);
         };
         let first = kept.reveal().to_owned();
-        lock(&self.settings.first_issuers).insert(name.to_owned(), first.clone());
+        self.settings
+            .first_issuers
+            .lock()
+            .insert(name.to_owned(), first.clone());
         Ok(Some(first))
     }
 
@@ -215,7 +219,10 @@ impl<'a> FlowContext<'a> {
         if let Err(error) = self.settings.store.save(&name, &named.into()) {
             self.log(&format!("the issuer is remembered in memory only: {error}"));
         }
-        lock(&self.settings.first_issuers).insert(name, named.to_owned());
+        self.settings
+            .first_issuers
+            .lock()
+            .insert(name, named.to_owned());
         Ok(named.to_owned())
     }
 }

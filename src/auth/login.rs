@@ -17,10 +17,11 @@ use super::client::{Identity, check_redirect};
 use super::discovery::OFFLINE;
 use super::fetch::nobody_waits;
 use super::flow_context::{FlowContext, Grant, TokenRequest};
+use super::form;
+use super::http_url::HttpUrl;
 use super::random::{self, Verifier};
 use super::secret::Secret;
 use super::token::{Failure, Form, Tokens, joined};
-use super::url::{Url, form};
 use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
 use crate::transport::http::CredentialWait;
 
@@ -57,8 +58,8 @@ pub trait LoginAttempt: Send {
 
 /// The description of a login, for the user agent.
 pub struct Login<'a> {
-    url: &'a Url,
-    redirect: &'a Url,
+    url: &'a HttpUrl,
+    redirect: &'a HttpUrl,
     state: &'a str,
     server: &'a str,
     scopes: &'a BTreeSet<String>,
@@ -151,13 +152,13 @@ impl<U: UserAgent> Grant for ByLogin<U> {
 struct Attempt<'a> {
     verifier: Verifier,
     state: String,
-    redirect: &'a Url,
+    redirect: &'a HttpUrl,
     identity: &'a Identity,
     wish: &'a TokenRequest<'a>,
 }
 
 impl Attempt<'_> {
-    fn url(&self) -> Result<Url> {
+    fn url(&self) -> Result<HttpUrl> {
         let found = self.wish.found;
         let endpoint = found.metadata.endpoint(
             "authorization_endpoint",
@@ -187,14 +188,14 @@ impl Attempt<'_> {
             form::push(&mut query, name, value);
         }
         let base = endpoint.text().split('?').next().unwrap_or_default();
-        Url::read_secure("the authorization URL", &format!("{base}?{query}"))
+        HttpUrl::read_secure("the authorization URL", &format!("{base}?{query}"))
     }
 
     fn visit(
         &self,
         errand: &FlowContext<'_>,
         visit: Box<dyn LoginAttempt>,
-        url: &Url,
+        url: &HttpUrl,
     ) -> Result<Secret> {
         let server = errand.server.shown();
         let login = Login {
@@ -305,7 +306,7 @@ impl Attempt<'_> {
     }
 }
 
-fn is_answer(url: &str, redirect: &Url, state: &str) -> bool {
+fn is_answer(url: &str, redirect: &HttpUrl, state: &str) -> bool {
     let Ok(url) = read_answer(url) else {
         return false;
     };
@@ -315,9 +316,9 @@ fn is_answer(url: &str, redirect: &Url, state: &str) -> bool {
 
 /// Parses a redirect URL. Drops the fragment, because some authorization servers add one ("#",
 /// "#_=_"), which is meant for the browser.
-fn read_answer(url: &str) -> Result<Url> {
+fn read_answer(url: &str) -> Result<HttpUrl> {
     let url = url.split('#').next().unwrap_or_default();
-    Url::read("the redirect", url)
+    HttpUrl::read("the redirect", url)
 }
 
 /// Returns the value of a parameter that occurs exactly once.

@@ -6,8 +6,8 @@
 
 use serde::Deserialize;
 
+use super::http_url::HttpUrl;
 use super::tolerant;
-use super::url::Url;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
 /// A protected resource's metadata (RFC 9728).
@@ -25,8 +25,8 @@ pub(super) struct ResourceMetadata {
 impl ResourceMetadata {
     /// Checks that this is the metadata of `server`. Returns the authorization servers that the
     /// metadata names, at least one.
-    pub(super) fn check(&self, server: &Url) -> Result<&[String]> {
-        let resource = Url::read("the resource of the metadata", &self.resource)?;
+    pub(super) fn check(&self, server: &HttpUrl) -> Result<&[String]> {
+        let resource = HttpUrl::read("the resource of the metadata", &self.resource)?;
         if !resource.covers(server) {
             let text = format!(
                 "the metadata of '{}' is about another resource: '{}'; nothing of it is used",
@@ -135,9 +135,9 @@ impl ServerMetadata {
     }
 
     /// Returns an endpoint's URL after a check.
-    pub(super) fn endpoint(&self, name: &str, value: Option<&String>) -> Result<Url> {
+    pub(super) fn endpoint(&self, name: &str, value: Option<&String>) -> Result<HttpUrl> {
         match value {
-            Some(value) => Url::read_secure(&format!("the {name}"), value),
+            Some(value) => HttpUrl::read_secure(&format!("the {name}"), value),
             None => {
                 let issuer = Excerpt(&self.issuer);
                 let text = format!("the authorization server '{issuer}' names no {name}");
@@ -146,7 +146,7 @@ impl ServerMetadata {
         }
     }
 
-    pub(super) fn token_url(&self) -> Result<Url> {
+    pub(super) fn token_url(&self) -> Result<HttpUrl> {
         self.endpoint("token_endpoint", self.token_endpoint.as_ref())
     }
 
@@ -158,7 +158,7 @@ impl ServerMetadata {
 
 /// Returns the possible URLs of the metadata of an MCP server, in the order in which they are
 /// tried.
-pub(super) fn resource_places(server: &Url) -> Vec<String> {
+pub(super) fn resource_places(server: &HttpUrl) -> Vec<String> {
     let origin = server.origin();
     let at_root = format!("{origin}/.well-known/oauth-protected-resource");
     let path = server.path().trim_end_matches('/');
@@ -170,7 +170,7 @@ pub(super) fn resource_places(server: &Url) -> Vec<String> {
 
 /// Returns the possible URLs of the metadata of an authorization server, in the order in which they
 /// are tried.
-pub(super) fn server_places(issuer: &Url) -> Vec<String> {
+pub(super) fn server_places(issuer: &HttpUrl) -> Vec<String> {
     let origin = issuer.origin();
     let oauth = format!("{origin}/.well-known/oauth-authorization-server");
     let openid = format!("{origin}/.well-known/openid-configuration");
@@ -186,7 +186,7 @@ pub(super) fn server_places(issuer: &Url) -> Vec<String> {
 
 /// Returns the issuer of an MCP server that is its own authorization server, as in 2025-03-26. The
 /// issuer is the origin of the server.
-pub(super) fn base_of_old(server: &Url) -> String {
+pub(super) fn base_of_old(server: &HttpUrl) -> String {
     server.origin()
 }
 
@@ -194,8 +194,8 @@ pub(super) fn base_of_old(server: &Url) -> String {
 mod tests {
     use super::*;
 
-    fn url(text: &str) -> Url {
-        Url::read("it", text).expect("a URL")
+    fn url(text: &str) -> HttpUrl {
+        HttpUrl::read("it", text).expect("a URL")
     }
 
     // M-ASD-C-06, M-ASD-C-09, M-ASD-C-10, L-AUTH-C-13, L-AUTH-C-21, L-AUTH-C-22, L-AUTH3-C-09

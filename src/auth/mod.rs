@@ -41,6 +41,8 @@ mod enterprise;
 mod fetch;
 mod file_store;
 mod flow_context;
+mod form;
+mod http_url;
 mod key;
 mod login;
 mod metadata;
@@ -53,9 +55,6 @@ mod server_state;
 mod store;
 mod token;
 mod tolerant;
-mod url;
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use browser::Browser;
 pub use builder::{DpopUse, OAuthBuilder};
@@ -68,8 +67,3 @@ pub use login::{Login, LoginAttempt, UserAgent};
 pub use oauth::OAuth;
 pub use secret::Secret;
 pub use store::{MemoryStore, Store};
-
-/// Locks a mutex and ignores poisoning: every critical section leaves its data valid.
-fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
@@ -10,12 +10,13 @@ use serde::Deserialize;
 use super::challenge::Demand;
 use super::dpop::Dpop;
 use super::flow_context::Settings;
+use super::http_url::HttpUrl;
+use super::random;
 use super::renew::{Job, Need};
 use super::server_state::ServerState;
 use super::token::Tokens;
-use super::url::Url;
-use super::{lock, random};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::Mutex;
 use crate::transport::http::{
     Authorizer, AuthorizerDecision, CredentialWait, Credentials, OutgoingRequest, ResponseFields,
 };
@@ -87,11 +88,11 @@ impl OAuth {
     }
 
     fn site(&self, server: &str) -> Result<Arc<ServerState>> {
-        let mut sites = lock(&self.0.sites);
+        let mut sites = self.0.sites.lock();
         if let Some(site) = sites.get(server) {
             return Ok(Arc::clone(site));
         }
-        let url = Url::read("the server", server)?;
+        let url = HttpUrl::read("the server", server)?;
         if sites.len() >= MAX_SITES {
             sites.clear();
         }
@@ -155,7 +156,7 @@ impl OAuth {
         if !tokens.is_bound {
             return Credentials::bearer(tokens.access.reveal());
         }
-        let url = Url::read("the server", request.url)?;
+        let url = HttpUrl::read("the server", request.url)?;
         let nonce = self.0.settings.nonces.of(&url.origin());
         let dpop = self.key_of(tokens)?;
         let proof = dpop.proof(request.method, &url, Some(&tokens.access), nonce.as_deref())?;
@@ -318,7 +319,7 @@ impl OAuth {
     /// one.
     fn note_nonce(&self, request: &OutgoingRequest<'_>, response: &ResponseFields<'_>) -> bool {
         let nonce = response.values("dpop-nonce").next();
-        let (Some(nonce), Ok(url)) = (nonce, Url::read("the server", request.url)) else {
+        let (Some(nonce), Ok(url)) = (nonce, HttpUrl::read("the server", request.url)) else {
             return false;
         };
         self.0.settings.nonces.note(url.origin(), nonce);
@@ -329,13 +330,13 @@ impl OAuth {
 impl fmt::Debug for OAuth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OAuth")
-            .field("servers", &lock(&self.0.sites).len())
+            .field("servers", &self.0.sites.lock().len())
             .finish_non_exhaustive()
     }
 }
 
 /// Returns the name under which the tokens for a server are stored.
-pub(super) fn name_of(server: &Url) -> String {
+pub(super) fn name_of(server: &HttpUrl) -> String {
     // The query may be a secret, but distinguishes servers: so its hash is used.
     let query = server.query().map(random::digest);
     let query = query.map(|digest| format!("?{digest}"));

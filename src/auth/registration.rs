@@ -10,12 +10,11 @@ use super::discovery::Discovered;
 use super::dpop::now_seconds;
 use super::fetch::Patience;
 use super::flow_context::FlowContext;
-use super::lock;
+use super::http_url::HttpUrl;
 use super::metadata::ServerMetadata;
 use super::secret::{Secret, revealed_option};
 use super::token::refusal;
 use super::tolerant;
-use super::url::Url;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
 /// The maximum number of registrations with one authorization server that are stored.
@@ -92,7 +91,7 @@ impl FlowContext<'_> {
         change: impl FnOnce(&mut Vec<Registration>),
     ) -> Result<()> {
         let (name, store) = (name_of(issuer), &self.settings.store);
-        let _held = lock(&self.settings.registering);
+        let _held = self.settings.registering.lock();
         let mut clients = self.kept_registrations(issuer)?;
         change(&mut clients);
         if clients.is_empty() {
@@ -149,7 +148,7 @@ impl FlowContext<'_> {
 
     /// Returns the identity of the client for a login that starts now, with this redirect URI. A
     /// dynamic registration is marked as in doubt until the login has returned tokens.
-    pub(super) fn identity(&self, found: &Discovered, redirect: &Url) -> Result<Identity> {
+    pub(super) fn identity(&self, found: &Discovered, redirect: &HttpUrl) -> Result<Identity> {
         let metadata = &found.metadata;
         if let Some(client) = self.registered_client(found.issuer())? {
             return Ok(client.identity());
@@ -174,7 +173,7 @@ impl FlowContext<'_> {
             self.doubt_registration(found.issuer(), &kept.client_id, true);
             return Ok(kept.identity());
         }
-        let endpoint = Url::read_secure("the registration_endpoint", endpoint)?;
+        let endpoint = HttpUrl::read_secure("the registration_endpoint", endpoint)?;
         self.register(found, &endpoint, redirect)
             .map(|registration| registration.identity())
     }
@@ -197,7 +196,12 @@ impl FlowContext<'_> {
         Ok(kept.map(Registration::identity))
     }
 
-    fn register(&self, found: &Discovered, endpoint: &Url, redirect: &Url) -> Result<Registration> {
+    fn register(
+        &self,
+        found: &Discovered,
+        endpoint: &HttpUrl,
+        redirect: &HttpUrl,
+    ) -> Result<Registration> {
         let offered = found
             .metadata
             .token_endpoint_auth_methods_supported

@@ -31,9 +31,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::fetch::nobody_waits;
+use super::http_url::HttpUrl;
 use super::secret::Secret;
 use super::token::Tokens;
-use super::url::Url;
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::transport::exchange_transport::CancelHandle;
@@ -54,7 +54,7 @@ const MAX_OPERATIONS: usize = 1024;
 
 /// The authorization state of one MCP server.
 pub(super) struct ServerState {
-    pub(super) url: Url,
+    pub(super) url: HttpUrl,
     /// Guards the tokens, the counters and the flow in progress. Locked before a flow's `progress`.
     state: Mutex<State>,
     /// Notified while `state` is locked, when the flow or other data that its waiters check has
@@ -220,7 +220,7 @@ struct FlowState {
 }
 
 impl ServerState {
-    pub(super) fn new(url: Url) -> Self {
+    pub(super) fn new(url: HttpUrl) -> Self {
         Self {
             url,
             state: Mutex::default(),
@@ -534,7 +534,6 @@ impl ServerState {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use std::sync::Mutex;
     use std::sync::mpsc;
 
     use super::*;
@@ -549,14 +548,14 @@ mod tests {
         let (held, was_held) = mpsc::channel();
         let (looks, was_asked) = (Mutex::new(0), Mutex::new(was_asked));
         let ticket = CancelHandle::new(move |now, is_held| {
-            let mut looks = looks.lock().expect("no panics");
+            let mut looks = looks.lock();
             *looks += 1;
             match *looks {
                 1 => {}
                 // The call is about to wait, and has read `asks_person` as false.
                 2 => {
                     go.send(()).expect("the flow listens");
-                    let was_asked = was_asked.lock().expect("no panics");
+                    let was_asked = was_asked.lock();
                     was_asked.recv_timeout(LONG).expect("a person is asked");
                 }
                 _ if is_held => _ = held.send(()),
@@ -565,7 +564,7 @@ mod tests {
             NextCheck::At(now + 3 * LONG)
         });
         let waiting = CredentialWait::new(ticket, Threads::default());
-        let url = Url::read("the server", "https://h/mcp").expect("a URL");
+        let url = HttpUrl::read("the server", "https://h/mcp").expect("a URL");
         let site = Arc::new(ServerState::new(url));
         let ends_at = Instant::now() + 3 * LONG;
         let outcome = site.run(

@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Mutex;
 
-use super::lock;
 use super::secret::Secret;
 use crate::error::Result;
+use crate::sync::Mutex;
 use crate::transport::http::CredentialWait;
 
 /// A store of secrets by name, for example in a key chain or a vault.
@@ -69,16 +68,16 @@ impl MemoryStore {
 
 impl Store for MemoryStore {
     fn load(&self, name: &str) -> Result<Option<Secret>> {
-        Ok(lock(&self.0).get(name).cloned())
+        Ok(self.0.lock().get(name).cloned())
     }
 
     fn save(&self, name: &str, content: &Secret) -> Result<()> {
-        lock(&self.0).insert(name.to_owned(), content.clone());
+        self.0.lock().insert(name.to_owned(), content.clone());
         Ok(())
     }
 
     fn remove(&self, name: &str) -> Result<()> {
-        lock(&self.0).remove(name);
+        self.0.lock().remove(name);
         Ok(())
     }
 }
@@ -86,7 +85,7 @@ impl Store for MemoryStore {
 impl fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemoryStore")
-            .field("len", &lock(&self.0).len())
+            .field("len", &self.0.lock().len())
             .finish()
     }
 }

@@ -13,9 +13,10 @@ use super::discovery::Discovered;
 use super::dpop::{Dpop, now_seconds};
 use super::fetch::{Answer, Patience};
 use super::flow_context::FlowContext;
+use super::form;
+use super::http_url::HttpUrl;
 use super::secret::{Secret, revealed, revealed_option};
 use super::tolerant;
-use super::url::{Url, form};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
 /// The margin before a token expires, in seconds, at which it is renewed, since clocks differ and
@@ -235,7 +236,7 @@ impl FlowContext<'_> {
     /// caller has to check the type of the returned token.
     pub(super) fn ask_for_token(
         &self,
-        endpoint: &Url,
+        endpoint: &HttpUrl,
         authenticate: &dyn Fn(&mut Form, &mut Fields) -> Result<()>,
         make: &dyn Fn() -> Result<Form>,
         dpop: Option<&Dpop>,
@@ -296,7 +297,7 @@ impl FlowContext<'_> {
     /// Requests an access token.
     pub(super) fn ask_for_access(
         &self,
-        endpoint: &Url,
+        endpoint: &HttpUrl,
         authenticate: &dyn Fn(&mut Form, &mut Fields) -> Result<()>,
         make: &dyn Fn() -> Result<Form>,
         dpop: Option<&Dpop>,
@@ -420,7 +421,7 @@ impl TokenResponse {
 pub(super) fn refusal(
     answer: &Answer,
     what: &str,
-    endpoint: &Url,
+    endpoint: &HttpUrl,
     redact: impl Fn(&str) -> String,
 ) -> Refusal {
     #[derive(Default, Deserialize)]

@@ -4,11 +4,12 @@ use std::ffi::c_int;
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::BorrowedFd;
-use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::Weak;
 
 use super::entry::plain;
 use super::status::{mcplink_status, mcplink_status_t};
 use crate::error::{Error, ErrorKind};
+use crate::sync::StaticMutex;
 use crate::transport::sys::fd::duplicate;
 use crate::transport::{Stack, Threads};
 
@@ -19,15 +20,11 @@ pub(super) trait Dumped: Send + Sync {
 }
 
 /// All objects of this process that appear in the debug dump.
-static ALL: Mutex<Vec<Weak<dyn Dumped>>> = Mutex::new(Vec::new());
-
-fn all() -> MutexGuard<'static, Vec<Weak<dyn Dumped>>> {
-    ALL.lock().unwrap_or_else(PoisonError::into_inner)
-}
+static ALL: StaticMutex<Vec<Weak<dyn Dumped>>> = StaticMutex::new(Vec::new());
 
 /// Adds an object to the debug dump for as long as the object lives.
 pub(super) fn show(dumped: Weak<dyn Dumped>) {
-    let mut all = all();
+    let mut all = ALL.lock();
     all.retain(|known| known.strong_count() > 0);
     all.push(dumped);
 }
@@ -49,7 +46,7 @@ pub unsafe extern "C" fn mcplink_debug_dump(fd: c_int) -> mcplink_status_t {
         // SAFETY: it is not -1, and only given to the system, which says what is wrong with it.
         let own = duplicate(unsafe { BorrowedFd::borrow_raw(fd) });
         let own = own.map_err(|error| Error::io("duplicating fd", error))?;
-        let known: Vec<_> = all().iter().filter_map(Weak::upgrade).collect();
+        let known: Vec<_> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
         let text: String = known.iter().map(|known| known.dump()).collect();
         let written = write_quietly(File::from(own), text);
         written.map_err(|error| Error::io("writing to fd", error))?;

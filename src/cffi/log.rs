@@ -1,7 +1,7 @@
 //! Log hooks: how the library reports to its host.
 
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use super::entry::plain;
 use super::responder::{level_of, mcplink_log_level};
@@ -10,6 +10,7 @@ use super::text::{Text, mcplink_str_t};
 use super::user::{UserData, call_back, mcplink_destroy_fn};
 use crate::error::Result;
 use crate::protocol::{LogLevel, LogRecord};
+use crate::sync::StaticMutex;
 
 /// Receives a log record of the library, for example about a protocol error of a peer or a failed
 /// handler.
@@ -82,11 +83,7 @@ fn severity(level: LogLevel) -> i32 {
 }
 
 /// The process-wide hook, for handles without a hook of their own.
-static DEFAULT: Mutex<Option<Arc<Hook>>> = Mutex::new(None);
-
-fn default_hook() -> MutexGuard<'static, Option<Arc<Hook>>> {
-    DEFAULT.lock().unwrap_or_else(PoisonError::into_inner)
-}
+static DEFAULT: StaticMutex<Option<Arc<Hook>>> = StaticMutex::new(None);
 
 /// Logs a record through the hook of a handle, or through the process-wide hook if the handle has
 /// no hook.
@@ -94,7 +91,7 @@ pub(super) fn tell(own: Option<&Arc<Hook>>, handle: u64, record: &LogRecord<'_>)
     match own {
         Some(hook) => hook.tell(handle, record),
         None => {
-            let hook = default_hook().clone();
+            let hook = DEFAULT.lock().clone();
             if let Some(hook) = hook {
                 hook.tell(handle, record);
             }
@@ -121,7 +118,7 @@ pub unsafe extern "C" fn mcplink_set_log(
     let user = UserData::new(user, destroy);
     plain(|| {
         let hook = Hook::new(level, callback, user)?;
-        let before = std::mem::replace(&mut *default_hook(), hook);
+        let before = std::mem::replace(&mut *DEFAULT.lock(), hook);
         drop(before);
         Ok(mcplink_status::MCPLINK_OK)
     })

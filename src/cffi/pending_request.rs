@@ -1,7 +1,5 @@
 //! Pending requests of all kinds, and how they are answered.
 
-use std::sync::PoisonError;
-
 use serde_json::value::RawValue;
 
 use crate::error::{Error, ErrorKind, Result, RpcError};
@@ -11,6 +9,7 @@ use crate::schema::{
     ResourceContents,
 };
 use crate::server::{CompletionCall, Context, PromptCall, ResourceCall, ToolCall};
+use crate::sync::Mutex;
 
 /// A request that is not answered yet. Dropping the request answers it. If the handler has
 /// requested input, the answer contains the input requests; otherwise it is an internal error.
@@ -37,7 +36,7 @@ type Sink = Box<dyn FnOnce(Result<Box<RawValue>, RpcError>) -> Result<()> + Send
 
 /// A request from a server to a client. Dropping it answers it with an internal error.
 pub(super) struct Question {
-    sink: std::sync::Mutex<Option<Sink>>,
+    sink: Mutex<Option<Sink>>,
     cancel: CancelToken,
 }
 
@@ -49,13 +48,13 @@ impl Question {
         sink: impl FnOnce(Result<Box<RawValue>, RpcError>) -> Result<()> + Send + 'static,
     ) -> Self {
         Self {
-            sink: std::sync::Mutex::new(Some(Box::new(sink))),
+            sink: Mutex::new(Some(Box::new(sink))),
             cancel,
         }
     }
 
     fn answer(mut self, answer: Result<Box<RawValue>, RpcError>) -> Result<()> {
-        let sink = self.sink.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let sink = self.sink.get_mut();
         let sink = sink.take().expect("answering takes the question");
         sink(answer)
     }
@@ -63,7 +62,7 @@ impl Question {
 
 impl Drop for Question {
     fn drop(&mut self) {
-        let sink = self.sink.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let sink = self.sink.get_mut();
         if let Some(sink) = sink.take() {
             // It fails if the server no longer waits, which needs no handling.
             _ = sink(Err(RpcError::internal("internal error")));

@@ -250,8 +250,8 @@ thread_local! {
     /// before they exit, so that no core is dropped during thread exit.
     /// they exit, so that thread exit drops nothing.
     static OWN_CORE: RefCell<Option<Arc<Core>>> = const { RefCell::new(None) };
-    /// The client whose worker permit that handler has. It is set and read on pool threads only, and
-    /// cleared after each handler.
+    /// The client whose worker permit that handler has. It is set and read on pool threads only,
+    /// and cleared after each handler.
     static PERMIT_OF: RefCell<Option<Client>> = const { RefCell::new(None) };
 }
 

@@ -2,8 +2,8 @@
 //!
 //! On the connection of a single client it is a FIFO queue, and the pool only counts permits. Where
 //! clients share a connection, each permit belongs to a client. A free permit goes to the client
-//! that holds fewest. Beyond `max_workers` there is a reserve for clients that hold few, so that one
-//! client with many long handlers delays no other.
+//! that holds fewest. Beyond `max_workers` there is a reserve for clients that hold few, so that
+//! one client with many long handlers delays no other.
 
 use std::collections::VecDeque;
 

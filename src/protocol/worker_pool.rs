@@ -167,7 +167,8 @@ impl<R> WorkerPool<R> {
     }
 
     /// Creates the pool of a connection that clients share. `reserve` handlers beyond `max_workers`
-    /// may run for clients that have few running, and `part` of one client while it uses the reserve.
+    /// may run for clients that have few running, and `part` of one client while it uses the
+    /// reserve.
     pub(crate) fn shared(max_workers: usize, part: usize, reserve: usize) -> Self {
         let max_workers = max_workers.max(1);
         Self::with(max_workers, WorkQueue::shared(max_workers, part, reserve))

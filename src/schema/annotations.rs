@@ -68,7 +68,11 @@ impl Annotations {
     pub fn check(&self) -> Result<()> {
         let problem = if let Some(priority) = self.priority.filter(|it| !(0.0..=1.0).contains(it)) {
             format!("priority {priority} is not from 0 to 1")
-        } else if let Some(time) = self.last_modified.as_deref().filter(|it| !is_date(it)) {
+        } else if let Some(time) = self
+            .last_modified
+            .as_deref()
+            .filter(|it| !begins_with_date(it))
+        {
             format!("lastModified '{}' is not in ISO 8601", Excerpt(time))
         } else {
             return Ok(());
@@ -77,8 +81,11 @@ impl Annotations {
     }
 }
 
-/// Whether a text is a date `YYYY-MM-DD`, optionally followed by a time.
-fn is_date(text: &str) -> bool {
+/// Whether a text begins with `YYYY-MM-DD`, followed by nothing or by a time.
+///
+/// The specification asks for ISO 8601, which has more forms of a time than RFC 3339. So this
+/// accepts more than [`is_date_time`](super::date::is_date_time): the time is not checked.
+fn begins_with_date(text: &str) -> bool {
     let (date, time) = text.split_at_checked(10).unwrap_or((text, ""));
     let has_form = date.len() == 10
         && date.bytes().enumerate().all(|(at, byte)| match at {

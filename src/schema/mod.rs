@@ -30,6 +30,7 @@ pub(crate) mod base64;
 mod capabilities;
 mod completion;
 mod content;
+pub(crate) mod date;
 mod elicitation;
 mod elicitation_url;
 mod form;

@@ -13,7 +13,8 @@ use crate::error::{Excerpt, Result};
 
 /// The schema of a form: the form's fields, in their order.
 ///
-/// This type is a typed view of `requestedSchema`. The message contains the JSON text of the schema.
+/// This type is a typed view of `requestedSchema`. The message contains the JSON text of the
+/// schema.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ElicitSchema {

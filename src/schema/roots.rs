@@ -11,7 +11,7 @@ use std::path::{Component, Path};
 use super::json::Extra;
 use super::meta::{MetaObject, RequestMetaObject};
 use super::object::OrNull;
-use super::url::{Url, unescaped};
+use super::url::{Url, percent_decoded, percent_encoded};
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
@@ -118,7 +118,7 @@ fn steps(uri: &str) -> Option<Vec<String>> {
         host
     }];
     for step in path.split('/').filter(|step| !step.is_empty()) {
-        let step = unescaped(step)?;
+        let step = percent_decoded(step)?;
         if step == "." || step == ".." || step.contains(['/', '\\', '\0']) {
             return None;
         }
@@ -128,15 +128,8 @@ fn steps(uri: &str) -> Option<Vec<String>> {
 }
 
 fn file_uri(path: &str) -> String {
-    let mut uri = "file://".to_owned();
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
-            uri.push(char::from(byte));
-        } else {
-            uri.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    uri
+    let segments: Vec<_> = path.split('/').map(percent_encoded).collect();
+    format!("file://{}", segments.join("/"))
 }
 
 impl FitTo for Root {

@@ -23,11 +23,8 @@ impl<'a> Url<'a> {
     /// white space, or has an incomplete `%` escape. An `http:` or `https:` URL also needs a host.
     pub(crate) fn read(text: &'a str) -> Option<Self> {
         let (scheme, rest) = text.split_once(':')?;
-        let named = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && scheme
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
-        if !named || rest.is_empty() || !rest.chars().all(is_allowed) || !has_whole_escapes(rest) {
+        let is_allowed = rest.chars().all(is_allowed) && has_whole_escapes(rest);
+        if !is_scheme(scheme) || rest.is_empty() || !is_allowed {
             return None;
         }
         let Some(rest) = rest.strip_prefix("//") else {
@@ -89,14 +86,32 @@ pub(crate) fn is_loopback_host(host: &str) -> bool {
 /// Whether a character is allowed in a URL. Letters outside of ASCII are allowed, since many peers
 /// send them unencoded.
 fn is_allowed(c: char) -> bool {
-    if c.is_ascii() {
-        c.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(c)
-    } else {
-        !c.is_control() && !c.is_whitespace()
+    match u8::try_from(c) {
+        Ok(byte) if byte.is_ascii() => is_uri_byte(byte),
+        _ => !c.is_control() && !c.is_whitespace(),
     }
 }
 
-fn has_whole_escapes(text: &str) -> bool {
+/// Whether a text is the scheme of a URI, without its colon (RFC 3986, section 3.1).
+pub(crate) fn is_scheme(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
+}
+
+/// Whether a URI can contain this byte: it is reserved, unreserved, or a `%` (RFC 3986, section 2).
+pub(crate) fn is_uri_byte(byte: u8) -> bool {
+    is_unreserved(byte) || b":/?#[]@!$&'()*+,;=%".contains(&byte)
+}
+
+/// Whether a byte is never percent-encoded (RFC 3986, section 2.3).
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
+}
+
+/// Whether two hexadecimal digits follow each `%` of a text.
+pub(crate) fn has_whole_escapes(text: &str) -> bool {
     text.split('%').skip(1).all(|after| {
         let digits = after.as_bytes();
         digits.len() >= 2 && digits[..2].iter().all(u8::is_ascii_hexdigit)
@@ -116,19 +131,58 @@ fn without_port(place: &str) -> Option<&str> {
     (whole && port.is_none_or(is_port)).then_some(host)
 }
 
-/// Decodes the `%` escapes in a text. Returns `None` if an escape is incomplete, or the decoded
-/// bytes are not UTF-8.
-pub(crate) fn unescaped(text: &str) -> Option<String> {
+/// Percent-encodes a text: all bytes but unreserved characters (RFC 3986, section 2.1).
+pub(crate) fn percent_encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    push_percent_encoded(&mut out, text);
+    out
+}
+
+/// Adds a percent-encoded text, without a copy of it elsewhere, since it may be a secret.
+pub(crate) fn push_percent_encoded(out: &mut String, text: &str) {
+    text.bytes().for_each(|byte| push_encoded(out, byte));
+}
+
+fn push_encoded(out: &mut String, byte: u8) {
+    if is_unreserved(byte) {
+        out.push(char::from(byte));
+    } else {
+        // Writing to memory can't fail.
+        _ = write!(out, "%{byte:02X}");
+    }
+}
+
+/// Decodes percent-encoding. Returns `None` if an escape is incomplete, or the bytes are not UTF-8.
+pub(crate) fn percent_decoded(text: &str) -> Option<String> {
     if !has_whole_escapes(text) {
         return None;
     }
-    let mut parts = text.split('%');
-    let mut bytes = parts.next()?.as_bytes().to_vec();
-    for part in parts {
-        bytes.push(u8::from_str_radix(part.get(..2)?, 16).ok()?);
-        bytes.extend_from_slice(&part.as_bytes()[2..]);
+    String::from_utf8(percent_decoded_bytes(text)).ok()
+}
+
+/// Decodes percent-encoding. Incomplete escapes remain as they are.
+pub(crate) fn percent_decoded_bytes(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((byte, _, after)) = first_byte(rest) {
+        bytes.push(byte);
+        rest = after;
     }
-    String::from_utf8(bytes).ok()
+    bytes
+}
+
+/// Returns the first byte of a text, decoded if it is a complete escape, whether it is one, and the
+/// rest of the text.
+fn first_byte(text: &[u8]) -> Option<(u8, bool, &[u8])> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    if let [b'%', high, low, rest @ ..] = text
+        && let (Some(high), Some(low)) = (digit(*high), digit(*low))
+        && let Ok(byte) = u8::try_from(high * 16 + low)
+    {
+        return Some((byte, true, rest));
+    }
+    let (&byte, rest) = text.split_first()?;
+    Some((byte, false, rest))
 }
 
 /// Normalizes a URL, so that different spellings of one URL become equal texts.
@@ -162,33 +216,13 @@ pub(crate) fn normalized(uri: &str) -> String {
 pub(crate) fn normalized_escapes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        let escaped = match (byte, after) {
-            (b'%', [high, low, ..]) => {
-                let digit = |byte: &u8| char::from(*byte).to_digit(16);
-                digit(high)
-                    .zip(digit(low))
-                    .map(|(high, low)| high * 16 + low)
-            }
-            _ => None,
-        };
-        let meant = match escaped.and_then(|value| u8::try_from(value).ok()) {
-            Some(meant) => {
-                rest = &after[2..];
-                meant
-            }
-            None if byte.is_ascii() => {
-                out.push(char::from(byte));
-                continue;
-            }
-            None => byte,
-        };
-        if meant.is_ascii_alphanumeric() || b"-._~".contains(&meant) {
-            out.push(char::from(meant));
+    while let Some((byte, was_escaped, after)) = first_byte(rest) {
+        if byte.is_ascii() && !was_escaped {
+            out.push(char::from(byte));
         } else {
-            _ = write!(out, "%{meant:02X}");
+            push_encoded(&mut out, byte);
         }
+        rest = after;
     }
     out
 }
@@ -215,7 +249,7 @@ fn normalized_authority(scheme: &str, authority: &str) -> String {
 }
 
 /// Resolves `.` and `..` in a path that begins with `/` (RFC 3986, section 5.2.4).
-fn without_dot_segments(path: &str) -> String {
+pub(crate) fn without_dot_segments(path: &str) -> String {
     if !path.starts_with('/') || !path.contains("/.") {
         return path.to_owned();
     }
@@ -383,9 +417,13 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_read() {
-        assert_eq!(unescaped("a%20%c3%bc").as_deref(), Some("a ü"));
-        assert_eq!(unescaped("%ff"), None);
-        assert_eq!(unescaped("%+1"), None);
+    fn escapes_are_read_and_written() {
+        assert_eq!(percent_decoded("a%20%c3%bc").as_deref(), Some("a ü"));
+        assert_eq!(percent_decoded("é%41").as_deref(), Some("éA"));
+        for bad in ["%ff", "%+1", "%", "%4", "%%41", "a%é", "%4%31"] {
+            assert_eq!(percent_decoded(bad), None, "{bad}");
+        }
+        assert_eq!(percent_decoded_bytes("%%41%zz%4"), b"%A%zz%4");
+        assert_eq!(percent_encoded("/a b%ü~"), "%2Fa%20b%25%C3%BC~");
     }
 }

@@ -1,7 +1,7 @@
 //! Events for the host: sessions that begin and end, and incidents with clients.
 //!
 //! ```text
-//!  connection or HTTP session ──▶ initialize or first modern request ──▶ began ──▶ closed ──▶ ended
+//!  connection or HTTP session ─▶ initialize or first modern request ─▶ began ─▶ closed ─▶ ended
 //!                             └─▶ no valid request: no event
 //! ```
 //!

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::error_map::HandlerError;
 use super::resources::ResourceRead;
-use super::uri::{decoded, encoded};
 use crate::error::{Error, ErrorKind, Result};
+use crate::schema::url::{percent_decoded, percent_encoded};
 use crate::schema::{ResourceContents, ResourceTemplate};
 
 /// A folder whose files are resources with `file:` URIs. No file outside of it can be reached.
@@ -78,7 +78,7 @@ impl Folder {
     /// Returns the URI of the folder, with a slash at its end.
     pub fn uri(&self) -> String {
         let parts = self.root.iter().filter_map(|part| part.to_str());
-        let parts = parts.filter(|part| *part != "/").map(encoded);
+        let parts = parts.filter(|part| *part != "/").map(percent_encoded);
         let path: String = parts.map(|part| format!("{part}/")).collect();
         format!("file:///{path}")
     }
@@ -134,7 +134,7 @@ fn path_of(uri: &str) -> Option<String> {
         return None;
     }
     let parts = path.split('/').map(|part| {
-        let part = decoded(part)?;
+        let part = percent_decoded(part)?;
         let is_name = !matches!(part.as_str(), "" | "." | "..");
         (is_name && !part.contains(['/', '\\', '\0'])).then(|| format!("/{part}"))
     });

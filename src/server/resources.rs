@@ -19,11 +19,12 @@ use super::dispatch::{Conversation, read, send};
 use super::error_map::{Failure, HandlerError, for_revision, resource_not_found};
 use super::guard::{GuardedRequest, GuardedResult, Primitive};
 use super::paging::List;
-use super::uri::{UriTemplate, Values, decoded, is_uri};
+use super::uri::{UriTemplate, Values, is_uri};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
 use crate::protocol::Responder;
 use crate::schema::url::normalized;
+use crate::schema::url::percent_decoded;
 use crate::schema::{
     Annotations, CacheHint, FitTo, ListResourceTemplatesResult, ListResourcesResult,
     ReadResourceRequestParams, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
@@ -425,7 +426,7 @@ impl Inner {
             .matches(one)
             .or_else(|| addresses.matches_normalized(&normalized(one)));
         let Some(one) = one else { return false };
-        let plain = |value: &String| decoded(value).unwrap_or_else(|| value.clone());
+        let plain = |value: &String| percent_decoded(value).unwrap_or_else(|| value.clone());
         one.keys().eq(other.keys()) && one.values().map(plain).eq(other.values().map(plain))
     }
 }

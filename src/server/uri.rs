@@ -23,72 +23,18 @@
 use std::collections::BTreeMap;
 
 use crate::error::{Error, ErrorKind, Excerpt, Result};
-use crate::schema::url::normalized_escapes;
+use crate::schema::url::{
+    has_whole_escapes, is_scheme, is_uri_byte, normalized_escapes, percent_decoded,
+};
 
 /// Returns whether a text has the form of an absolute URI: a scheme, and then only characters that
 /// URIs may contain. Letters beyond ASCII are accepted, since many peers send them unencoded.
 pub(super) fn is_uri(text: &str) -> bool {
-    let Some((scheme, rest)) = text.split_once(':') else {
-        return false;
-    };
-    scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
+    let (scheme, rest) = text.split_once(':').unwrap_or_default();
+    is_scheme(scheme)
         && !rest.is_empty()
-        && rest.bytes().all(|b| {
-            !b.is_ascii() || b.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=%".contains(&b)
-        })
-        && percent_decode(rest, Invalid::Keep).is_some()
-}
-
-/// Decodes percent-encoding. Returns `None` when the encoding is invalid or the result is not
-/// UTF-8.
-pub(super) fn decoded(text: &str) -> Option<String> {
-    percent_decode(text, Invalid::Refuse)
-}
-
-/// Percent-encodes a text as one segment of a path.
-pub(super) fn encoded(text: &str) -> String {
-    text.bytes()
-        .map(|byte| match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                char::from(byte).to_string()
-            }
-            _ => format!("%{byte:02X}"),
-        })
-        .collect()
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Invalid {
-    /// Invalid UTF-8 is accepted. It is for texts that are only checked, not used.
-    Keep,
-    Refuse,
-}
-
-/// Decodes percent-encoding. Returns `None` when a `%` is not followed by two hexadecimal digits.
-/// With `Refuse`, also returns `None` when the bytes are not UTF-8.
-fn percent_decode(text: &str, invalid: Invalid) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let [high, low, after @ ..] = rest else {
-            return None;
-        };
-        let digit = |byte: u8| char::from(byte).to_digit(16);
-        bytes.push(u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()?);
-        rest = after;
-    }
-    match invalid {
-        Invalid::Keep => Some(String::from_utf8_lossy(&bytes).into_owned()),
-        Invalid::Refuse => String::from_utf8(bytes).ok(),
-    }
+        && rest.bytes().all(|b| !b.is_ascii() || is_uri_byte(b))
+        && has_whole_escapes(rest)
 }
 
 /// A URI template.
@@ -153,7 +99,7 @@ impl Kind {
     fn value(self, text: &str) -> Option<String> {
         match self {
             Self::Reserved => Some(text.to_owned()),
-            _ => percent_decode(text, Invalid::Refuse),
+            _ => percent_decoded(text),
         }
     }
 }
@@ -204,7 +150,7 @@ fn query_values(names: &[String], query: &str) -> Option<Values> {
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let known = names.iter().find(|known| *known == name)?;
-        let value = percent_decode(value, Invalid::Refuse)?;
+        let value = percent_decoded(value)?;
         if values.insert(known.clone(), value).is_some() {
             return None;
         }

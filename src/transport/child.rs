@@ -30,8 +30,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::framing::{self, Input, LineReceiver, LineSender, Output, Piece, closed_here, failure};
@@ -39,8 +39,9 @@ use super::sys::process::{Process, Signal};
 use super::sys::read::{Read, ReadEnd};
 use super::sys::write::WriteEnd;
 use super::sys::{command, fd, spawn};
-use super::{Control, Limits, Threads, Transport, TransportParts, lock};
+use super::{Control, Limits, Threads, Transport, TransportParts};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::Mutex;
 use parent::Parent;
 use stderr::Drainer;
 pub use stderr::{Stderr, StderrLines, StderrTail};
@@ -426,7 +427,7 @@ impl Shared {
         }
         self.closing.store(true, Ordering::SeqCst);
         {
-            let mut climbed = lock(&self.ladder);
+            let mut climbed = self.ladder.lock();
             if !*climbed {
                 self.climb(grace);
                 *climbed = true;

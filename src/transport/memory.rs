@@ -5,14 +5,15 @@
 //! When either end is closed or dropped, the other end sees the end of the connection.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{
-    Control, Limits, Received, Receiver, Sender, SessionMessage, Transport, TransportParts, lock,
+    Control, Limits, Received, Receiver, Sender, SessionMessage, Transport, TransportParts,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::TooLong;
+use crate::sync::{Condvar, Mutex};
 
 /// Creates two transports, each of which is the peer of the other.
 ///
@@ -110,14 +111,14 @@ enum By {
 
 impl Queue {
     fn close(&self, by: By) {
-        lock(&self.state).closed.get_or_insert(by);
+        self.state.lock().closed.get_or_insert(by);
         self.changed.notify_all();
     }
 
     /// Takes the next message. Returns `Ok(None)` when no message arrived in time.
     fn pop(&self, patience: Option<Duration>) -> Result<Option<SessionMessage>> {
         let deadline = patience.and_then(|patience| Instant::now().checked_add(patience));
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         loop {
             if let Some(message) = state.messages.pop_front() {
                 state.bytes -= message.text.len();
@@ -127,15 +128,10 @@ impl Queue {
             if let Some(by) = state.closed {
                 return Err(closed(matches!(by, By::Reader)));
             }
-            let Some(deadline) = deadline else {
-                state = unpoison(self.changed.wait(state));
-                continue;
-            };
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                 return Ok(None);
             }
-            state = unpoison(self.changed.wait_timeout(state, left)).0;
+            state = self.changed.wait_until(state, deadline);
         }
     }
 
@@ -147,7 +143,7 @@ impl Queue {
         max_bytes: usize,
         deadline: Instant,
     ) -> Result<()> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         while let Some(next) = from.front() {
             if let Some(by) = state.closed {
                 return Err(closed(matches!(by, By::Writer)));
@@ -159,13 +155,12 @@ impl Queue {
                 self.changed.notify_all();
                 continue;
             }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if deadline <= Instant::now() {
                 let queued = state.bytes;
                 let text = format!("{PEER} does not read: {queued} bytes wait for it");
                 return Err(Error::new(ErrorKind::Timeout, text));
             }
-            state = unpoison(self.changed.wait_timeout(state, left)).0;
+            state = self.changed.wait_until(state, Some(deadline));
         }
         Ok(())
     }
@@ -180,10 +175,6 @@ fn closed(by_us: bool) -> Error {
         format!("{PEER} has closed the connection")
     };
     Error::new(ErrorKind::Closed, text)
-}
-
-fn unpoison<T>(result: std::sync::LockResult<T>) -> T {
-    result.unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 #[derive(Debug)]
@@ -204,7 +195,7 @@ impl Receiver for MemoryReceiver {
     }
 
     fn has_message(&self) -> bool {
-        !lock(&self.ends.incoming.state).messages.is_empty()
+        !self.ends.incoming.state.lock().messages.is_empty()
     }
 
     fn is_patient(&self) -> bool {

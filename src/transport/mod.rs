@@ -29,7 +29,16 @@ mod faults;
 mod framing;
 pub mod http;
 pub mod memory;
+#[cfg_attr(
+    not(feature = "http-client"),
+    allow(dead_code, reason = "HTTP is what has one so far")
+)]
 pub(crate) mod message;
+#[cfg_attr(
+    not(feature = "http-client"),
+    allow(dead_code, reason = "HTTP is what has one so far")
+)]
+mod no_stream;
 mod stdio;
 mod stream;
 pub(crate) mod sys;
@@ -39,7 +48,7 @@ pub mod trace;
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use child::{Child, Stderr, StderrLines, StderrTail};
@@ -52,12 +61,7 @@ pub(crate) use threads::{Stack, Started};
 
 use self::exchange_transport::ExchangeTransport;
 pub use self::message::{Received, SessionMessage};
-use crate::error::{Error, ErrorKind, Result};
-
-/// Locks a mutex, even if a panic has poisoned it. The guarded value is never left half changed.
-fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use crate::error::Result;
 
 /// A way to reach one peer. A transport is not open until [`open`](Self::open) is called.
 pub trait Transport: Send + fmt::Debug {
@@ -127,43 +131,6 @@ impl TransportParts {
     }
 }
 
-impl TransportParts {
-    /// Combines the parts of an exchange transport. The receiver and the sender are not used.
-    pub(crate) fn over_exchanges(
-        carrier: Arc<dyn ExchangeTransport>,
-        control: Arc<dyn Control>,
-    ) -> Self {
-        Self {
-            receiver: Box::new(NoStream),
-            sender: Box::new(NoStream),
-            control,
-            carrier: Some(carrier),
-        }
-    }
-}
-
-/// A placeholder for the receiver and the sender of an exchange transport.
-#[derive(Debug)]
-struct NoStream;
-
-impl NoStream {
-    fn refuse() -> Error {
-        let text = "this transport has no stream: each request has a way of its own";
-        Error::new(ErrorKind::Unsupported, text)
-    }
-}
-
-impl Receiver for NoStream {
-    fn receive(&mut self, _: Option<Duration>) -> Result<Received> {
-        Err(Self::refuse())
-    }
-}
-
-impl Sender for NoStream {
-    fn send(&mut self, _: &mut VecDeque<SessionMessage>, _: Instant) -> Result<()> {
-        Err(Self::refuse())
-    }
-}
 /// The incoming part of a transport.
 pub trait Receiver: Send + fmt::Debug {
     /// Receives the next message. If `patience` is given, blocks for about that time; otherwise
@@ -174,7 +141,7 @@ pub trait Receiver: Send + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Closed`] when the peer has gone or [`Control::close`]
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the peer has gone or [`Control::close`]
     /// was called, with the reason if it is known. Any other kind for a failure. Every error ends
     /// the connection.
     fn receive(&mut self, patience: Option<Duration>) -> Result<Received>;
@@ -209,7 +176,7 @@ pub trait Sender: Send + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Timeout`] when the deadline passed before all
+    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) when the deadline passed before all
     /// messages were sent: call again to continue. Any other kind ends the connection, which is
     /// then closed.
     fn send(&mut self, queue: &mut VecDeque<SessionMessage>, deadline: Instant) -> Result<()>;
@@ -270,14 +237,14 @@ pub trait Control: Send + Sync + fmt::Debug {
 pub struct Limits {
     /// The maximum length of an accepted message, in bytes. Defaults to 16 MiB. A longer message is
     /// dropped: a request is answered with an error, a response fails its call with
-    /// [`ErrorKind::Limit`], and the connection stays open. A message for
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit), and the connection stays open. A message for
     /// which the system has no memory is dropped in the same way. Without memory to read anything
     /// at all, the connection ends with an error of that kind.
     ///
     /// `_meta` and members that a message's type doesn't name are kept as JSON trees. These trees
     /// may take 64 MiB and four times the length of the message. If the trees would be larger, the
     /// message can't be read: a request is answered with *invalid params*, and a call fails with
-    /// [`ErrorKind::Protocol`]. Arguments, structured results and all
+    /// [`ErrorKind::Protocol`](crate::ErrorKind::Protocol). Arguments, structured results and all
     /// raw values are not kept as trees.
     ///
     /// All pending calls of a server, of all its connections, share a memory budget of
@@ -295,7 +262,7 @@ pub struct Limits {
     /// size.
     pub max_queued_bytes: usize,
     /// The maximum number of calls of this side that may be in flight. Defaults to 10 000. The next
-    /// call fails at once with [`ErrorKind::Busy`].
+    /// call fails at once with [`ErrorKind::Busy`](crate::ErrorKind::Busy).
     pub max_calls: usize,
     /// The maximum number of requests of the peer that may be in flight, running or waiting for a
     /// worker. Defaults to 1 024. The next request is answered at once with a "busy" error.
@@ -390,8 +357,8 @@ impl Limits {
         percent_of(self.part_percent, bound, 0)
     }
 
-    /// Returns the number of slots beyond a limit that are reserved for clients that hold little: at
-    /// least 1, unless the reserve is disabled.
+    /// Returns the number of slots beyond a limit that are reserved for clients that hold little:
+    /// at least 1, unless the reserve is disabled.
     pub(crate) fn reserve_beyond(&self, bound: usize) -> usize {
         percent_of(self.reserve_percent, bound, 99)
     }

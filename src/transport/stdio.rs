@@ -8,16 +8,17 @@
 //! **Threads.** None. Reading and writing happen on the thread that receives or sends.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::framing::{Input, LineReceiver, LineSender, Output, Piece, closed_here, failure};
 use super::sys::read::ReadEnd;
 use super::sys::standard::{self, Claim};
 use super::sys::write::WriteEnd;
-use super::{Control, Limits, Transport, TransportParts, lock};
+use super::{Control, Limits, Transport, TransportParts};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::Mutex;
 
 /// Whether a connection uses the standard streams of this process. At most one connection can use
 /// them.
@@ -120,7 +121,7 @@ impl Control for Shared {
     fn close(&self) {
         self.writer.end();
         self.reader.end();
-        let mut held = lock(&self.held);
+        let mut held = self.held.lock();
         drop(held.take());
     }
 }

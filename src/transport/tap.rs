@@ -4,15 +4,16 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::exchange_transport::{
     CancelHandle, Deliver, ExchangeOutcome, ExchangeTransport, Listening,
 };
-use super::{Limits, Received, Receiver, Sender, SessionMessage, Transport, TransportParts, lock};
+use super::{Limits, Received, Receiver, Sender, SessionMessage, Transport, TransportParts};
 use crate::error::Result;
 use crate::jsonrpc::TooLong;
+use crate::sync::Mutex;
 
 /// The direction of a message, as seen from this side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -263,13 +264,13 @@ struct TapCarrier {
 
 impl TapCarrier {
     fn show_sent(&self, message: &SessionMessage) {
-        let mut count = lock(&self.sent);
+        let mut count = self.sent.lock();
         *count += 1;
         show(&self.hook, &Tapped::outgoing(*count, message));
     }
 
     fn show_received(&self, received: &Received) {
-        let mut count = lock(&self.received);
+        let mut count = self.received.lock();
         if let Some(message) = Tapped::incoming(*count + 1, received) {
             *count += 1;
             show(&self.hook, &message);
@@ -374,12 +375,14 @@ mod tests {
                     Some(long) => format!("{} bytes", long.bytes),
                     None => message.text_lossy().into_owned(),
                 };
-                lock(&seen.0).push(format!("{} {way} {what}", message.number));
+                seen.0
+                    .lock()
+                    .push(format!("{} {way} {what}", message.number));
             })
         }
 
         fn take(&self) -> Vec<String> {
-            std::mem::take(&mut *lock(&self.0))
+            std::mem::take(&mut *self.0.lock())
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Spec: RFC 8252, sections 7.3 and 8.3.
 
-use crate::auth::url::Url;
+use crate::auth::http_url::HttpUrl;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
 /// The host, port and path of a redirect URI on this machine.
@@ -46,8 +46,8 @@ impl Place {
         let is_path = path.is_empty() || path.starts_with('/');
         // The path has to be unchanged by parsing, since the browser requests it as it is spelled.
         let is_read =
-            |url: Url| url.path() == path && url.query().is_none() && !text.ends_with('?');
-        if is_path && Url::read("the redirect URI", &text).is_ok_and(is_read) {
+            |url: HttpUrl| url.path() == path && url.query().is_none() && !text.ends_with('?');
+        if is_path && HttpUrl::read("the redirect URI", &text).is_ok_and(is_read) {
             self.path = path.to_owned();
             return Ok(());
         }

@@ -66,6 +66,11 @@ fn is_loopback(address: &SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 
+/// Returns whether this is one of the documented names of this machine.
+///
+/// [`is_loopback_host`](crate::schema::url::is_loopback_host) accepts more, such as `app.localhost`
+/// and `127.0.0.2`. This list decides which requests are served, so it stays as short as
+/// documented. `HttpOptions::allowed_hosts` replaces it.
 fn is_loopback_name(name: &str) -> bool {
     LOOPBACK.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
@@ -87,6 +92,9 @@ fn names_a_machine(name: &str) -> bool {
 }
 
 /// Returns `host` of `host:port`. The brackets of an IPv6 address stay.
+///
+/// Unlike [`Url::read`], it accepts a malformed `host:port`: the caller compares the result with
+/// the names that it allows.
 fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port))

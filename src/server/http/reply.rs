@@ -4,13 +4,14 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::denied::Demand;
 use crate::buffer_cache;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{Answer, ExchangeHandle, ResponseSink};
+use crate::sync::{Mutex, MutexGuard};
 use crate::transport::http::event::{EVENT_STREAM, QUIET, write_event};
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
@@ -78,7 +79,7 @@ impl Reply {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Acts on the flags `closed` and `silent`, unless another thread holds the lock. It is called
@@ -86,10 +87,8 @@ impl Reply {
     /// of the lock acts on a flag, and neither blocks.
     fn settle(&self) {
         while self.closed.load(Ordering::SeqCst) || self.silent.load(Ordering::SeqCst) {
-            let mut state = match self.state.try_lock() {
-                Ok(state) => state,
-                Err(TryLockError::Poisoned(state)) => state.into_inner(),
-                Err(TryLockError::WouldBlock) => return,
+            let Some(mut state) = self.state.try_lock() else {
+                return;
             };
             if self.closed.swap(false, Ordering::SeqCst) {
                 state.end(self.last.get());

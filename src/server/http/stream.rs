@@ -31,7 +31,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::super::subscriptions::Offered;
@@ -43,6 +43,7 @@ use crate::buffer_cache;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{Answer, ResponseSink};
 use crate::schema::ProtocolVersion;
+use crate::sync::{Mutex, MutexGuard};
 use crate::transport::http::event::{write_event, write_mark};
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
@@ -171,7 +172,7 @@ impl Stream {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Releases the lock, and then acts on the requests that other threads have left.
@@ -487,7 +488,7 @@ impl Stream {
     }
 
     fn leave_word(&self, leave: impl FnOnce(&mut Words)) {
-        let mut words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut words = self.words.lock();
         leave(&mut words);
         drop(words);
         self.has_words.store(true, Ordering::SeqCst);
@@ -500,15 +501,12 @@ impl Stream {
     /// lock. So no request is lost, and no thread blocks.
     fn settle(self: &Arc<Self>) {
         while self.has_words.load(Ordering::SeqCst) {
-            let mut state = match self.state.try_lock() {
-                Ok(state) => state,
-                Err(TryLockError::Poisoned(state)) => state.into_inner(),
-                Err(TryLockError::WouldBlock) => return,
+            let Some(mut state) = self.state.try_lock() else {
+                return;
             };
             // Cleared before the requests are taken: a later request sets it again.
             self.has_words.store(false, Ordering::SeqCst);
-            let words =
-                std::mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner));
+            let words = std::mem::take(&mut *self.words.lock());
             let mut lost = Vec::new();
             let mut has_new_reader = false;
             for number in words.gone {

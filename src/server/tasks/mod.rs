@@ -31,7 +31,6 @@ mod start;
 mod state;
 mod store;
 mod task;
-mod time;
 
 use std::num::NonZeroUsize;
 use std::time::Duration;

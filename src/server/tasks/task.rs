@@ -15,9 +15,9 @@ use super::super::input_rules::{Asked, check_answer};
 use super::super::subscriptions::Subscriptions;
 use super::state::{Outcome, Stage};
 use super::store::Kept;
-use super::time::iso_8601;
 use crate::error::{Error, ErrorCode, Excerpt, RpcError};
 use crate::protocol::{Asking, ExchangeHandle, Responder};
+use crate::schema::date;
 use crate::schema::{
     DetailedTask, FitTo, InputRequest, InputRequests, InputResponses, ProtocolVersion, ResultType,
     Task as LegacyTask,
@@ -471,4 +471,10 @@ impl fmt::Debug for Task {
             .field("created", &self.created)
             .finish_non_exhaustive()
     }
+}
+
+/// Formats a time in ISO 8601. Times before 1970 become the beginning of 1970.
+fn iso_8601(time: SystemTime) -> String {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH);
+    date::iso_8601(since.unwrap_or_default())
 }

@@ -7,13 +7,13 @@
 //! **Threads.** `mcplink-parent`, one for each such child. It starts the child, waits until the
 //! child has ended, and is joined by closing.
 
-use std::sync::Mutex;
 use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::Mutex;
 use crate::transport::sys::process::Process;
-use crate::transport::{Stack, Threads, lock};
+use crate::transport::{Stack, Threads};
 
 /// The thread that started a child. Drop this value only when the child has ended, because dropping
 /// it ends the thread, and the system then kills the child.
@@ -65,8 +65,8 @@ impl Parent {
 
     /// Ends and joins the thread after the child has ended. Idempotent.
     pub(super) fn finish(&self) {
-        drop(lock(&self.hold).take());
-        if let Some(thread) = lock(&self.thread).take() {
+        drop(self.hold.lock().take());
+        if let Some(thread) = self.thread.lock().take() {
             // The thread does not panic.
             drop(thread.join());
         }

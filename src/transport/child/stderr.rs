@@ -5,15 +5,16 @@ use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::fallible;
+use crate::sync::{Condvar, Mutex};
 use crate::transport::sys::fd;
 use crate::transport::sys::read::{Read, ReadEnd};
-use crate::transport::{Stack, Threads, lock};
+use crate::transport::{Stack, Threads};
 
 /// The maximum number of bytes of standard error that are kept.
 const TAIL_BYTES: usize = 64 << 10;
@@ -57,13 +58,13 @@ impl Stderr {
     /// it. A panic in the callback ends the calls, but not the draining. The callback may drop or
     /// close the connection.
     pub fn lines(each: impl FnMut(&str) + Send + 'static) -> Self {
-        Self::Lines(StderrLines(Arc::new(Mutex::new(each))))
+        Self::Lines(StderrLines(Arc::new(Mutex::new(Box::new(each)))))
     }
 }
 
 /// A function that gets the lines of a child's standard error. [`Stderr::lines`] creates it.
 #[derive(Clone)]
-pub struct StderrLines(Arc<Mutex<EachLine>>);
+pub struct StderrLines(Arc<Mutex<Box<EachLine>>>);
 
 type EachLine = dyn FnMut(&str) + Send;
 
@@ -139,14 +140,14 @@ impl TailState {
 impl StderrTail {
     /// Returns the kept text. Bytes that are not UTF-8 are replaced.
     pub fn text(&self) -> String {
-        let state = lock(&self.0.state);
+        let state = self.0.state.lock();
         String::from_utf8_lossy(last(&state.bytes, TAIL_BYTES)).into_owned()
     }
 
     /// Records that the child has answered. Output that the child wrote before may still be in the
     /// pipe.
     fn note_answer(&self, end: &ReadEnd) {
-        let mut state = lock(&self.0.state);
+        let mut state = self.0.state.lock();
         let arriving = end.available() as u64;
         state.answered = [state.count + arriving, state.answered[0]];
         state.answered_at = Some(Instant::now());
@@ -159,7 +160,7 @@ impl StderrTail {
     /// earlier than the answer. If the child ended at once and read nothing, the quote begins at
     /// the answer before.
     pub(super) fn quote(&self, read_on: bool) -> Option<String> {
-        let state = lock(&self.0.state);
+        let state = self.0.state.lock();
         let died_at_once = state.answered_at.is_some_and(|at| at.elapsed() < AT_ONCE);
         let from = state.answered[usize::from(!read_on && died_at_once)];
         let since = usize::try_from(state.count.saturating_sub(from)).unwrap_or(usize::MAX);
@@ -177,29 +178,25 @@ impl StderrTail {
     }
 
     fn push(&self, bytes: &[u8]) {
-        lock(&self.0.state).push(bytes);
+        self.0.state.lock().push(bytes);
     }
 
     /// Clears the output of an earlier child when a new child starts to write.
     fn begin(&self) {
-        *lock(&self.0.state) = TailState::default();
+        *self.0.state.lock() = TailState::default();
     }
 
     fn finish(&self) {
-        lock(&self.0.state).done = true;
+        self.0.state.lock().done = true;
         self.0.done.notify_all();
     }
 
     /// Blocks until no more output can arrive, or until `deadline`. Returns false when the deadline
     /// passed first.
     fn wait(&self, deadline: Instant) -> bool {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let state = lock(&self.0.state);
-        let waited = self
-            .0
-            .done
-            .wait_timeout_while(state, left, |state| !state.done);
-        waited.unwrap_or_else(PoisonError::into_inner).0.done
+        let state = self.0.state.lock();
+        let is_open = |state: &TailState| !state.done;
+        self.0.done.wait_while(state, Some(deadline), is_open).done
     }
 }
 
@@ -273,7 +270,7 @@ impl Drainer {
         if thread::current().id() == self.id {
             return;
         }
-        let mut thread = lock(&self.thread);
+        let mut thread = self.thread.lock();
         if self.tail.wait(Instant::now() + CALLBACK_PATIENCE)
             && let Some(thread) = thread.take()
         {
@@ -295,7 +292,7 @@ fn drain(end: &ReadEnd, kept: &StderrTail, shown: &StderrTail, mut lines: Option
     loop {
         let read = end.wait_for_input().and_then(|()| {
             // Read under the lock, so that a byte is always in the pipe or in `count`.
-            let mut kept = lock(&kept.0.state);
+            let mut kept = kept.0.state.lock();
             let read = end.read(&mut room, Some(Duration::ZERO), None)?;
             if let Read::Bytes(count) = read {
                 kept.push(&room[..count]);
@@ -392,7 +389,7 @@ impl Splitter {
         let called = self
             .each
             .as_mut()
-            .map(|each| catch_unwind(AssertUnwindSafe(|| lock(&each.0)(line))));
+            .map(|each| catch_unwind(AssertUnwindSafe(|| each.0.lock()(line))));
         if called.is_some_and(|result| result.is_err()) {
             self.each = None;
         }
@@ -444,7 +441,7 @@ mod tests {
         assert_eq!(tail.quote(true).as_deref(), Some("no memory"));
         assert_eq!(tail.quote(false).as_deref(), Some("working\nno memory"));
         // Not if the answer was some time ago.
-        lock(&tail.0.state).answered_at = Instant::now().checked_sub(2 * AT_ONCE);
+        tail.0.state.lock().answered_at = Instant::now().checked_sub(2 * AT_ONCE);
         assert_eq!(tail.quote(false).as_deref(), Some("no memory"));
         assert_eq!(tail.text(), "ready\nworking\nno memory\n");
     }

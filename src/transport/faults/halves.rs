@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::clock::after;
-use super::super::{Control, Received, Receiver, Sender, SessionMessage, Tapped, lock};
+use super::super::{Control, Received, Receiver, Sender, SessionMessage, Tapped};
 use super::fault::{Fault, Rule};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::{Condvar, Mutex};
 
 /// How often a waiting receiver checks whether the connection was lost. The check is needed because
 /// a fault does not wake the wrapped receiver.
@@ -53,7 +54,7 @@ impl FaultyLine {
 
     /// Marks the connection as lost by a fault, and returns the error.
     fn lose(&self) -> Error {
-        lock(&self.lost).get_or_insert(Lost::Fault);
+        self.lost.lock().get_or_insert(Lost::Fault);
         self.changed.notify_all();
         self.gone()
     }
@@ -64,7 +65,7 @@ impl FaultyLine {
     }
 
     fn check(&self) -> Result<()> {
-        match *lock(&self.lost) {
+        match *self.lost.lock() {
             Some(Lost::Fault) => Err(self.gone()),
             _ => Ok(()),
         }
@@ -74,12 +75,8 @@ impl FaultyLine {
     /// the connection is lost or closed.
     fn wait(&self, due: Instant, until: Option<Instant>) -> bool {
         let end = until.map_or(due, |until| until.min(due));
-        let left = end.saturating_duration_since(Instant::now());
-        let lost = lock(&self.lost);
-        let waited = self
-            .changed
-            .wait_timeout_while(lost, left, |lost| lost.is_none());
-        let (lost, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let lost = self.lost.lock();
+        let lost = self.changed.wait_while(lost, Some(end), Option::is_none);
         lost.is_some() || end == due
     }
 }
@@ -90,13 +87,13 @@ impl Control for FaultyLine {
     }
 
     fn close(&self) {
-        lock(&self.lost).get_or_insert(Lost::Closed);
+        self.lost.lock().get_or_insert(Lost::Closed);
         self.changed.notify_all();
         self.control.close();
     }
 
     fn close_at_once(&self) {
-        lock(&self.lost).get_or_insert(Lost::Closed);
+        self.lost.lock().get_or_insert(Lost::Closed);
         self.changed.notify_all();
         self.control.close_at_once();
     }

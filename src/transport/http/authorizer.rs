@@ -9,14 +9,15 @@
 //! Spec: Base Protocol, "Authorization" (2025-03-26 and later); RFC 9110, section 11.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Instant;
 
 use ureq::http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::sync::Mutex;
+use crate::transport::Threads;
 use crate::transport::exchange_transport::{CancelHandle, NextCheck};
-use crate::transport::{Threads, lock};
 
 /// Provides the credentials of requests, and new credentials when the server refuses the old ones.
 ///
@@ -302,7 +303,7 @@ impl CredentialWait {
 fn wake_once(wake: impl FnOnce() + Send + 'static) -> impl Fn() + Send + Sync + 'static {
     let wake = Mutex::new(Some(wake));
     move || {
-        if let Some(wake) = lock(&wake).take() {
+        if let Some(wake) = wake.lock().take() {
             wake();
         }
     }

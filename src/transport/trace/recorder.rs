@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Instant;
 
-use super::super::{Tap, Tapped, Transport, lock};
+use super::super::{Tap, Tapped, Transport};
 use super::Entry;
+use crate::sync::Mutex;
 
 /// Writes messages as lines of JSON: see the [module](super) for the format.
 ///
@@ -61,7 +62,7 @@ impl Recorder {
             }
         }
         line.push(b'\n');
-        let mut out = lock(&self.0.out);
+        let mut out = self.0.out.lock();
         if out.failed.is_none() {
             let written = out.write.write_all(&line).and_then(|()| out.write.flush());
             out.failed = written.err();
@@ -75,7 +76,7 @@ impl Recorder {
     /// The first write error. Nothing was recorded after it. Later calls fail with another error of
     /// that kind.
     pub fn finish(&self) -> io::Result<()> {
-        let mut out = lock(&self.0.out);
+        let mut out = self.0.out.lock();
         match out.failed.take() {
             Some(error) => {
                 let again = io::Error::new(error.kind(), "recording failed before");
@@ -104,7 +105,7 @@ mod tests {
 
     impl Write for Buffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            lock(&self.0).write(bytes)
+            self.0.lock().write(bytes)
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -120,7 +121,7 @@ mod tests {
         assert_eq!(tapped.direction, Direction::Outgoing);
         tapped.at = recorder.0.start;
         recorder.record(&tapped);
-        let line = String::from_utf8(lock(&buffer.0).clone()).expect("UTF-8");
+        let line = String::from_utf8(buffer.0.lock().clone()).expect("UTF-8");
         assert_eq!(line, format!("{{\"t\":0,\"dir\":\"out\",{expected}}}\n"));
     }
 
@@ -148,7 +149,7 @@ mod tests {
         let recorder = Recorder::new(buffer.clone());
         let tapped = Tapped::incoming(1, &long).expect("something");
         recorder.record(&tapped);
-        let line = String::from_utf8(lock(&buffer.0).clone()).expect("UTF-8");
+        let line = String::from_utf8(buffer.0.lock().clone()).expect("UTF-8");
         let expected = r#""dir":"in","too_long":{"bytes":9,"id":7,"response":false}}"#;
         assert!(line.trim_end().ends_with(expected), "{line}");
     }

@@ -1,14 +1,15 @@
 //! A transport that plays the peer of a trace.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::{
-    Control, Limits, Received, Receiver, Sender, SessionMessage, Transport, TransportParts, lock,
+    Control, Limits, Received, Receiver, Sender, SessionMessage, Transport, TransportParts,
 };
 use super::script::Script;
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::{Condvar, Mutex};
 
 /// A transport whose peer is a recording, for tests without the real peer.
 ///
@@ -78,7 +79,7 @@ impl Played {
     /// [`ErrorKind::State`] with the first mismatch, or with the line of the first message that was
     /// not sent or not received.
     pub fn finish(&self) -> Result<()> {
-        lock(&self.0.state).script.finish()
+        self.0.state.lock().script.finish()
     }
 
     /// Blocks until the whole trace was played. For a server that answers after a delay. A
@@ -88,10 +89,10 @@ impl Played {
     ///
     /// As for [`finish`](Self::finish).
     pub fn wait(&self, timeout: Duration) -> Result<()> {
-        let state = lock(&self.0.state);
-        let goes_on = |state: &mut State| !state.closed && !state.script.is_over();
-        let waited = self.0.changed.wait_timeout_while(state, timeout, goes_on);
-        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let deadline = Instant::now().checked_add(timeout);
+        let state = self.0.state.lock();
+        let goes_on = |state: &State| !state.closed && !state.script.is_over();
+        let state = self.0.changed.wait_while(state, deadline, goes_on);
         state.script.finish()
     }
 }
@@ -115,7 +116,7 @@ struct Half(Arc<Shared>);
 impl Receiver for Half {
     fn receive(&mut self, patience: Option<Duration>) -> Result<Received> {
         let deadline = patience.and_then(|patience| Instant::now().checked_add(patience));
-        let mut state = lock(&self.0.state);
+        let mut state = self.0.state.lock();
         loop {
             if state.closed {
                 return Err(closed());
@@ -124,22 +125,15 @@ impl Receiver for Half {
                 self.0.changed.notify_all();
                 return Ok(received);
             }
-            let Some(deadline) = deadline else {
-                let changed = self.0.changed.wait(state);
-                state = changed.unwrap_or_else(PoisonError::into_inner);
-                continue;
-            };
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                 return Ok(Received::Nothing);
             }
-            let changed = self.0.changed.wait_timeout(state, left);
-            state = changed.unwrap_or_else(PoisonError::into_inner).0;
+            state = self.0.changed.wait_until(state, deadline);
         }
     }
 
     fn has_message(&self) -> bool {
-        lock(&self.0.state).script.can_give()
+        self.0.state.lock().script.can_give()
     }
 
     fn is_patient(&self) -> bool {
@@ -149,7 +143,7 @@ impl Receiver for Half {
 
 impl Sender for Half {
     fn send(&mut self, queue: &mut VecDeque<SessionMessage>, _: Instant) -> Result<()> {
-        let mut state = lock(&self.0.state);
+        let mut state = self.0.state.lock();
         while let Some(message) = queue.pop_front() {
             if state.closed {
                 return Err(closed());
@@ -168,7 +162,7 @@ impl Control for Half {
     }
 
     fn close(&self) {
-        lock(&self.0.state).closed = true;
+        self.0.state.lock().closed = true;
         self.0.changed.notify_all();
     }
 }

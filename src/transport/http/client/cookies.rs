@@ -7,13 +7,13 @@
 //! Spec: RFC 6265, sections 5.1 to 5.4; RFC 6265bis, section 4.1.3, "Cookie Name Prefixes".
 
 use std::fmt;
-use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
 use ureq::http::header::{COOKIE, SET_COOKIE};
 use ureq::http::{HeaderMap, HeaderValue, Uri};
 
-use crate::transport::lock;
+use crate::schema::date::{MONTHS, seconds_before};
+use crate::sync::Mutex;
 
 /// The maximum number of cookies that are kept. At the limit, the oldest cookie is removed.
 const MAX_COOKIES: usize = 50;
@@ -52,7 +52,7 @@ impl Cookies {
             return;
         }
         let now = (Instant::now(), SystemTime::now());
-        let mut kept = lock(&self.0);
+        let mut kept = self.0.lock();
         for said in fields.get_all(SET_COOKIE) {
             let said = std::str::from_utf8(said.as_bytes());
             if let Some(said) = said.ok().and_then(|text| Said::read(text, uri, now)) {
@@ -64,7 +64,7 @@ impl Cookies {
     /// Adds the cookies for a URL to a request, after the cookies that the host sets. If the host
     /// sets a cookie with the same name, that cookie is sent instead of the stored one.
     pub(super) fn give(&self, uri: &Uri, fields: &mut HeaderMap) {
-        let mut kept = lock(&self.0);
+        let mut kept = self.0.lock();
         if kept.is_empty() {
             return;
         }
@@ -100,7 +100,7 @@ impl Cookies {
 
     /// Removes the values of cookies from a text that the server sent.
     pub(super) fn redact(&self, text: &str) -> String {
-        let kept = lock(&self.0);
+        let kept = self.0.lock();
         let values = kept.iter().map(|cookie| cookie.value.trim_matches('"'));
         // A shorter value is hardly a secret, and its removal would damage the text.
         let secrets = values.filter(|value| value.len() > 3);
@@ -285,7 +285,7 @@ fn date(text: &str) -> Option<SystemTime> {
     if year < 1970 {
         return Some(SystemTime::UNIX_EPOCH);
     }
-    let seconds = days_before(year, month, day) * 86_400 + time;
+    let seconds = seconds_before(year, month, day) + time;
     SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
 }
 
@@ -304,30 +304,17 @@ fn time_of_day(word: &str) -> Option<u64> {
 
 /// Returns the number of a month (1 to 12) by the first three letters of its name.
 fn month_of(word: &str) -> Option<u64> {
-    const NAMES: [&str; 12] = [
-        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-    ];
-    let word = word.get(..3)?.to_ascii_lowercase();
-    let at = NAMES.iter().position(|name| *name == word)?;
+    let word = word.get(..3)?;
+    let at = MONTHS
+        .iter()
+        .position(|name| name.eq_ignore_ascii_case(word))?;
     Some(at as u64 + 1)
-}
-
-/// Returns the number of days from the epoch to a Gregorian date. The year is counted from March.
-fn days_before(year: u64, month: u64, day: u64) -> u64 {
-    let (year, month) = match month {
-        1 | 2 => (year - 1, month + 9),
-        _ => (year, month - 3),
-    };
-    let leap_days = year / 4 - year / 100 + year / 400;
-    let before = 365 * year + leap_days + (153 * month + 2) / 5 + day - 1;
-    // The days before 1970-01-01, counted in this way.
-    before - 719_468
 }
 
 impl fmt::Debug for Cookies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cookies")
-            .field("kept", &lock(&self.0).len())
+            .field("kept", &self.0.lock().len())
             .finish()
     }
 }

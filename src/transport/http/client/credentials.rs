@@ -12,7 +12,6 @@ use crate::transport::http::authorizer::{
     Authorizer, AuthorizerDecision, CredentialWait, Credentials, MAX_ATTEMPTS, OutgoingRequest,
     ResponseFields,
 };
-use crate::transport::lock;
 
 impl ClientTransport {
     /// Calls `with` with the authorizer and the authorizer's view of a request. Does nothing
@@ -32,7 +31,7 @@ impl ClientTransport {
             server: &server,
             body: ask.body,
             attempt,
-            is_last: lock(&self.state).closed,
+            is_last: self.state.lock().closed,
         };
         Some(with(authorizer, &request))
     }

@@ -6,14 +6,15 @@
 //! ends in time costs an entry in a table, and no thread switch.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::schema::json::millis;
+use crate::sync::{Condvar, Mutex};
 use crate::transport::exchange_transport::{CancelHandle, NextCheck};
-use crate::transport::{Stack, Threads, lock};
+use crate::transport::{Stack, Threads};
 
 /// The handle to the deadline thread.
 #[derive(Debug)]
@@ -94,7 +95,7 @@ impl Deadlines {
             has_stalled: AtomicBool::new(false),
         });
         let look = ticket.look(Instant::now());
-        let mut table = lock(&self.0.table);
+        let mut table = self.0.table.lock();
         let at = match table.free.pop() {
             Some(at) => at,
             None => {
@@ -120,7 +121,7 @@ impl Deadlines {
 
     /// Ends all registered exchanges that are calls.
     pub(super) fn end_calls(&self) {
-        let entries = lock(&self.0.table).entries.clone();
+        let entries = self.0.table.lock().entries.clone();
         for entry in entries.into_iter().flatten().filter(|entry| entry.is_call) {
             entry.ticket.end();
         }
@@ -129,7 +130,7 @@ impl Deadlines {
     /// Ends all exchanges and the thread, and joins the thread. Exchanges that are added later end
     /// too.
     pub(super) fn stop(&self) {
-        let mut table = lock(&self.0.table);
+        let mut table = self.0.table.lock();
         table.stopped = true;
         let (entries, thread) = (table.entries.clone(), table.thread.take());
         drop(table);
@@ -179,7 +180,7 @@ impl Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        let mut table = lock(&self.shared.table);
+        let mut table = self.shared.table.lock();
         table.entries[self.at] = None;
         table.free.push(self.at);
     }
@@ -188,7 +189,7 @@ impl Drop for Watched {
 impl Shared {
     /// Makes sure that the thread wakes at the time `at` or earlier.
     fn wake_at(self: &Arc<Self>, at: Instant) -> Result<()> {
-        let mut table = lock(&self.table);
+        let mut table = self.table.lock();
         if table.stopped || table.wakes_at.is_some_and(|wakes_at| wakes_at <= at) {
             return Ok(());
         }
@@ -224,23 +225,16 @@ impl Shared {
 
 fn run(weak: &Weak<Shared>) {
     while let Some(shared) = weak.upgrade() {
-        let mut table = lock(&shared.table);
+        let mut table = shared.table.lock();
         if table.stopped {
             return;
         }
         let now = Instant::now();
         match table.wakes_at {
-            None => drop(
-                shared
-                    .changed
-                    .wait(table)
-                    .unwrap_or_else(PoisonError::into_inner),
-            ),
-            Some(at) if at > now => {
-                let waited = shared.changed.wait_timeout(table, at - now);
-                drop(waited.unwrap_or_else(PoisonError::into_inner));
+            wakes_at if wakes_at.is_none_or(|at| at > now) => {
+                drop(shared.changed.wait_until(table, wakes_at));
             }
-            Some(_) => {
+            _ => {
                 // An exchange that is added during the scan finds no wakeup, and sets its own.
                 table.wakes_at = None;
                 let entries = table.entries.clone();
@@ -250,7 +244,7 @@ fn run(weak: &Weak<Shared>) {
                     .flatten()
                     .filter_map(|entry| shared.look(entry, now));
                 if let Some(next) = looks.min() {
-                    let mut table = lock(&shared.table);
+                    let mut table = shared.table.lock();
                     table.wakes_at = Some(table.wakes_at.map_or(next, |at| at.min(next)));
                 }
             }

@@ -4,6 +4,8 @@
 
 use ureq::http::Uri;
 
+use crate::schema::url::{is_scheme, without_dot_segments};
+
 /// Resolves a reference against a base URL. Returns `None` when the result is invalid or contains
 /// credentials.
 pub(crate) fn resolve(base: &Uri, target: &str) -> Option<Uri> {
@@ -22,10 +24,10 @@ pub(crate) fn resolve(base: &Uri, target: &str) -> Option<Uri> {
         let old = base.path();
         let (path, query) = match path {
             "" => (old.to_owned(), query.or_else(|| base.query())),
-            path if path.starts_with('/') => (without_dots(path), query),
+            path if path.starts_with('/') => (without_dot_segments(path), query),
             path => {
                 let folder = &old[..old.rfind('/').map_or(0, |at| at + 1)];
-                (without_dots(&format!("{folder}{path}")), query)
+                (without_dot_segments(&format!("{folder}{path}")), query)
             }
         };
         let query = query.map_or_else(String::new, |query| format!("?{query}"));
@@ -36,35 +38,12 @@ pub(crate) fn resolve(base: &Uri, target: &str) -> Option<Uri> {
     (!place.as_str().contains('@')).then_some(uri)
 }
 
-/// Whether a reference begins with a scheme. A colon alone is no proof, because a query may contain
-/// a colon too.
+/// Whether a reference begins with a scheme and `//`. Without `//`, a colon is that of a relative
+/// path, or of a query.
 fn has_scheme(target: &str) -> bool {
-    let scheme = target.split_once("://").map_or("", |(scheme, _)| scheme);
-    scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
-}
-
-/// Removes the dot segments of a path (RFC 3986, section 5.2.4).
-fn without_dots(path: &str) -> String {
-    let mut kept: Vec<&str> = Vec::new();
-    let mut steps = path.split('/').skip(1).peekable();
-    while let Some(step) = steps.next() {
-        let is_last = steps.peek().is_none();
-        match step {
-            "." => {}
-            ".." => _ = kept.pop(),
-            step => {
-                kept.push(step);
-                continue;
-            }
-        }
-        if is_last {
-            kept.push("");
-        }
-    }
-    format!("/{}", kept.join("/"))
+    target
+        .split_once("://")
+        .is_some_and(|(scheme, _)| is_scheme(scheme))
 }
 
 /// Whether two URLs have the same scheme, host and port.

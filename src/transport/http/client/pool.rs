@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use ureq::config::Config;
@@ -22,8 +22,8 @@ use super::dial::Dialing;
 use super::exchange::{BUFFER, HttpConnection};
 #[cfg(feature = "tls")]
 use super::tls;
+use crate::sync::Mutex;
 use crate::transport::clock::about_now;
-use crate::transport::lock;
 
 /// The maximum number of idle connections that are kept. Even if this many threads make calls at
 /// once, only a few connections are idle at a time.
@@ -87,7 +87,7 @@ struct Held {
 
 impl Shutdown {
     fn hold(&self, connection: Weak<dyn ShutdownHandle>) -> Result<(), Error> {
-        let mut held = lock(&self.0);
+        let mut held = self.0.lock();
         if held.was_pulled {
             return Err(io::Error::from(io::ErrorKind::NotConnected).into());
         }
@@ -96,7 +96,7 @@ impl Shutdown {
     }
 
     fn pull(&self) {
-        let mut held = lock(&self.0);
+        let mut held = self.0.lock();
         held.was_pulled = true;
         let connection = held.connection.take();
         drop(held);
@@ -117,7 +117,7 @@ impl Pool {
     }
 
     pub(super) fn take(&self) -> Box<PoolSlot> {
-        let last = lock(&self.free).pop_back();
+        let last = self.free.lock().pop_back();
         let Some((mut lane, since)) = last else {
             return Box::new(PoolSlot {
                 line: HttpConnection::default(),
@@ -135,7 +135,7 @@ impl Pool {
     /// other connection that was idle for too long or exceeds the limit.
     pub(super) fn put(&self, lane: Box<PoolSlot>) {
         let now = about_now();
-        let mut free = lock(&self.free);
+        let mut free = self.free.lock();
         free.push_back((lane, now));
         let is_old =
             |(_, since): &(Box<PoolSlot>, Instant)| now.saturating_duration_since(*since) > IDLE;
@@ -146,7 +146,7 @@ impl Pool {
     }
 
     pub(super) fn clear(&self) {
-        let free = std::mem::take(&mut *lock(&self.free));
+        let free = std::mem::take(&mut *self.free.lock());
         drop(free);
     }
 
@@ -220,7 +220,7 @@ impl PoolSlot {
 impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lanes")
-            .field("free", &lock(&self.free).len())
+            .field("free", &self.free.lock().len())
             .finish_non_exhaustive()
     }
 }

@@ -13,10 +13,10 @@ use super::tls;
 use super::transport::{Ask, ClientTransport, foreign_encoding, is_of};
 use crate::error::{Error, ErrorKind, Excerpt, RpcError, Span};
 use crate::jsonrpc::{Message, RequestId};
+use crate::transport::Control as _;
 use crate::transport::exchange_transport::CancelHandle;
 use crate::transport::http::authorizer::Credentials;
 use crate::transport::http::event_reader::{EventReader, Item};
-use crate::transport::{Control as _, lock};
 
 /// The maximum number of bytes of an error response that are read.
 const MAX_REFUSAL: u64 = 64 << 10;
@@ -125,7 +125,7 @@ impl ClientTransport {
     /// Removes the client's secrets from a text that the server sent.
     fn redact(&self, text: &str, credentials: &Credentials) -> String {
         let mut text = self.cookies.redact(text);
-        let session = lock(&self.state).session.clone();
+        let session = self.state.lock().session.clone();
         let fields = self.http.headers.iter().chain(&credentials.fields);
         let values = fields.map(|(_, value)| value).chain(session.as_ref());
         for secret in values.filter_map(|value| value.to_str().ok()) {

@@ -19,7 +19,7 @@ use crate::transport::exchange_transport::{
 };
 use crate::transport::http::event_reader::{EventReader, Item};
 use crate::transport::message::RequestKind;
-use crate::transport::{Control as _, Received, SessionMessage, lock};
+use crate::transport::{Control as _, Received, SessionMessage};
 
 /// The first and the maximum pause before a broken stream is requested again. A pause that the
 /// server sets replaces the first pause. If the server's pause is longer than the maximum, it also
@@ -246,7 +246,7 @@ impl ClientTransport {
         let watched = self.watch.add(&ticket, false)?;
         let _released = Released(&ticket);
         let session = self.session();
-        lock(&self.state).listening = Some(Arc::clone(&ticket));
+        self.state.lock().listening = Some(Arc::clone(&ticket));
         let mut reader = EventReader::new(self.max_message_bytes);
         let (mut pauses, mut was_open, mut is_lost) = (Pauses::default(), false, false);
         loop {
@@ -330,7 +330,7 @@ impl ClientTransport {
                 &mut |item| match item {
                     Item::Event { name, data } if name == "endpoint" => {
                         match self.endpoint(&base, &data) {
-                            Ok(endpoint) => lock(&self.state).endpoint = Some(endpoint),
+                            Ok(endpoint) => self.state.lock().endpoint = Some(endpoint),
                             Err(error) => {
                                 fault = Some(error);
                                 return ControlFlow::Break(());
@@ -339,7 +339,7 @@ impl ClientTransport {
                         settled();
                         ControlFlow::Continue(())
                     }
-                    item if lock(&self.state).endpoint.is_some() => deliver(received(item, None)),
+                    item if self.state.lock().endpoint.is_some() => deliver(received(item, None)),
                     _ => {
                         let text = format!(
                             "'{}' began its stream with another event than 'endpoint'",

@@ -5,8 +5,8 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Read as _};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ureq::http::{
@@ -21,6 +21,7 @@ use super::pool::{Pool, PoolSlot, Route, USER_AGENT};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::fallible;
 use crate::jsonrpc::{Message, RequestId, TooLong};
+use crate::sync::Mutex;
 use crate::transport::clock::after;
 use crate::transport::exchange_transport::{
     CancelHandle, Deliver, ExchangeOutcome, ExchangeTransport, Listening, NextCheck,
@@ -28,7 +29,7 @@ use crate::transport::exchange_transport::{
 use crate::transport::http::authorizer::{Credentials, ResponseFields};
 use crate::transport::message::RequestKind;
 use crate::transport::{
-    Control, Limits, Received, SessionMessage, Threads, Transport, TransportParts, lock,
+    Control, Limits, Received, SessionMessage, Threads, Transport, TransportParts,
 };
 
 static SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -280,7 +281,7 @@ impl ClientTransport {
         match ask.manner {
             RequestKind::OpensSession => {}
             RequestKind::InSession => {
-                let state = lock(&self.state);
+                let state = self.state.lock();
                 if let Some(session) = &state.session {
                     fields.append(&SESSION, session.clone());
                 }
@@ -399,7 +400,7 @@ impl ClientTransport {
             );
             return Err(Error::new(ErrorKind::Protocol, text).sent(true));
         }
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.session = session.map(|mut session| {
             session.set_sensitive(true);
             session
@@ -420,7 +421,7 @@ impl ClientTransport {
         ticket: &Arc<CancelHandle>,
         watched: &Watched,
     ) -> Result<()> {
-        let endpoint = lock(&self.state).endpoint.clone();
+        let endpoint = self.state.lock().endpoint.clone();
         let ask = Ask {
             method: Method::POST,
             uri: endpoint.as_ref().unwrap_or(&self.http.url),
@@ -498,7 +499,7 @@ impl ClientTransport {
     ) -> Result<ExchangeOutcome> {
         let watched = self.watch.add(ticket, true)?;
         let _released = Released(ticket);
-        if lock(&self.state).endpoint.is_some() {
+        if self.state.lock().endpoint.is_some() {
             self.deposit(request, ticket, &watched)?;
             return Ok(ExchangeOutcome::Elsewhere);
         }
@@ -555,7 +556,7 @@ impl ExchangeTransport for ClientTransport {
         let watched = self.watch.add(&ticket, false)?;
         self.deposit(message, &ticket, &watched)
             .map_err(|error| match ticket.is_over() {
-                true if lock(&self.state).closed => error.with_kind(ErrorKind::Closed),
+                true if self.state.lock().closed => error.with_kind(ErrorKind::Closed),
                 true => error.with_kind(ErrorKind::Timeout),
                 false => error,
             })
@@ -563,11 +564,11 @@ impl ExchangeTransport for ClientTransport {
 
     fn agree(&self, revision: Option<&str>) {
         let version = revision.and_then(|revision| HeaderValue::from_str(revision).ok());
-        lock(&self.state).version = version;
+        self.state.lock().version = version;
     }
 
     fn listen(&self, news: &mut dyn FnMut(Listening), deliver: &mut Deliver<'_>) -> Result<()> {
-        if lock(&self.state).endpoint.is_some() {
+        if self.state.lock().endpoint.is_some() {
             // All messages arrive on one stream already.
             news(Listening::Settled);
             return Ok(());
@@ -585,7 +586,7 @@ impl ExchangeTransport for ClientTransport {
     }
 
     fn session(&self) -> Option<u64> {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         state.session.as_ref().map(|_| state.sessions)
     }
 
@@ -624,7 +625,7 @@ impl ClientTransport {
     /// Ends the session at the server, then ends all exchanges. Ending the session takes `patience`
     /// at most.
     fn leave(&self, patience: Duration) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if std::mem::replace(&mut state.closed, true) {
             return;
         }
@@ -667,7 +668,7 @@ impl Control for ClientTransport {
 
 impl fmt::Debug for ClientTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         f.debug_struct("Wire")
             .field("peer", &shown(&self.http.url))
             .field("lanes", &self.lanes)

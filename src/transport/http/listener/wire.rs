@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use memchr::memchr3;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::schema::date::{HttpDate, http_date};
 use crate::transport::http::ResponseHead;
 
 /// The way in which a response delimits its body.
@@ -112,72 +113,19 @@ fn reason(status: u16) -> &'static str {
     }
 }
 
-type Date = [u8; 29];
-
 thread_local! {
     /// The second that was formatted last, and its text.
-    static LAST: Cell<(u64, Date)> = const { Cell::new((0, *b"Thu, 01 Jan 1970 00:00:00 GMT")) };
+    static LAST: Cell<(u64, HttpDate)> = const { Cell::new((0, *b"Thu, 01 Jan 1970 00:00:00 GMT")) };
 }
 
-fn date() -> Date {
+fn date() -> HttpDate {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let second = now.map_or(0, |since| since.as_secs());
     let (last, date) = LAST.get();
     if last == second {
         return date;
     }
-    let date = date_of(second);
+    let date = http_date(second);
     LAST.set((second, date));
     date
-}
-
-/// Formats the value of a `Date` field (RFC 9110, section 5.6.7). Only the last four digits of a
-/// year are written.
-fn date_of(second: u64) -> Date {
-    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [&str; 12] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
-    let (days, time) = (second / 86_400, second % 86_400);
-    // The civil-from-days algorithm. Years begin on March 1, so leap days come last. Eras have 400
-    // years; five months have 153 days.
-    let day = days + 719_468;
-    let (era, of_era) = (day / 146_097, day % 146_097);
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let of_month = of_year - (153 * month + 2) / 5 + 1;
-    let year = (era * 400 + year + u64::from(month >= 10)) % 10_000;
-    let name = |list: &[&'static str], at: u64| list[usize::try_from(at).unwrap_or(0) % list.len()];
-    let text = format!(
-        "{}, {of_month:02} {} {year:04} {:02}:{:02}:{:02} GMT",
-        name(&DAYS, days % 7),
-        name(&MONTHS, month + 2),
-        time / 3600,
-        time / 60 % 60,
-        time % 60,
-    );
-    let mut date = *b"Thu, 01 Jan 1970 00:00:00 GMT";
-    date.copy_from_slice(text.as_bytes());
-    date
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check_date(second: u64, expected: &str) {
-        assert_eq!(std::str::from_utf8(&date_of(second)), Ok(expected));
-    }
-
-    #[test]
-    fn dates() {
-        check_date(0, "Thu, 01 Jan 1970 00:00:00 GMT");
-        check_date(784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT");
-        check_date(951_782_399, "Mon, 28 Feb 2000 23:59:59 GMT");
-        check_date(951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT");
-        check_date(1_735_689_599, "Tue, 31 Dec 2024 23:59:59 GMT");
-        check_date(1_785_196_800, "Tue, 28 Jul 2026 00:00:00 GMT");
-        check_date(253_402_300_800, "Sat, 01 Jan 0000 00:00:00 GMT");
-    }
 }

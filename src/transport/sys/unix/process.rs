@@ -13,13 +13,12 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
-use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::origin::Origin;
 use super::{fd, signal};
-use crate::transport::lock;
+use crate::sync::Mutex;
 
 /// A child process that leads its own process group.
 #[derive(Debug)]
@@ -100,7 +99,7 @@ impl Process {
     /// Waits for the end of the process until `deadline`, without reaping it. Returns whether the
     /// process has ended.
     pub(crate) fn wait(&self, deadline: Instant) -> bool {
-        if lock(&self.exit).is_some() {
+        if self.exit.lock().is_some() {
             return true;
         }
         if let Some(pidfd) = &self.pidfd {
@@ -206,7 +205,7 @@ impl Process {
     }
 
     fn reap(&self) -> Option<Exit> {
-        let mut exit = lock(&self.exit);
+        let mut exit = self.exit.lock();
         if exit.is_none() {
             *exit = self.wait_no_hang();
         }
@@ -235,7 +234,7 @@ impl Process {
             Signal::Terminate => &[libc::SIGTERM, libc::SIGCONT],
             Signal::Kill => &[libc::SIGKILL],
         };
-        let exit = lock(&self.exit);
+        let exit = self.exit.lock();
         for &number in numbers {
             match &self.pidfd {
                 Some(pidfd) if self.group_by_pidfd => drop(pidfd::signal_group(pidfd, number)),

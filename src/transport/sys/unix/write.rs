@@ -4,13 +4,12 @@
 use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::fd::{self, Kind, Wake};
 use super::{signal, thread};
-use crate::transport::lock;
+use crate::sync::Mutex;
 
 #[cfg(target_vendor = "apple")]
 const NO_SIGNAL: libc::c_int = 0;
@@ -105,7 +104,7 @@ impl WriteEnd {
         match &self.target {
             Target::Socket(fd) => self.write_to(fd, None, How::Send, bytes, deadline),
             Target::Other { fd, wake, how } => {
-                let fd = lock(fd);
+                let fd = fd.lock();
                 let fd = fd.as_ref().ok_or(io::ErrorKind::BrokenPipe)?;
                 let write = || self.write_to(fd, Some(wake), *how, bytes, deadline);
                 if *how == How::Send || thread::is_ours() {
@@ -172,7 +171,7 @@ impl WriteEnd {
             Target::Other { fd, wake, .. } => {
                 // Before the lock, which a waiting writer holds.
                 wake.fire();
-                drop(lock(fd).take());
+                drop(fd.lock().take());
             }
         }
     }
@@ -187,7 +186,7 @@ impl WriteEnd {
         let unread = match &self.target {
             Target::Socket(fd) => self.unread_in_socket(fd)?,
             Target::Other { fd, .. } => {
-                let fd = lock(fd);
+                let fd = fd.lock();
                 let fd = fd.as_ref()?;
                 match fd::kind(fd.as_fd()).ok()? {
                     Kind::Socket => self.unread_in_socket(fd)?,

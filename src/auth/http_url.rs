@@ -7,17 +7,17 @@
 use ureq::http::Uri;
 
 use crate::error::{Error, ErrorKind, Excerpt, Result};
-use crate::schema::url::is_loopback_host;
+use crate::schema::url::{is_loopback_host, is_scheme, without_dot_segments};
 
 /// An absolute `http` or `https` URL without credentials and fragment.
 #[derive(Clone, Debug)]
-pub(super) struct Url {
+pub(super) struct HttpUrl {
     text: String,
     uri: Uri,
 }
 
-impl Url {
-    /// Reads a URL. `what` names the URL in error texts.
+impl HttpUrl {
+    /// Reads a URL. `what` is its name in errors.
     pub(super) fn read(what: &str, text: &str) -> Result<Self> {
         let refuse = |why: &str| {
             // Query and credentials may hold secrets.
@@ -75,10 +75,10 @@ impl Url {
         };
         let (path, query) = match path {
             "" => (self.path().to_owned(), query.or_else(|| self.query())),
-            path if path.starts_with('/') => (without_dots(path), query),
+            path if path.starts_with('/') => (without_dot_segments(path), query),
             path => {
                 let folder = self.path().rfind('/').map_or("", |at| &self.path()[..at]);
-                (without_dots(&format!("{folder}/{path}")), query)
+                (without_dot_segments(&format!("{folder}/{path}")), query)
             }
         };
         let query = query.map(|query| format!("?{query}")).unwrap_or_default();
@@ -187,82 +187,17 @@ impl Url {
 
 /// Whether a reference is absolute, which means that it begins with a scheme.
 fn has_scheme(reference: &str) -> bool {
-    let Some((scheme, _)) = reference.split_once(':') else {
-        return false;
-    };
-    let mut bytes = scheme.bytes();
-    bytes
-        .next()
-        .is_some_and(|first| first.is_ascii_alphabetic())
-        && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
-}
-
-/// Resolves `.` and `..` in a path that begins with a slash (RFC 3986, section 5.2.4).
-fn without_dots(path: &str) -> String {
-    let mut kept: Vec<&str> = Vec::new();
-    let mut ends_in_folder = false;
-    for segment in path.split('/').skip(1) {
-        ends_in_folder = matches!(segment, "." | "..");
-        match segment {
-            "." => {}
-            ".." => _ = kept.pop(),
-            segment => kept.push(segment),
-        }
-    }
-    if ends_in_folder {
-        kept.push("");
-    }
-    format!("/{}", kept.join("/"))
-}
-
-/// Encoding and decoding of forms and queries (`application/x-www-form-urlencoded`).
-pub(super) mod form {
-    use percent_encoding::{
-        AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode, utf8_percent_encode,
-    };
-
-    const KEPT: &AsciiSet = &NON_ALPHANUMERIC
-        .remove(b'-')
-        .remove(b'.')
-        .remove(b'_')
-        .remove(b'~');
-
-    /// Encodes a text for forms and queries alike. A space becomes `%20`.
-    pub(in crate::auth) fn encode(text: &str) -> String {
-        utf8_percent_encode(text, KEPT).to_string()
-    }
-
-    /// Appends a name and a value to a form.
-    pub(in crate::auth) fn push(form: &mut String, name: &str, value: &str) {
-        if !form.is_empty() {
-            form.push('&');
-        }
-        form.extend(percent_encode(name.as_bytes(), KEPT));
-        form.push('=');
-        form.extend(percent_encode(value.as_bytes(), KEPT));
-    }
-
-    /// Returns the decoded names and values of a query. Pairs that are not UTF-8 are ignored.
-    pub(in crate::auth) fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
-        query.split('&').filter_map(|pair| {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            Some((decode(name)?, decode(value)?))
-        })
-    }
-
-    fn decode(text: &str) -> Option<String> {
-        let spaced = text.replace('+', " ");
-        let decoded = percent_decode_str(&spaced).decode_utf8().ok()?;
-        Some(decoded.into_owned())
-    }
+    reference
+        .split_once(':')
+        .is_some_and(|(scheme, _)| is_scheme(scheme))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn url(text: &str) -> Url {
-        Url::read("it", text).expect("a URL")
+    fn url(text: &str) -> HttpUrl {
+        HttpUrl::read("it", text).expect("a URL")
     }
 
     // M-SEC-C-22, M-SEC-C-24, M-SEC-C-25, M-SEC-C-30, M-ASEC-C-07
@@ -284,7 +219,7 @@ mod tests {
             "https://host/\n",
             "//host/path",
         ] {
-            let error = Url::read_secure("it", bad).expect_err(bad);
+            let error = HttpUrl::read_secure("it", bad).expect_err(bad);
             assert_eq!(error.kind(), ErrorKind::Auth, "{bad}");
         }
         for plain in [
@@ -295,7 +230,7 @@ mod tests {
             "http://2130706433/x",
             "http://a..localhost/x",
         ] {
-            assert!(Url::read_secure("it", plain).is_err(), "{plain}");
+            assert!(HttpUrl::read_secure("it", plain).is_err(), "{plain}");
         }
         for good in [
             "https://host.example",
@@ -303,7 +238,7 @@ mod tests {
             "http://[::1]:9/",
             "http://localhost/",
         ] {
-            assert!(Url::read_secure("it", good).is_ok(), "{good}");
+            assert!(HttpUrl::read_secure("it", good).is_ok(), "{good}");
         }
     }
 
@@ -370,16 +305,5 @@ mod tests {
         ] {
             assert!(url(base).join("it", bad).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn forms_are_written_and_read() {
-        let mut form = String::new();
-        form::push(&mut form, "a b", "c&d=é+");
-        form::push(&mut form, "x", "");
-        assert_eq!(form, "a%20b=c%26d%3D%C3%A9%2B&x=");
-        let read: Vec<_> = form::pairs("a+b=c%26d&iss=https%3A%2F%2Fa&bad=%ff&x").collect();
-        let read: Vec<_> = read.iter().map(|(a, b)| (&**a, &**b)).collect();
-        assert_eq!(read, [("a b", "c&d"), ("iss", "https://a"), ("x", "")]);
     }
 }
