@@ -543,8 +543,9 @@ enum mcplink_limit
     MCPLINK_LIMIT_QUESTIONS = 6,
     /**
      * The maximum number of handlers that run at once. Default: 64. Further requests wait. Clients
-     * over HTTP without a session share these threads for tasks. The client with the fewest running
-     * handlers gets the next free thread. One client may use all threads; the others then use the
+     * over HTTP without a session share these threads for tasks. The client with the fewest
+     * running handlers gets the next free thread. One client may use all threads; the others then
+     * use the
      * reserve beyond this limit: see MCPLINK_LIMIT_RESERVE_PERCENT.
      */
     MCPLINK_LIMIT_WORKERS = 7,
