@@ -2054,9 +2054,10 @@ MCPLINK_API void mcplink_result_free(mcplink_result_t *result);
  * Returns the result as a JSON value.
  *
  * result: the result; for NULL the function returns NULL.
- * Returns: a node that is valid as long as the result. NULL for a result of mcplink_client_request
- * that contains text or a number without a C representation, such as a lone surrogate; for such a
- * result, other calls fail with MCPLINK_E_PROTOCOL. Threads: any. Since 0.1.
+ * Returns: a node that is valid as long as the result. NULL if the result comes from
+ * mcplink_client_request and contains text or a number without a C representation, such as a lone
+ * surrogate. Calls other than mcplink_client_request fail with MCPLINK_E_PROTOCOL when the server
+ * sends such a result. Threads: any. Since 0.1.
  */
 MCPLINK_API const mcplink_json_t *mcplink_result_json(const mcplink_result_t *result);
 
@@ -3598,7 +3599,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_thread_prefix(mcplink_cl
 
 /**
  * Sets hooks that run at the start and at the end of each thread that the library starts for the
- * client. A profiler needs these hooks, or a virtual machine that must attach each thread.
+ * client. These hooks are needed by profilers, and by virtual machines that must attach each
+ * thread.
  *
  * If start was called, stop is called before the thread ends. When mcplink_client_free has
  * returned, all threads have ended, except those whose callback does not return. If
@@ -4690,10 +4692,10 @@ MCPLINK_API mcplink_status_t mcplink_client_clear_cache(mcplink_client_t *client
  * answered: meanwhile no deadline of the call runs.
  *
  * All handlers for requests of the server run as follows. During a blocking call to a modern
- * server, the handler runs on the calling thread. Otherwise it runs where the client's callbacks
- * run, one at a time. A blocking call on that thread runs handlers while it waits. When the server
- * cancels a request or the client is closed, the answer is not needed any more: see
- * mcplink_responder_on_cancel.
+ * server, the handler runs on the calling thread. Otherwise it runs on the thread that runs the
+ * client's callbacks, one handler at a time. If that thread makes a blocking call, it runs
+ * handlers while it waits. When the server cancels a request or the client is closed, the answer
+ * is not needed any more: see mcplink_responder_on_cancel.
  *
  * options: the options.
  * callback: the handler; NULL for no handler.
@@ -5545,7 +5547,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_prefix(mcplink_se
 
 /**
  * Sets hooks that run at the start and at the end of each thread that the library starts for the
- * server. A profiler needs these hooks, or a virtual machine that must attach each thread.
+ * server. These hooks are needed by profilers, and by virtual machines that must attach each
+ * thread.
  *
  * If start was called, stop is called before the thread ends. When mcplink_server_free has
  * returned, all threads have ended, except those whose callback does not return. If

@@ -184,8 +184,8 @@ impl Error {
         self
     }
 
-    /// Sets whether the HTTP response does not name the request, so that it may be about the
-    /// session.
+    /// Sets whether the HTTP response may be about the whole session, because it does not name the
+    /// request.
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn vague(mut self, is_vague: bool) -> Self {
         if let Some(http) = &mut self.0.http {

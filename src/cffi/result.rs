@@ -320,9 +320,10 @@ pub unsafe extern "C" fn mcplink_result_free(result: *mut mcplink_result_t) {
 /// Returns the result as a JSON value.
 ///
 /// result: the result; for NULL the function returns NULL.
-/// Returns: a node that is valid as long as the result. NULL for a result of mcplink_client_request
-/// that contains text or a number without a C representation, such as a lone surrogate; for such a
-/// result, other calls fail with MCPLINK_E_PROTOCOL. Threads: any. Since 0.1.
+/// Returns: a node that is valid as long as the result. NULL if the result comes from
+/// mcplink_client_request and contains text or a number without a C representation, such as a lone
+/// surrogate. Calls other than mcplink_client_request fail with MCPLINK_E_PROTOCOL when the server
+/// sends such a result. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_json(

@@ -24,7 +24,8 @@ const MAX_BYTES: usize = 16 << 20;
 /// The output schema and the time limits for validating the result of one call.
 pub(super) struct Promised {
     pub(super) schema: Option<CompiledSchema>,
-    /// The generation of the known tools when the call began.
+    /// The value of `Known::age` when the call began. Another value means that the tools may have
+    /// changed since then.
     pub(super) age: u64,
     /// When the call began. The next field is the timeout of the call.
     pub(super) began: Instant,

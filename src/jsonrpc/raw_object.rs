@@ -31,7 +31,8 @@ pub(super) struct MemberPlaces {
     first: [Place; 4],
 }
 
-/// The ranges of a member: its key without the quotes, which has no escapes, and its value.
+/// The ranges of a member's key and value. The key's range does not include the quotes. The key has
+/// no escapes.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Place {
     key: Range<u32>,

@@ -71,7 +71,7 @@ pub struct OpenRequest {
     pub running: Option<Running>,
 }
 
-/// A thread that runs a handler or writes.
+/// A thread that runs a handler or writes messages.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Running {

@@ -241,8 +241,8 @@ enum ThreadRole {
 
 thread_local! {
     static STANDING: Cell<ThreadRole> = const { Cell::new(ThreadRole::Elsewhere) };
-    /// The address of the core of the connection whose worker pool this thread belongs to; 0 on
-    /// other threads.
+    /// If this thread belongs to the worker pool of a connection: the address of the connection's
+    /// core. 0 on other threads.
     static CREW_OF: Cell<usize> = const { Cell::new(0) };
     /// Whether this thread runs a handler of the connection in `CREW_OF`.
     static IN_HANDLER: Cell<bool> = const { Cell::new(false) };
@@ -472,16 +472,16 @@ impl Core {
     }
 
     pub(super) fn stats(&self) -> Stats {
-        let requests_in_hand = self.admitted.load(Ordering::Acquire);
+        let requests_in_flight = self.admitted.load(Ordering::Acquire);
         let Some(engine) = self.engine.get() else {
             return Stats {
-                requests_in_hand,
+                requests_in_flight,
                 ..Stats::default()
             };
         };
         Stats {
             calls_in_flight: engine.calls.in_flight(),
-            requests_in_hand,
+            requests_in_flight,
             queued_bytes: engine.outbox.queued_bytes(),
             threads: engine.crew.threads(),
             ..engine.counters.snapshot()

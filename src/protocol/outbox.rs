@@ -28,8 +28,8 @@ use crate::transport::{Sender, SessionMessage};
 
 /// The maximum number of batches that one thread writes in a row before another thread continues.
 const ROUNDS: usize = 16;
-/// The number of queued answers that are written even if more requests have been read. They wait
-/// only for answers that follow within [`PATIENCE`].
+/// If at least this number of answers is queued, they are written although more requests have been
+/// read. Before that, they wait at most [`PATIENCE`] for more answers.
 const TOGETHER: usize = 16;
 /// The number of queued answers that are written in any case. The next constant is the same limit
 /// in bytes.

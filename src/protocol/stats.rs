@@ -9,7 +9,7 @@ pub struct Stats {
     /// The number of calls of this side that wait for an answer.
     pub calls_in_flight: usize,
     /// The number of active requests of the peer.
-    pub requests_in_hand: usize,
+    pub requests_in_flight: usize,
     /// The number of bytes that wait to be written.
     pub queued_bytes: usize,
     /// The number of threads of the connection.

@@ -95,7 +95,8 @@ impl<J> WorkQueue<J> {
         }
     }
 
-    /// Takes a permit for a handler that waited for its peer. It may exceed the limit.
+    /// Takes a permit again for a handler that has waited for its peer. The number of permits may
+    /// then exceed the limit.
     pub(super) fn take_back(&mut self, client: Option<&Client>) {
         if let Self::Shared(shared) = self {
             shared.permits.take(client.unwrap_or(&UNKNOWN), 1);

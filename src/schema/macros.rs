@@ -165,7 +165,7 @@ macro_rules! list_result {
         });
 
         impl $name {
-            /// Makes the last page of a list.
+            /// Makes a page of a list. It is the last page, unless `next_cursor` is set.
             pub fn new($field: impl Into<Vec<$item>>) -> Self {
                 Self {
                     $field: $field.into(),

@@ -2,8 +2,9 @@
 //! functions here read and write them.
 //!
 //! A type only names its members. Each function here reads or writes one member, and is shared by
-//! all types with members of the same kind. Therefore a hundred types need little code. Members for
-//! which a type has no field are kept while the object is read.
+//! all types with members of the same kind. Therefore a hundred types need little code. A member
+//! without a field is stored in the type's `extra`. If the type has no `extra`, the member is
+//! ignored.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -177,8 +177,9 @@ impl ServerBuilder {
         self
     }
 
-    /// Sets the keys that seal the state of calls between the rounds of the modern era. The first
-    /// key seals states. Every key can open them. Defaults to a random key for this server.
+    /// Sets the keys that seal (encrypt and authenticate) the state of a call. The client keeps the
+    /// sealed state while it answers input requests (since 2026-07-28). The first key seals states.
+    /// Every key can open them. Defaults to a random key for this server.
     ///
     /// Replicas that serve common clients need common keys. To change the key, put the new key in
     /// front. Remove the old key when the states that it sealed have expired.
@@ -198,7 +199,8 @@ impl ServerBuilder {
     /// Sets how long a client may take to answer input requests (since 2026-07-28). Defaults to 10
     /// minutes. Zero is an error.
     ///
-    /// A sealed state can be replayed within this time, unless there is a
+    /// With its answers, the client sends back the sealed state of the call. Within this time the
+    /// client can send the same state more than once, unless there is a
     /// [`state_store`](Self::state_store).
     pub fn state_lifetime(mut self, lifetime: Duration) -> Self {
         if lifetime.is_zero() {

@@ -33,7 +33,7 @@ use crate::shares::Client;
 use crate::sync::Mutex;
 use crate::transport::clock::about_now;
 
-/// The maximum size of a request, in bytes, whose memory is reused for the answer.
+/// The maximum size, in bytes, of a request buffer that is reused for the answer.
 const SMALL_REQUEST: usize = 1 << 10;
 
 /// The context of a call, given to its handler.

@@ -142,6 +142,10 @@ pub(super) fn schema_of_arguments<T: schemars::JsonSchema>() -> crate::error::Re
 /// A failure *of the tool* becomes a result with `isError`, for the model to read and react to. A
 /// `ToolError` that is made from a text or, with `?`, from most errors is a failure of the tool.
 /// Three kinds of errors are different:
+///
+/// - An [`RpcError`] that is converted with `?` stays an error *of the protocol*.
+/// - An [`Error`] of this library becomes an internal error. Its text is for the host only.
+/// - An [`AskError`] that [is a failure](AskError::is_failure) becomes an internal error too.
 #[derive(Debug)]
 pub struct ToolError(pub(super) Failure);
 

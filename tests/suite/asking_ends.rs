@@ -271,7 +271,7 @@ fn a_panic_in_the_second_run_is_answered_and_counted_out() {
         }
         crate::common::wait_until("nothing is in hand", || {
             let stats = serving.peer().stats();
-            stats.requests_in_hand == 0 && stats.calls_in_flight == 0
+            stats.requests_in_flight == 0 && stats.calls_in_flight == 0
         });
     }
 }
@@ -339,7 +339,7 @@ fn a_cancelled_call_asks_nobody() {
     script.expect_silence();
     gate.open();
     crate::common::wait_until("the handler has returned", || {
-        serving.peer().stats().requests_in_hand == 0
+        serving.peer().stats().requests_in_flight == 0
     });
     script.expect_silence();
 }

@@ -300,7 +300,7 @@ fn calls_that_wait_for_people_keep_no_other_call_out() {
             .all(|it| it["method"] == "elicitation/create"),
         "{questions:?}"
     );
-    assert_eq!(client.serving.peer().stats().requests_in_hand, 0);
+    assert_eq!(client.serving.peer().stats().requests_in_flight, 0);
     assert_eq!(
         client.call("quick")["result"]["content"][0]["text"],
         "quick"
@@ -322,7 +322,7 @@ fn calls_that_wait_for_people_keep_no_other_call_out() {
     }
     assert_eq!(payments.load(Ordering::SeqCst), 10);
     wait_until("nothing is in hand", || {
-        client.serving.peer().stats().requests_in_hand == 0
+        client.serving.peer().stats().requests_in_flight == 0
     });
     // The places are free again.
     assert_eq!(client.call("pay")["method"], "elicitation/create");
@@ -343,18 +343,18 @@ fn a_call_that_came_back_is_in_hand() {
     let server = server.build().unwrap();
     let mut client = play_client(&server, LEGACY, forms());
     let question = client.call("t");
-    assert_eq!(client.serving.peer().stats().requests_in_hand, 0);
+    assert_eq!(client.serving.peer().stats().requests_in_flight, 0);
     client
         .script
         .answer(&question, &json!({ "action": "decline" }));
     gate.wait_for(1);
-    assert_eq!(client.serving.peer().stats().requests_in_hand, 1);
+    assert_eq!(client.serving.peer().stats().requests_in_flight, 1);
     gate.open();
     assert_eq!(
         client.script.receive()["result"]["content"][0]["text"],
         "done"
     );
     wait_until("nothing is in hand", || {
-        client.serving.peer().stats().requests_in_hand == 0
+        client.serving.peer().stats().requests_in_flight == 0
     });
 }

@@ -79,7 +79,7 @@ fn a_handler_that_gives_no_answer_is_answered_for_and_why_stays_here() {
                 .any(|line| line.contains("secret number 1742"))
         );
         crate::common::wait_until("nothing is in hand", || {
-            connection.peer().stats().requests_in_hand == 0
+            connection.peer().stats().requests_in_flight == 0
         });
     }
 }
@@ -176,7 +176,7 @@ fn nothing_is_sent_for_a_request_that_was_cancelled() {
             .any(|line| line.contains("\"w\": enough"))
     );
     crate::common::wait_until("nothing is in hand", || {
-        connection.peer().stats().requests_in_hand == 0
+        connection.peer().stats().requests_in_flight == 0
     });
 }
 
@@ -284,5 +284,5 @@ fn cancel_and_answer_race_without_a_second_answer_or_a_lost_one() {
         received.iter().all(|answer| answer.get("result").is_some()),
         "{received:?}"
     );
-    assert_eq!(connection.peer().stats().requests_in_hand, 0);
+    assert_eq!(connection.peer().stats().requests_in_flight, 0);
 }

@@ -92,7 +92,7 @@ fn mutated_lines_leave_the_connection_alive() {
         stats.malformed > 0 && stats.noise > 0 && stats.too_long == 0,
         "{stats:?}"
     );
-    assert_eq!(stats.requests_in_hand, 0);
+    assert_eq!(stats.requests_in_flight, 0);
     // It can still ask as well as answer.
     let call = call_aside(&connection, "question", LONG);
     let request = script.receive_request("question");

@@ -108,7 +108,7 @@ fn come_and_go() {
     script.expect_silence();
     // One reads, one watches, one or two wait for more.
     assert!(count() <= 64 + 4, "{}", count());
-    assert_eq!(connection.peer().stats().requests_in_hand, 200);
+    assert_eq!(connection.peer().stats().requests_in_flight, 200);
     gate.open();
     for _ in 0..200 {
         script.receive();

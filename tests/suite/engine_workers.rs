@@ -91,7 +91,7 @@ fn one_request_too_many_is_answered_busy_at_once() {
         json!({"busy": true, "maxRequests": 5})
     );
     let stats = connection.peer().stats();
-    assert_eq!((stats.requests_in_hand, stats.refused_busy), (5, 1));
+    assert_eq!((stats.requests_in_flight, stats.refused_busy), (5, 1));
     gate.open();
     for _ in 0..5 {
         assert_eq!(script.receive()["result"], json!({"blocked": true}));

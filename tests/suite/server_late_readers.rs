@@ -70,7 +70,7 @@ fn calls_whose_answers_find_no_room_are_served_later_not_refused() {
         assert_eq!(ids.len(), CALLS);
         writer.join().unwrap();
         let stats = connection.peer().stats();
-        assert_eq!((stats.refused_busy, stats.requests_in_hand), (0, 0));
+        assert_eq!((stats.refused_busy, stats.requests_in_flight), (0, 0));
     });
 }
 

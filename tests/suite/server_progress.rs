@@ -137,12 +137,12 @@ fn a_cancelled_call_knows_why_and_says_nothing_more() {
         take(&fires);
         assert!(call.context().is_cancelled() && token.wait(LONG));
         assert_eq!(token.reason().as_deref(), Some("changed my mind"));
-        assert_eq!(client.connection.peer().stats().requests_in_hand, 1);
+        assert_eq!(client.connection.peer().stats().requests_in_flight, 1);
         call.context().progress(1.0, None, None);
         let error = call.respond("too late").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Cancelled);
         client.expect_silence();
-        assert_eq!(client.connection.peer().stats().requests_in_hand, 0);
+        assert_eq!(client.connection.peer().stats().requests_in_flight, 0);
         let lines: Vec<String> = logged.try_iter().collect();
         let told = |line: &String| line.contains("changed my mind");
         assert!(lines.iter().any(told), "{lines:?}");

@@ -437,7 +437,7 @@ fn streams_take_no_place_of_calls_and_have_a_limit_of_their_own() {
         json!("d"),
         json!({ "resourceSubscriptions": ["a:1"] }),
     );
-    assert_eq!(client.connection.peer().stats().requests_in_hand, 0);
+    assert_eq!(client.connection.peer().stats().requests_in_flight, 0);
     let mut legacy = Raw::open(&server, ProtocolVersion::LATEST_LEGACY);
     for n in 0..4 {
         legacy.result("resources/subscribe", json!({ "uri": format!("a:{n}") }));

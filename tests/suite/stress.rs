@@ -222,7 +222,7 @@ fn end(way: usize, client: &Client, serving: Connection) {
     wait_until("both ends know", || client.is_closed() && peer.is_closed());
     wait_until("nothing is in hand", || {
         let stats = peer.stats();
-        stats.requests_in_hand == 0 && stats.calls_in_flight == 0
+        stats.requests_in_flight == 0 && stats.calls_in_flight == 0
     });
 }
 

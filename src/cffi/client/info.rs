@@ -215,7 +215,7 @@ pub unsafe extern "C" fn mcplink_client_stats(
             let stats = client.client()?.stats();
             Ok(json!({
                 "callsInFlight": stats.calls_in_flight,
-                "requestsInHand": stats.requests_in_hand,
+                "requestsInHand": stats.requests_in_flight,
                 "queuedBytes": stats.queued_bytes,
                 "threads": stats.threads,
                 "lateResponses": stats.late_responses,

@@ -272,10 +272,10 @@ unsafe fn answer_with(
 /// answered: meanwhile no deadline of the call runs.
 ///
 /// All handlers for requests of the server run as follows. During a blocking call to a modern
-/// server, the handler runs on the calling thread. Otherwise it runs where the client's callbacks
-/// run, one at a time. A blocking call on that thread runs handlers while it waits. When the server
-/// cancels a request or the client is closed, the answer is not needed any more: see
-/// mcplink_responder_on_cancel.
+/// server, the handler runs on the calling thread. Otherwise it runs on the thread that runs the
+/// client's callbacks, one handler at a time. If that thread makes a blocking call, it runs
+/// handlers while it waits. When the server cancels a request or the client is closed, the answer
+/// is not needed any more: see mcplink_responder_on_cancel.
 ///
 /// options: the options.
 /// callback: the handler; NULL for no handler.

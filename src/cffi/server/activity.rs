@@ -28,7 +28,7 @@ impl Served {
                     "kind": "session",
                     "peer": peer.name(),
                     "closed": peer.is_closed(),
-                    "requestsInHand": stats.requests_in_hand,
+                    "requestsInHand": stats.requests_in_flight,
                     "callsInFlight": stats.calls_in_flight,
                     "queuedBytes": stats.queued_bytes,
                     "threads": stats.threads,

@@ -593,7 +593,8 @@ pub unsafe extern "C" fn mcplink_server_options_set_thread_prefix(
 }
 
 /// Sets hooks that run at the start and at the end of each thread that the library starts for the
-/// server. A profiler needs these hooks, or a virtual machine that must attach each thread.
+/// server. These hooks are needed by profilers, and by virtual machines that must attach each
+/// thread.
 ///
 /// If start was called, stop is called before the thread ends. When mcplink_server_free has
 /// returned, all threads have ended, except those whose callback does not return. If

@@ -1,9 +1,10 @@
 //! Exchange transports: each request has its own exchange, and the thread that waits for the answer
 //! processes the exchange's messages.
 //!
-//! Requests are sent by the [`ExchangeTransport`]. All other messages of this side, notifications
-//! and answers, are posted. If the sending thread has to know whether a message arrived, it posts
-//! the message itself. Otherwise the message goes through the outbox, in order.
+//! The [`ExchangeTransport`] sends each request in an exchange. Notifications and answers of this
+//! side have no exchange: the transport's function `post` sends them. If the sending thread has to
+//! know whether a message arrived, it calls `post` itself. Otherwise the message goes through the
+//! outbox, in order.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;

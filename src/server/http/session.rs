@@ -273,7 +273,7 @@ impl Session {
 
     /// Returns whether the session has an active request, or a stream with a reader.
     fn is_busy(&self) -> bool {
-        self.connection().peer().stats().requests_in_hand > 0
+        self.connection().peer().stats().requests_in_flight > 0
             || self.standing.is_read()
             || self.streams.lock().values().any(|stream| stream.is_read())
     }
@@ -355,7 +355,7 @@ struct State {
     /// The clients' shares of the slots for sessions. A session takes a slot as soon as its opening
     /// begins.
     places: Shares<Arc<str>>,
-    /// The clients' shares of the memory for the client info of sessions.
+    /// The memory that each client uses for the client info of its sessions.
     bytes: Shares<Arc<str>>,
     swept: Instant,
     /// When all busy sessions were last checked. They are checked when there is no idle session to

@@ -302,7 +302,7 @@ struct Inner<W> {
 /// When an entry has to be taken out of the inbox.
 #[derive(Clone, Copy, PartialEq)]
 enum Urgency {
-    /// In the next round, together with other changes.
+    /// The entry is taken out in the next round, together with other changes.
     Together,
     AtOnce,
     /// At the time that is stored with the entry.
@@ -342,8 +342,8 @@ impl<W: Schedule> Inbox<W> {
         Call::Heard
     }
 
-    /// Waits until there are entries to take out. Changes are taken out not before `not_before`.
-    /// Returns `false` when the thread must end.
+    /// Waits until there are entries to take out. For changes, waits at least until `not_before`,
+    /// unless the inbox is closed. Returns `false` when the thread must end.
     fn wait(&self, not_before: Instant) -> bool {
         let mut state = self.state.lock();
         loop {

@@ -65,8 +65,8 @@ impl Keys {
         }
     }
 
-    /// Returns the key set that contains the key with this id. Without an id, returns the key set,
-    /// and the caller tries all keys.
+    /// Returns all keys of the issuer, if one of them has this id, or if one of them has no id. If
+    /// `id` is `None`, returns all keys, and the caller tries each of them.
     pub(super) fn find(&self, id: Option<&str>) -> Found {
         self.find_but(None, id)
     }

@@ -10,9 +10,9 @@
 //! - If the worker is merely slow, the poller takes half of its ready connections while CPUs are
 //!   idle.
 //!
-//! While requests are quick, one CPU is left free, if the machine has more than one CPU. The
-//! clients, the poller, and the system's network code use this CPU. A worker that shares its CPU
-//! waits for a time slice of the scheduler, and all its connections wait with it.
+//! While requests are quick, the workers leave one CPU free, if the machine has more than one. The
+//! clients, the poller, and the system's network code use that CPU. Otherwise a worker would share
+//! its CPU with them. While it waited for its time slice, all its connections would wait too.
 //!
 //! **Invariant:** a connection in a ready set is owned by a worker
 //! ([`Owner::Worker`](super::connection)). It is removed under the set's lock. The worker removes

@@ -47,8 +47,8 @@ impl<S: AsFd> Registered<S> {
         self.key
     }
 
-    /// Sets which event the poller may report next. Where the system can tell, a lost connection is
-    /// always reported.
+    /// Sets which event the poller may report next. On systems that can detect a lost connection,
+    /// the poller always reports it.
     pub(crate) fn arm(&self, readable: bool, writable: bool) -> io::Result<()> {
         let event = Event::new(self.key, readable, writable).with_interrupt();
         self.poller.modify(self.source.as_fd(), event)

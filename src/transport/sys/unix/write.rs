@@ -30,7 +30,7 @@ pub(crate) struct WriteEnd {
 
 #[derive(Debug)]
 enum Target {
-    /// A socket of our own. It is ended by a shutdown.
+    /// A socket that no other code writes. A shutdown of the socket ends the stream.
     Socket(OwnedFd),
     Other {
         /// The descriptor, until the stream is ended. When it is dropped, the reader sees the end.
