@@ -82,6 +82,7 @@ mod header {
         "client/lists.rs",
         "client/notifications.rs",
         "client/questions.rs",
+        "server/definition.rs",
         "server/tool.rs",
         "server/resource.rs",
         "server/template.rs",

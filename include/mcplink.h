@@ -684,6 +684,31 @@ typedef int32_t mcplink_log_level;
 #endif // __cplusplus
 
 /**
+ * Whether an argument of a tool or prompt is required.
+ */
+enum mcplink_param_flag
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * The argument may be omitted.
+     */
+    MCPLINK_PARAM_OPTIONAL = 0,
+    /**
+     * The argument is required.
+     */
+    MCPLINK_PARAM_REQUIRED = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_param_flag mcplink_param_flag;
+#else
+typedef int32_t mcplink_param_flag;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * The type of an argument of a tool.
  */
 enum mcplink_param_type
