@@ -103,7 +103,7 @@ impl Validator {
     /// let short_texts_only = Validator::custom(|_schema| {
     ///     Ok(|json: &str| match json.len() {
     ///         ..=1000 => Ok(()),
-    ///         _ => Err(Error::new(crate::ErrorKind::Invalid, "expected at most 1000 bytes")),
+    ///         _ => Err(Error::new(ErrorKind::Invalid, "expected at most 1000 bytes")),
     ///     })
     /// });
     /// ```
