@@ -68,8 +68,11 @@ impl Listener {
             _ => bind(port),
         };
         let (sockets, port) = bound.map_err(|error| {
-            let doing = format_args!("listening at {} for the end of the login", place.uri(port));
-            Error::io(doing, error)
+            let uri = place.uri(port);
+            Error::io(
+                format_args!("listening at {uri} for the end of the login"),
+                error,
+            )
         })?;
         let place = place.clone();
         Ok(Self {
