@@ -20,7 +20,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 /// The identity by which slots are counted: the principal of the client. A client without a
@@ -31,9 +31,9 @@ pub(crate) enum Client {
     Principal(Arc<str>),
     /// The id of a legacy session of a client without a principal.
     Session(Arc<str>),
-    /// A network address. Only the first 64 bits of an IPv6 address count, since one client may
-    /// have all addresses that begin with these bits.
-    Address(IpAddr),
+    /// A network address, IPv4 as an IPv4-mapped one. Only the first 64 bits of other IPv6 addresses
+    /// count, since one client may have all addresses that begin with these bits.
+    Address(Ipv6Addr),
     /// A connection that is not made over a network, or whose address is unknown.
     Connection(u64),
 }
@@ -42,11 +42,8 @@ impl Client {
     /// Returns the client at a network address.
     pub(crate) fn at(address: IpAddr) -> Self {
         Self::Address(match address.to_canonical() {
-            IpAddr::V6(address) => {
-                let prefix = address.to_bits() >> 64 << 64;
-                IpAddr::V6(prefix.into())
-            }
-            v4 => v4,
+            IpAddr::V6(address) => (address.to_bits() >> 64 << 64).into(),
+            IpAddr::V4(address) => address.to_ipv6_mapped(),
         })
     }
 }
@@ -57,7 +54,7 @@ impl fmt::Display for Client {
         match self {
             Self::Principal(name) => write!(f, "principal {name}"),
             Self::Session(id) => write!(f, "session {id}"),
-            Self::Address(address) => write!(f, "address {address}"),
+            Self::Address(address) => write!(f, "address {}", address.to_canonical()),
             Self::Connection(number) => write!(f, "connection {number}"),
         }
     }
