@@ -989,7 +989,7 @@ typedef int32_t mcplink_status;
 #endif // __cplusplus
 
 /**
- * What happens to the standard error of a child process.
+ * The destination of the standard error of a child process.
  */
 enum mcplink_stderr
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L

@@ -145,7 +145,7 @@ pub(crate) enum SlotEvent {
     Outcome(Outcome),
 }
 
-/// What a slot contains, as [`Slot::look`] reports it. Looking takes nothing out.
+/// The content of a slot, as [`Slot::look`] reports it. Looking takes nothing out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SlotContent {
     Nothing,

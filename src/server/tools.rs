@@ -38,7 +38,7 @@ impl Work {
     }
 }
 
-/// What a tool's output schema declares about its results.
+/// The requirements of a tool's output schema on its results.
 #[derive(Clone, Debug)]
 pub(super) enum Promise {
     /// The tool has no output schema, so all results are valid.

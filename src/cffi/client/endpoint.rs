@@ -21,7 +21,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::transport::http::Http;
 use crate::transport::{Child, Stderr, StderrTail, Transport};
 
-/// What happens to the standard error of a child process.
+/// The destination of the standard error of a child process.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum mcplink_stderr {

@@ -171,7 +171,7 @@ impl Store {
         if until <= now || weight > self.max_bytes {
             return;
         }
-        // What there is no memory for is not kept.
+        // A response for which there is no memory is not kept.
         let Ok(text) = fallible::copy_text(response) else {
             return;
         };
