@@ -31,8 +31,8 @@ pub(crate) enum Client {
     Principal(Arc<str>),
     /// The id of a legacy session of a client without a principal.
     Session(Arc<str>),
-    /// A network address, IPv4 as an IPv4-mapped one. Only the first 64 bits of other IPv6 addresses
-    /// count, since one client may have all addresses that begin with these bits.
+    /// A network address, IPv4 as an IPv4-mapped one. Only the first 64 bits of other IPv6
+    /// addresses count, since one client may have all addresses that begin with these bits.
     Address(Ipv6Addr),
     /// A connection that is not made over a network, or whose address is unknown.
     Connection(u64),
