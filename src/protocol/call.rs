@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use super::call_channel::{CallMessage, Outcome, Progress};
 use super::cancel::CancelToken;
 use super::core::{Core, ReadTurn, Reading};
 use super::deadline::{Bound, Deadline};
-use super::outgoing::{CallInfo, OnEnd, Outcome, Progress, SlotEvent, Waiter};
+use super::outgoing::{CallEvent, CallInfo, OnEnd, Waiter};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{RawResult, RequestId};
 use crate::schema::{JsonObject, LoggingLevel, TraceContext, meta_key};
@@ -362,29 +363,38 @@ impl Call<'_> {
     /// Gives up a request that was never sent. The peer is not notified.
     fn forget(&mut self) {
         self.may_cancel = false;
-        self.core.engine().calls.give_up(self.waiter.id);
+        self.give_up();
+    }
+
+    /// Removes the call from the table. Returns whether the peer has to be notified; false if the
+    /// outcome has already arrived.
+    fn give_up(&mut self) -> bool {
+        let given_up = self.core.engine().calls.give_up(self.waiter.id);
+        if given_up {
+            self.waiter.gave_up();
+        }
+        given_up
     }
 
     fn wait(&mut self, options: &mut CallOptions<'_>) -> Result<Outcome> {
-        let slot = Arc::clone(&self.waiter.slot);
-        let _nudge = options
-            .cancel
-            .as_ref()
-            .map(|token| token.on_trigger(move || _ = slot.wake()));
+        let _nudge = options.cancel.as_ref().map(|token| {
+            let channel = Arc::clone(&self.waiter.channel);
+            token.on_trigger(move || channel.send(CallMessage::Wake))
+        });
         let mut may_lead = self.core.reading == Reading::Shared;
+        let mut received = None;
         loop {
-            // A leftover wakeup would end each read turn before it began.
-            self.waiter.slot.look_up();
-            let mut found = self.waiter.take();
-            if let Some(SlotEvent::Outcome(outcome)) = found {
+            // This also skips leftover wakeups, which would end each read turn before it began.
+            let mut found = received.take().or_else(|| self.waiter.take());
+            if let Some(CallEvent::Outcome(outcome)) = found {
                 return Ok(outcome);
             }
             let mut now = self.began.take().unwrap_or_else(Instant::now);
             let mut looked_at = None;
             while let Some(here) = found {
                 let progress = match here {
-                    SlotEvent::Outcome(outcome) => return Ok(outcome),
-                    SlotEvent::Progress(progress) => progress,
+                    CallEvent::Outcome(outcome) => return Ok(outcome),
+                    CallEvent::Progress(progress) => progress,
                 };
                 self.deadline.extend(now);
                 if let Some(callback) = &mut options.on_progress {
@@ -415,7 +425,7 @@ impl Call<'_> {
                 self.core
                     .engine()
                     .crew
-                    .take_or_stand_by(self.waiter.id, &self.waiter.slot)
+                    .take_or_stand_by(self.waiter.id, &self.waiter.channel)
             } else {
                 None
             };
@@ -436,7 +446,7 @@ impl Call<'_> {
                         };
                 }
                 None => {
-                    self.waiter.slot.wait(self.deadline.at());
+                    received = self.waiter.wait(self.deadline.at());
                     may_lead = self.core.reading == Reading::Shared;
                 }
             }
@@ -500,8 +510,8 @@ impl Call<'_> {
         let mut take = |waiter: &mut Waiter| {
             while let Some(found) = waiter.take() {
                 match found {
-                    SlotEvent::Outcome(outcome) => return Some(outcome),
-                    SlotEvent::Progress(progress) => {
+                    CallEvent::Outcome(outcome) => return Some(outcome),
+                    CallEvent::Progress(progress) => {
                         let told = on_progress.as_mut().map(|callback| {
                             patience.is_busy.store(true, Ordering::SeqCst);
                             callback(progress);
@@ -622,7 +632,7 @@ impl Drop for Call<'_> {
     fn drop(&mut self) {
         let id = self.waiter.id;
         self.core.engine().crew.stand_down(id);
-        if self.core.engine().calls.give_up(id) && self.may_cancel {
+        if self.give_up() && self.may_cancel {
             self.core.send_cancelled(id, &self.reason);
         }
     }

@@ -22,6 +22,7 @@
 mod active;
 mod activity;
 mod call;
+mod call_channel;
 mod cancel;
 mod core;
 mod deadline;
@@ -38,7 +39,6 @@ pub(crate) mod principal;
 mod responder;
 mod response_sink;
 mod stats;
-mod wait_set;
 mod work_queue;
 mod worker_pool;
 
@@ -59,7 +59,7 @@ pub use self::keepalive::KeepAlive;
 pub(crate) use self::log::tell;
 pub use self::log::{LogHook, LogLevel, LogRecord};
 pub(crate) use self::outbox::Source;
-pub use self::outgoing::Progress;
+pub use self::call_channel::Progress;
 pub use self::peer::Peer;
 pub(crate) use self::responder::Asking;
 pub use self::responder::Responder;

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::handlers::Place;
-use super::outgoing::Slot;
+use super::call_channel::{CallChannel, CallMessage};
 use super::responder::Responder;
 use super::work_queue::WorkQueue;
 use crate::jsonrpc::Request;
@@ -99,8 +99,7 @@ pub(crate) enum Spawn {
 
 /// The worker pool of a connection. `R` is the type of the receiver.
 pub(crate) struct WorkerPool<R> {
-    // Not held while user code runs, nor while a thread reads or writes. Order: this lock, then a
-    // slot's. A change that creates work calls `call_hands` or wakes the watchdog under this lock,
+    // Not held while user code runs, nor while a thread reads or writes. A change that creates work calls `call_hands` or wakes the watchdog under this lock,
     // unless the changing thread calls `next_duty` next. So no work is left without a thread.
     state: Mutex<State<R>>,
     /// Is notified when there is work for idle threads.
@@ -120,8 +119,8 @@ struct State<R> {
     parks: u64,
     /// Whether a pool thread should take the parked receiver at once.
     hand_over: bool,
-    /// The callers that wait in their slots and could take the reading role.
-    standby: BTreeMap<i64, Arc<Slot>>,
+    /// The callers that wait at their channels and could take the reading role.
+    standby: BTreeMap<i64, Arc<CallChannel>>,
     queued: WorkQueue<Work>,
     serial: VecDeque<Serial>,
     serial_busy: bool,
@@ -319,13 +318,7 @@ impl<R> WorkerPool<R> {
         }
         let mut receiver = Some(receiver);
         let hands = self.park_locked(&mut state, &mut receiver);
-        // A caller that is not blocked yet finds the flag when it blocks. The loop continues until
-        // a blocked caller was woken.
-        while let Some((_, slot)) = state.standby.pop_first() {
-            if slot.wake() {
-                break;
-            }
-        }
+        state.wake_reader();
         hands
     }
 
@@ -349,13 +342,13 @@ impl<R> WorkerPool<R> {
     /// Takes the receiver if it is parked; otherwise registers the caller as a possible reader.
     // Both happen under one lock: a reader that releases the role later sees the registration and
     // wakes this caller.
-    pub(crate) fn take_or_stand_by(&self, id: i64, slot: &Arc<Slot>) -> Option<R> {
+    pub(crate) fn take_or_stand_by(&self, id: i64, channel: &Arc<CallChannel>) -> Option<R> {
         let mut state = self.state.lock();
         let receiver = state.take();
         if receiver.is_some() {
             state.standby.remove(&id);
         } else if !state.over {
-            state.standby.insert(id, Arc::clone(slot));
+            state.standby.insert(id, Arc::clone(channel));
         }
         receiver
     }
@@ -365,9 +358,14 @@ impl<R> WorkerPool<R> {
         self.state.lock().standby.len() >= FEW
     }
 
-    /// Unregisters a caller that no longer waits.
+    /// Unregisters a caller that no longer waits. If the caller was woken to take the reading role,
+    /// the next caller is woken instead.
     pub(crate) fn stand_down(&self, id: i64) {
-        self.state.lock().standby.remove(&id);
+        let mut state = self.state.lock();
+        let was_woken = state.standby.remove(&id).is_none();
+        if was_woken && state.receiver.is_some() && !state.hand_over {
+            state.wake_reader();
+        }
     }
 
     /// Prepares to run a handler on this thread, which is reading: parks the receiver, so that
@@ -591,6 +589,17 @@ impl<R> State<R> {
         self.receiver.take()
     }
 
+    /// Wakes one registered caller, so that it takes the reading role.
+    // A caller whose channel is not empty is not blocked. It takes the parked receiver by itself if
+    // it waits on.
+    fn wake_reader(&mut self) {
+        while let Some((_, channel)) = self.standby.pop_first() {
+            if channel.is_empty() {
+                return channel.send(CallMessage::Wake);
+            }
+        }
+    }
+
     fn can_run(&self, max_workers: usize) -> bool {
         self.queued.can_run(self.running, max_workers)
     }
@@ -631,12 +640,7 @@ impl<R> State<R> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::outgoing::SlotContent;
     use super::*;
-
-    fn slot() -> Arc<Slot> {
-        Arc::new(Slot::new(&Arc::default(), 0))
-    }
 
     fn nothing() -> Work {
         Work {
@@ -649,15 +653,27 @@ mod tests {
     /// A leftover wakeup would end the caller's next read turn before it began, again and again.
     #[test]
     fn a_caller_that_reads_is_not_asked_to() {
-        let (crew, slot) = (WorkerPool::<u32>::new(4), slot());
-        assert_eq!(crew.take_or_stand_by(1, &slot), None);
+        let (crew, channel) = (WorkerPool::<u32>::new(4), CallChannel::new());
+        assert_eq!(crew.take_or_stand_by(1, &channel), None);
         let _ = crew.park(7);
-        assert_eq!(crew.take_or_stand_by(1, &slot), Some(7));
+        assert_eq!(crew.take_or_stand_by(1, &channel), Some(7));
         let _ = crew.release_reader(7);
-        assert_eq!(slot.look(), SlotContent::Nothing);
-        slot.wake();
-        slot.look_up();
-        assert_eq!(slot.look(), SlotContent::Nothing);
+        assert!(channel.is_empty());
+    }
+
+    /// A caller that was woken to read but ends instead passes the role on. Without that the role
+    /// would wait for the watchdog's tick.
+    #[test]
+    fn a_caller_that_ends_passes_the_role_on() {
+        let crew = WorkerPool::<u32>::new(4);
+        let channels = [CallChannel::new(), CallChannel::new()];
+        for (id, channel) in (0..).zip(&channels) {
+            assert_eq!(crew.take_or_stand_by(id, channel), None);
+        }
+        let _ = crew.release_reader(7);
+        assert!(!channels[0].is_empty() && channels[1].is_empty());
+        crew.stand_down(0);
+        assert!(!channels[1].is_empty());
     }
 
     /// With few callers one caller passes the role to another one. With many callers a pool thread
@@ -665,18 +681,18 @@ mod tests {
     #[test]
     fn a_thread_of_the_crew_reads_for_many_callers() {
         let crew = WorkerPool::<u32>::new(4);
-        let slots: Vec<Arc<Slot>> = (0..CROWD).map(|_| slot()).collect();
-        for (id, slot) in (0..).zip(&slots) {
+        let channels: Vec<_> = (0..CROWD).map(|_| CallChannel::new()).collect();
+        for (id, channel) in (0..).zip(&channels) {
             assert_eq!(crew.is_crowded(), id >= FEW as i64);
-            assert_eq!(crew.take_or_stand_by(id, slot), None);
+            assert_eq!(crew.take_or_stand_by(id, channel), None);
         }
         assert_eq!(crew.release_reader(7), Spawn::One);
-        assert!(slots.iter().all(|slot| slot.look() == SlotContent::Nothing));
+        assert!(channels.iter().all(|channel| channel.is_empty()));
         assert!(matches!(crew.next_duty(true), (PoolTask::Lead(7), _)));
         (1..CROWD as i64).for_each(|id| crew.stand_down(id));
         assert!(!crew.is_crowded());
         let _ = crew.release_reader(7);
-        assert_eq!(slots[0].look(), SlotContent::Wake);
+        assert!(!channels[0].is_empty());
     }
 
     #[test]

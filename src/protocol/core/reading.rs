@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::log::LogLevel;
-use super::super::outgoing::{SlotContent, Waiter, WakeBatch};
+use super::super::outgoing::{OutcomeBatch, Waiter};
 use super::super::worker_pool::{PoolTask, Run, Spawn, Work};
 use super::routing::Routed;
 use super::{CREW_OF, Core, IN_HANDLER, OWN_CORE, PERMIT_OF, ReadTurn, STANDING, ThreadRole};
@@ -231,7 +231,7 @@ impl Core {
     fn read_for_crowd(
         self: &Arc<Self>,
         receiver: &mut dyn Receiver,
-        gathering: WakeBatch<'_>,
+        gathering: OutcomeBatch<'_>,
     ) -> Result<()> {
         let outbox = &self.engine().outbox;
         outbox.will_flush(true);
@@ -286,7 +286,7 @@ impl Core {
         loop {
             let kept = reader.kept();
             // Nothing is read after an outcome: it may change the meaning of the next message.
-            if reader.slot.look() != SlotContent::Nothing
+            if !reader.channel.is_empty()
                 // Messages that arrived together are processed together, so that the reading role
                 // changes hands once for many messages.
                 || kept > 0 && (kept >= self.settings.limits.max_call_events || !receiver.has_message())
@@ -311,7 +311,7 @@ impl Core {
             // of answers to them. Both are checked when no input is left, and after every `BURST`
             // messages, because a flooding peer always has more.
             unseen += 1;
-            let has_found = reader.kept() > 0 || reader.slot.look() != SlotContent::Nothing;
+            let has_found = reader.kept() > 0 || !reader.channel.is_empty();
             if unseen == BURST || !(has_found || receiver.has_message()) {
                 unseen = 0;
                 self.have_written();

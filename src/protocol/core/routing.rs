@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 
 use super::super::active::What;
+use super::super::call_channel::{Outcome, Progress};
 use super::super::cancel::Callback;
 use super::super::handlers::Place;
 use super::super::incident::ServerEventKind;
 use super::super::incoming::{Batch, Exchange, Refusal};
 use super::super::log::LogLevel;
-use super::super::outgoing::{Delivery, OnEnd, Outcome, PendingCallback, Progress, Waiter};
+use super::super::outgoing::{Delivery, OnEnd, PendingCallback, Waiter};
 use super::super::peer::Peer;
 use super::super::responder::Responder;
 use super::super::response_sink::{Answer, ExchangeHandle, Origin};
