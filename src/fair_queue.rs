@@ -1,16 +1,16 @@
-//! A fair queue, which takes jobs round robin over the clients that queued them.
+//! A fair queue: jobs are removed round robin over the clients that added them.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
 /// A round-robin queue with one FIFO queue for each client.
 ///
-/// **Invariant:** a client that has jobs is in `turns` exactly once. A client without jobs is not
-/// in `turns`.
+/// **Invariant:** a client that has jobs is in `order` exactly once. A client without jobs is not
+/// in `order`.
 #[derive(Debug)]
 pub(crate) struct FairQueue<K, J> {
     queues: HashMap<K, VecDeque<J>>,
-    /// The clients that have jobs, in the order of their turns.
+    /// The clients that have jobs, in round-robin order: the first client is served next.
     turns: VecDeque<K>,
     len: usize,
 }
@@ -39,8 +39,8 @@ impl<K: Clone + Eq + Hash, J> FairQueue<K, J> {
         }
     }
 
-    /// Iterates over the clients that have jobs, with their job counts, in the order of their
-    /// turns.
+    /// Iterates over the clients that have jobs, in round-robin order, with the number of jobs of
+    /// each.
     pub(crate) fn clients(&self) -> impl Iterator<Item = (&K, usize)> {
         let queued = |client| self.queues.get(client).map_or(0, VecDeque::len);
         self.turns
@@ -48,25 +48,27 @@ impl<K: Clone + Eq + Hash, J> FairQueue<K, J> {
             .map(move |client| (client, queued(client)))
     }
 
-    /// Returns the number of jobs of a client.
+    /// Returns the number of queued jobs of a client.
     pub(crate) fn queued(&self, client: &K) -> usize {
         self.queues.get(client).map_or(0, VecDeque::len)
     }
 
-    /// Takes the oldest job of the client whose turn it is.
+    /// Removes the oldest job of the next client, and moves this client to the end of the
+    /// round-robin order. Returns `None` if the queue is empty.
     pub(crate) fn pop(&mut self) -> Option<J> {
         let client = self.turns.front()?.clone();
         self.pop_of(&client)
     }
 
-    /// Takes the oldest job of a client, and moves the client to the end of the order.
+    /// Removes the oldest job of a client, and moves the client to the end of the round-robin
+    /// order.
     pub(crate) fn pop_of(&mut self, client: &K) -> Option<J> {
         let job = self.queues.get_mut(client)?.pop_front()?;
         self.took_from(client, true);
         Some(job)
     }
 
-    /// Takes the newest job of a client. The client keeps its place in the order.
+    /// Removes the newest job of a client. The client keeps its position in the round-robin order.
     pub(crate) fn pop_last_of(&mut self, client: &K) -> Option<J> {
         let job = self.queues.get_mut(client)?.pop_back()?;
         self.took_from(client, false);

@@ -14,8 +14,8 @@ use super::raw_object::{MemberPlaces, RawObject};
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 use crate::fallible;
 
-/// The maximum number of messages in a batch. A batch member can be as short as two bytes, but the
-/// member, its error and its answer take a hundred times as much memory.
+/// The maximum number of messages in a batch. A batch member can be as short as two bytes. The
+/// parsed member, its error and its answer take a hundred times as much memory.
 const MAX_BATCH: usize = 1024;
 
 /// The maximum length of an id, in bytes. An id is stored in several places while its request is in
@@ -175,7 +175,7 @@ impl Parsed {
     }
 }
 
-/// The members of a batch. For a batch that is too long, it stores one member more than the
+/// The members of a batch. For a batch that is too long, this type stores one member more than the
 /// maximum, so that the excess is detected.
 struct BatchMembers<'a>(Vec<&'a RawValue>);
 
@@ -478,7 +478,7 @@ impl Response {
     }
 }
 
-/// The `result` of a response: JSON text as received. It keeps the message text that contains it.
+/// The `result` of a response: JSON text as received. This type owns the whole message text.
 #[derive(Clone)]
 pub struct RawResult {
     text: String,
@@ -733,8 +733,8 @@ mod tests {
         assert!(matches!(members[2], Ok(Message::Notification(_))));
     }
 
-    // Promise 6: sixteen megabytes of `1,1,1…` once became millions of errors, even where the
-    // revision has no batches.
+    // Promise 6: 16 MB of `1,1,1…` must not become millions of errors, even in a revision without
+    // batches.
     #[test]
     fn a_batch_of_very_many_messages_is_one_invalid_request() {
         let batch = |count: usize| format!("[{}1]", "1,".repeat(count - 1)).into_bytes();

@@ -1,10 +1,10 @@
-//! The members of a message, found in the same pass that validates the JSON of the message.
+//! The members of a message, determined in the same pass that validates the JSON of the message.
 //!
 //! Every message is scanned here, so the scanner is hand-written and several times faster than a
-//! general parser. It accepts only messages in the usual form. All other messages are parsed by
-//! `serde_json`, whose error texts are also better. Invariant: the scanner never accepts a text
-//! that the parser rejects, and never finds other members than the parser. In doubt it returns
-//! `None`.
+//! general parser. The scanner accepts only messages in the usual form. All other messages are
+//! parsed by `serde_json`, whose error texts are also better. Invariant: the scanner never accepts
+//! a text that the parser rejects, and never returns other members than the parser. In doubt the
+//! scanner returns `None`.
 
 use std::ops::Range;
 
@@ -93,7 +93,7 @@ impl MessageMembers {
         }
     }
 
-    /// Finds the members of a text, if the text has the usual form.
+    /// Determines the members of a text. Returns `None` if the text does not have the usual form.
     fn find(&mut self, text: &str, max_depth: usize) -> Option<()> {
         let scan = Scan(text.as_bytes());
         let room = max_depth.min(Scan::LEVELS).checked_sub(1)?;
@@ -101,7 +101,7 @@ impl MessageMembers {
         let at = scan.object(at, Scan::name, |name, at| {
             let end = match (name, scan.get(at)?) {
                 (Some(Name::Params), b'{') => {
-                    // A reader of params will look for its members, so their ranges are recorded.
+                    // The ranges of the members of `params` are recorded for later searches.
                     let (room, places) = (room.checked_sub(1)?, &mut self.places);
                     scan.object(at, Scan::plain_key, |key, at| {
                         let end = scan.value(at, room)?;
@@ -165,12 +165,12 @@ impl Name {
     }
 }
 
-/// Reads the params of a notification of this method. Passes each member of `params` to `member`:
-/// the key, which has no escapes, and the value.
+/// Reads the params of a notification whose method is `method`, without parsing the whole message.
+/// Passes each member of `params` to `member`: the key, which has no escapes, and the value.
 ///
-/// Scans only a text in the usual form, with the method before the params. If the function returns
-/// `None`, the text may still be a valid notification. Until it returns `Some`, the caller does not
-/// know whether the text is a notification of this method, or whether it is UTF-8.
+/// Returns `Some` only for a text in the usual form, with the method before the params. If the
+/// function returns `None`, the text may still be a valid notification. Before it returns `Some`,
+/// the text may still be another message or invalid UTF-8.
 pub(crate) fn find_params<'a>(
     text: &'a [u8],
     method: &str,
@@ -223,8 +223,8 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// A scanner of a JSON text. Each step takes an index. It returns the index after the JSON that it
-/// has accepted, or `None`. Indices are passed by value, so that they stay in registers.
+/// A scanner of a JSON text. Each method takes an index. It returns the index after the JSON that
+/// it has accepted, or `None`. Indices are passed by value, so that they stay in registers.
 #[derive(Clone, Copy)]
 struct Scan<'a>(&'a [u8]);
 
@@ -523,8 +523,8 @@ mod tests {
     use crate::jsonrpc::nesting;
     use crate::jsonrpc::raw_object::RawObject;
 
-    /// Checks that the parser finds the same members if the scanner accepts the text. Returns
-    /// whether the scanner accepts it.
+    /// Checks that scanner and parser determine the same members, if the scanner accepts the text.
+    /// Returns whether the scanner accepts the text.
     fn check(text: &str) -> bool {
         let scanned = MessageMembers::scan(text, 128);
         let Some(scanned) = &scanned else {

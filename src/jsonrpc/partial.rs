@@ -1,14 +1,14 @@
 //! A partial scanner: reads the id and the kind of a message that can't be parsed.
 //!
-//! The sender of a broken or too long message still waits for an answer. [`Skim`] scans any bytes,
-//! in pieces of any size and in constant memory. It records the `id` and the kind of message, if
-//! they can be seen in the outermost object.
+//! The sender of a broken or too long message still waits for an answer. [`PartialScanner`] scans
+//! any bytes, in pieces of any size and in constant memory. It records the `id` and the kind of
+//! message, if the outermost object shows them.
 
 use super::id::RequestId;
 
-/// The maximum length of an `id` that is kept, in bytes. A longer id counts as unreadable.
+/// The maximum length of a stored `id`, in bytes. A longer id counts as unreadable.
 const MAX_ID_BYTES: usize = 1024;
-/// The maximum length of a key that is kept, in bytes. All keys of JSON-RPC messages are shorter.
+/// The maximum length of a stored key, in bytes. All keys of JSON-RPC messages are shorter.
 const MAX_KEY_BYTES: usize = 8;
 
 /// The partial scanner, with the members of a message that it has seen.

@@ -15,16 +15,16 @@ use super::memchr::find;
 /// An iterator over the members of an object, in their order. If the text is not valid JSON, the
 /// iterator yields some members or none, and does not panic.
 pub(crate) struct RawObject<'a> {
-    /// The text in which the ranges of `known` are.
+    /// The text to which the ranges in `known` refer.
     text: &'a str,
     /// The ranges of the first members of the object, if they were recorded.
     known: &'a [Place],
-    /// The text after the recorded members, which has the other members.
+    /// The text after the recorded members, which contains all other members.
     rest: &'a str,
 }
 
-/// The ranges of the first members of an object, recorded when the message was parsed. A later
-/// search does not have to find their ends again. The object may have more members.
+/// The ranges of the first members of an object, recorded when the message was parsed. With these
+/// ranges, a later search need not scan the members again. The object may have more members.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct MemberPlaces {
     count: usize,
@@ -55,7 +55,7 @@ impl MemberPlaces {
         }
     }
 
-    /// Returns the members of the object that is at this range of the text.
+    /// Returns the members of an object in `text`, whose range is `object`.
     pub(super) fn members<'a>(&'a self, text: &'a str, object: &Range<usize>) -> RawObject<'a> {
         let known = &self.first[..self.count];
         let start = known
@@ -79,7 +79,7 @@ impl<'a> RawObject<'a> {
         }
     }
 
-    /// Returns the next member after those in `known`.
+    /// Returns the next member whose range was not recorded.
     #[inline(never)]
     fn next_unknown(&mut self) -> Option<<Self as Iterator>::Item> {
         let rest = self.rest.trim_ascii_start().strip_prefix(['{', ','])?;
@@ -183,7 +183,7 @@ struct Beside<'a, const N: usize> {
     members: RawObject<'a>,
     aside: [&'static str; N],
     found: [Option<&'a str>; N],
-    /// The JSON text of the value that belongs to the last key.
+    /// The JSON text of the value that belongs to the key read last.
     value: &'a str,
 }
 

@@ -45,7 +45,7 @@ pub(super) fn next_special(bytes: &[u8], mut at: usize) -> usize {
     while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         let eight = u64::from_le_bytes(*eight);
         // Sets the high bit of each byte that is less than the bound (Mycroft's trick). A borrow
-        // can only falsify bytes after the first one found.
+        // can only falsify the bytes after the first such byte.
         let less = |value: u64, bound: u64| value.wrapping_sub(ONES * bound) & !value;
         let quote = eight ^ (ONES * u64::from(b'"'));
         let backslash = eight ^ (ONES * u64::from(b'\\'));

@@ -238,8 +238,8 @@ impl<'a> Array<'a, Metered> for &'a [Value] {
         Items(self.iter())
     }
 
-    /// Compares all nested values; the accesses are not counted. Therefore it first counts enough
-    /// accesses to trigger a read of the clock.
+    /// Whether all items of the array are different. The comparison does not count its accesses.
+    /// Therefore this function first counts enough accesses to trigger a read of the clock.
     fn is_unique(&self) -> bool {
         spend_looks(LOOKS_BETWEEN_CLOCKS) && Array::<jsonschema::json::SerdeJson>::is_unique(self)
     }

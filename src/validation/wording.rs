@@ -1,4 +1,4 @@
-//! Error texts of the validator: the place, the expected value and the received value, in one
+//! Error texts of the validator: the location, the expected value and the received value, in one
 //! sentence.
 
 use std::fmt::{self, Display};
@@ -132,8 +132,8 @@ impl Display for Names<'_> {
     }
 }
 
-/// The errors of the alternatives, of which the first ones are described. The places of the errors
-/// are relative to the value that has the alternatives.
+/// The errors of a schema's alternatives, and the location of the value that has the alternatives.
+/// The error text describes the first alternatives, with locations relative to this value.
 struct Branches<'a>(&'a [Vec<ValidationError<'static>>], &'a str);
 
 impl Display for Branches<'_> {
