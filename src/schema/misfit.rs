@@ -9,8 +9,8 @@
 //!                                  ╰ an invalid required member ──▶ its entry is invalid
 //! ```
 //!
-//! Both readings use the same code. The mode of reading (`Manner`) is a thread-local, which is set
-//! while one text is read.
+//! Both readings use the same code. The mode of reading (`ReadingMode`) is a thread-local, which is
+//! set while one text is read.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -35,8 +35,8 @@ const MAX_NAME_CHARS: usize = 200;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Misfit {
-    /// The index of the list entry that has the dropped part, from 0, as the peer sent the list.
-    /// Absent if the dropped part is outside of lists.
+    /// The index of the list entry that has the dropped part, in the list that the peer sent. The
+    /// first entry has the index 0. Absent if the dropped part is outside of lists.
     pub index: Option<usize>,
     /// The `name` of the list entry, or its `uri` or `uriTemplate` if it has no name. Absent if it
     /// has none of the three.
@@ -49,7 +49,7 @@ pub struct Misfit {
 }
 
 impl Misfit {
-    /// The maximum number of misfits that are kept for one result.
+    /// The maximum number of misfits that are stored for one result.
     pub(crate) const MAX_KEPT: usize = 1000;
 
     /// Makes the misfit for a result that could not be read at all.
@@ -74,7 +74,7 @@ impl fmt::Display for Misfit {
     }
 }
 
-/// The misfits of a result. They are stored in a field that is not part of the message.
+/// The misfits of a result. This type is used for a field that is not part of the message.
 #[derive(Clone, Default, PartialEq)]
 pub(super) struct Misfits(Option<Box<[Misfit]>>);
 
@@ -161,8 +161,8 @@ impl fmt::Display for Step {
     }
 }
 
-/// Returns whether the thread-locals can be used. Fails while they are being destroyed during
-/// thread exit, when the host may still call the library.
+/// Checks that the thread-locals can be used. Fails while the thread exits and destroys its
+/// thread-locals. The host can still call the library then.
 fn has_place() -> serde_json::Result<()> {
     READ.try_with(|_| ()).map_err(serde_json::Error::custom)
 }
@@ -186,7 +186,7 @@ pub(super) fn read_members<T: for<'a> Deserialize<'a>>(text: &str) -> serde_json
     in_members(|| read_part(text))
 }
 
-/// Runs `read` in the lenient mode in which each member is read by itself: an empty array is
+/// Runs `read` in the lenient mode in which each member is read by itself. An empty array is
 /// accepted for an empty object.
 pub(super) fn in_members<T>(read: impl FnOnce() -> serde_json::Result<T>) -> serde_json::Result<T> {
     has_place()?;
@@ -254,7 +254,7 @@ where
     read.map_err(|error| D::Error::custom(without_position(&error)))
 }
 
-/// A part that is being read. Its step stays on the path until the `Part` is dropped.
+/// A part that is being read. The path contains the step to this part until the `Part` is dropped.
 struct Part {
     /// The number of misfits that were recorded before this part.
     before: usize,
@@ -269,7 +269,8 @@ impl Part {
         Self { before }
     }
 
-    /// Records that the part is dropped. Removes the records of dropped parts inside it.
+    /// Records that the part is dropped. Removes the records of other dropped parts inside this
+    /// part.
     fn leave_out(self, error: &serde_json::Error) {
         let reason = without_position(error);
         READ.with_borrow_mut(|read| {
@@ -288,7 +289,7 @@ impl Drop for Part {
     }
 }
 
-/// Reads a member by itself into `place`. If the member is dropped, it counts as absent.
+/// Reads a member by itself into `slot`. If the member is dropped, it counts as absent.
 pub(super) fn read_member<'de, F: Form<T>, T: Member, A: MapAccess<'de>>(
     place: &mut Option<T>,
     name: &'static str,
@@ -307,7 +308,7 @@ pub(super) fn read_member<'de, F: Form<T>, T: Member, A: MapAccess<'de>>(
     Ok(())
 }
 
-/// Reads a list. If the current mode reads parts by themselves, reads each entry by itself.
+/// Reads a list. If the current mode reads each part by itself, each entry is read by itself.
 pub(super) fn read_list<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     T: for<'a> Deserialize<'a>,

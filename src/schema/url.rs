@@ -59,16 +59,16 @@ impl<'a> Url<'a> {
         self.scheme.eq_ignore_ascii_case(scheme)
     }
 
-    /// Whether the host is this machine.
+    /// Whether the host of the URL is this machine.
     pub(crate) fn is_loopback(&self) -> bool {
         is_loopback_host(self.host)
     }
 }
 
-/// Whether a host is this machine by its spelling alone. This is true for the reserved name
-/// `localhost`, and for loopback addresses in the usual format. An IPv6 address may have its
-/// brackets. Other spellings of an address (`127.1`, `0x7f.1`) are not accepted, since programs
-/// read them differently.
+/// Whether the text of a host names this machine. The function does not resolve names. It returns
+/// true for the reserved name `localhost`, and for loopback addresses in the usual format. An IPv6
+/// address may have its brackets. Other spellings of an address (`127.1`, `0x7f.1`) are not
+/// accepted, since programs read them differently.
 pub(crate) fn is_loopback_host(host: &str) -> bool {
     let host = host.to_ascii_lowercase();
     let bare = host
@@ -138,7 +138,8 @@ pub(crate) fn percent_encoded(text: &str) -> String {
     out
 }
 
-/// Adds a percent-encoded text, without a copy of it elsewhere, since it may be a secret.
+/// Percent-encodes a text and appends it to `out`. No other copy is made, since the text may be a
+/// secret.
 pub(crate) fn push_percent_encoded(out: &mut String, text: &str) {
     text.bytes().for_each(|byte| push_encoded(out, byte));
 }
@@ -171,8 +172,8 @@ pub(crate) fn percent_decoded_bytes(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Returns the first byte of a text, decoded if it is a complete escape, whether it is one, and the
-/// rest of the text.
+/// Splits the first byte, or the first complete escape, from a text. Returns the decoded byte,
+/// whether it was an escape, and the rest of the text.
 fn first_byte(text: &[u8]) -> Option<(u8, bool, &[u8])> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     if let [b'%', high, low, rest @ ..] = text
