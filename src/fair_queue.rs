@@ -11,7 +11,7 @@ use std::hash::Hash;
 pub(crate) struct FairQueue<K, J> {
     queues: HashMap<K, VecDeque<J>>,
     /// The clients that have jobs, in round-robin order: the first client is served next.
-    turns: VecDeque<K>,
+    order: VecDeque<K>,
     len: usize,
 }
 
@@ -19,7 +19,7 @@ impl<K: Clone + Eq + Hash, J> FairQueue<K, J> {
     pub(crate) fn new() -> Self {
         Self {
             queues: HashMap::new(),
-            turns: VecDeque::new(),
+            order: VecDeque::new(),
             len: 0,
         }
     }
@@ -34,7 +34,7 @@ impl<K: Clone + Eq + Hash, J> FairQueue<K, J> {
             Some(queue) => queue.push_back(job),
             None => {
                 self.queues.insert(client.clone(), VecDeque::from([job]));
-                self.turns.push_back(client.clone());
+                self.order.push_back(client.clone());
             }
         }
     }
@@ -43,7 +43,7 @@ impl<K: Clone + Eq + Hash, J> FairQueue<K, J> {
     /// each.
     pub(crate) fn clients(&self) -> impl Iterator<Item = (&K, usize)> {
         let queued = |client| self.queues.get(client).map_or(0, VecDeque::len);
-        self.turns
+        self.order
             .iter()
             .map(move |client| (client, queued(client)))
     }
@@ -56,7 +56,7 @@ impl<K: Clone + Eq + Hash, J> FairQueue<K, J> {
     /// Removes the oldest job of the next client, and moves this client to the end of the
     /// round-robin order. Returns `None` if the queue is empty.
     pub(crate) fn pop(&mut self) -> Option<J> {
-        let client = self.turns.front()?.clone();
+        let client = self.order.front()?.clone();
         self.pop_of(&client)
     }
 
@@ -75,21 +75,21 @@ impl<K: Clone + Eq + Hash, J> FairQueue<K, J> {
         Some(job)
     }
 
-    fn took_from(&mut self, client: &K, had_its_turn: bool) {
+    fn took_from(&mut self, client: &K, is_served: bool) {
         self.len -= 1;
         let is_empty = self.queues.get(client).is_none_or(VecDeque::is_empty);
         if is_empty {
             self.queues.remove(client);
         }
-        if is_empty || had_its_turn {
-            let place = self.turns.iter().position(|other| other == client);
-            let turn = place.and_then(|place| self.turns.remove(place));
-            self.turns.extend(turn.filter(|_| !is_empty));
+        if is_empty || is_served {
+            let position = self.order.iter().position(|other| other == client);
+            let removed = position.and_then(|position| self.order.remove(position));
+            self.order.extend(removed.filter(|_| !is_empty));
         }
     }
 
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = J> {
-        self.turns.clear();
+        self.order.clear();
         self.len = 0;
         std::mem::take(&mut self.queues).into_values().flatten()
     }

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::id::RequestId;
 use super::memchr::{find, find_either};
-use super::partial::Skim;
+use super::partial::PartialScanner;
 use crate::fallible;
 
 /// The initial size of the buffer, and its size after a large message.
@@ -43,7 +43,7 @@ pub struct LineBuffer {
 
 #[derive(Debug, Default)]
 struct Dropping {
-    skim: Skim,
+    scanner: PartialScanner,
     bytes: usize,
     /// Whether the allocator had no memory for the line.
     no_memory: bool,
@@ -76,11 +76,11 @@ pub struct TooLong {
 impl TooLong {
     /// Extracts the id and the kind of a message that exceeds the limit, in constant memory.
     pub(crate) fn of(text: &[u8]) -> Self {
-        let skim = Skim::of(text);
+        let scanner = PartialScanner::of(text);
         Self {
             bytes: text.len(),
-            id: skim.id(),
-            is_response: skim.looks_like_response(),
+            id: scanner.id(),
+            is_response: scanner.looks_like_response(),
             no_memory: false,
         }
     }
@@ -203,8 +203,8 @@ impl LineBuffer {
                 (self.start, self.scanned) = (next, next);
                 return Some(Line::TooLong(TooLong {
                     bytes: dropped.bytes,
-                    id: dropped.skim.id(),
-                    is_response: dropped.skim.looks_like_response(),
+                    id: dropped.scanner.id(),
+                    is_response: dropped.scanner.looks_like_response(),
                     no_memory: dropped.no_memory && dropped.bytes <= self.max_bytes,
                 }));
             }
@@ -256,7 +256,7 @@ impl LineBuffer {
     fn drop_until(&mut self, line_end: usize) {
         let dropping = self.dropping.get_or_insert_default();
         let piece = &self.buffer[self.start..line_end];
-        dropping.skim.push(piece);
+        dropping.scanner.push(piece);
         dropping.bytes += piece.len();
         self.start = line_end;
     }
@@ -401,10 +401,10 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let first = next(&mut buffer);
-        let place = first.as_ptr();
+        let address = first.as_ptr();
         buffer.reclaim(first);
         let second = next(&mut buffer);
-        assert_eq!((&*second, second.as_ptr()), (&b"2"[..], place));
+        assert_eq!((&*second, second.as_ptr()), (&b"2"[..], address));
         assert_eq!(next(&mut buffer), b"third");
         let fourth = next(&mut buffer);
         assert_eq!(fourth, long.as_bytes());
@@ -446,14 +446,14 @@ mod tests {
         const LENGTH: u32 = 6;
         for (max, number) in (0..5).flat_map(|max| (0..4_usize.pow(LENGTH)).map(move |n| (max, n)))
         {
-            let byte = |place| b"a \r\n"[number / 4_usize.pow(place) % 4];
+            let byte = |index| b"a \r\n"[number / 4_usize.pow(index) % 4];
             let input: Vec<u8> = (0..LENGTH).map(byte).collect();
             let mut buffer = LineBuffer::new(max);
             push(&mut buffer, &input);
             loop {
-                let told = buffer.has_line();
+                let has_line = buffer.has_line();
                 let line = buffer.next_line();
-                assert_eq!(told, line.is_some(), "{max} {:?}", input.escape_ascii());
+                assert_eq!(has_line, line.is_some(), "{max} {:?}", input.escape_ascii());
                 if line.is_none() {
                     break;
                 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::lenient::is_empty_array;
-use super::raw_object::MemberPlaces;
+use super::raw_object::MemberRanges;
 use super::text::next_special;
 
 /// The ranges of the members of a message, which are not yet interpreted.
@@ -28,27 +28,27 @@ pub(super) struct MessageMembers {
     pub(super) result: Option<Range<usize>>,
     pub(super) error: Option<Range<usize>>,
     /// The ranges of the members of `params`, if `params` is an object that was scanned.
-    pub(super) places: MemberPlaces,
+    pub(super) member_ranges: MemberRanges,
 }
 
 impl MessageMembers {
     /// Parses a text with `serde_json`. Does not limit the nesting depth.
     pub(super) fn read(text: &str) -> serde_json::Result<Self> {
         let raw: Raw<'_> = serde_json::from_str(text)?;
-        let place = |raw: Option<&RawValue>| {
+        let range_of = |raw: Option<&RawValue>| {
             let value = raw?.get();
             let start = value.as_ptr() as usize - text.as_ptr() as usize;
             Some(start..start + value.len())
         };
         Ok(Self {
-            jsonrpc: place(raw.jsonrpc),
-            id: place(raw.id),
-            method: place(raw.method),
+            jsonrpc: range_of(raw.jsonrpc),
+            id: range_of(raw.id),
+            method: range_of(raw.method),
             has_plain_method: false,
-            params: place(raw.params),
-            result: place(raw.result),
-            error: place(raw.error),
-            places: MemberPlaces::default(),
+            params: range_of(raw.params),
+            result: range_of(raw.result),
+            error: range_of(raw.error),
+            member_ranges: MemberRanges::default(),
         })
     }
 
@@ -80,8 +80,8 @@ impl MessageMembers {
 
     #[cold]
     fn take_away(&mut self, text: &str) {
-        let is = |place: &Range<usize>, what: fn(&str) -> bool| what(&text[place.clone()]);
-        let is_null = |place: &mut Range<usize>| is(place, |value| value == "null");
+        let is = |range: &Range<usize>, what: fn(&str) -> bool| what(&text[range.clone()]);
+        let is_null = |range: &mut Range<usize>| is(range, |value| value == "null");
         self.params
             .take_if(|params| is(params, |value| value == "null" || is_empty_array(value)));
         self.method.take_if(is_null);
@@ -102,10 +102,10 @@ impl MessageMembers {
             let end = match (name, scan.get(at)?) {
                 (Some(Name::Params), b'{') => {
                     // The ranges of the members of `params` are recorded for later searches.
-                    let (room, places) = (room.checked_sub(1)?, &mut self.places);
+                    let (room, member_ranges) = (room.checked_sub(1)?, &mut self.member_ranges);
                     scan.object(at, Scan::plain_key, |key, at| {
                         let end = scan.value(at, room)?;
-                        places.add(key, at..end);
+                        member_ranges.add(key, at..end);
                         Some(end)
                     })?
                 }
@@ -504,9 +504,9 @@ impl Scan<'_> {
 #[cfg(test)]
 pub(crate) fn variants(text: &str) -> impl Iterator<Item = String> {
     const CHARACTERS: &str = "{}[]\",:\\ \n0159.-+eEutfnrabx/\u{0}\u{1f}\u{7f}é";
-    let places = (0..=text.len()).filter(|place| text.is_char_boundary(*place));
-    places.flat_map(|place| {
-        let (head, tail) = text.split_at(place);
+    let positions = (0..=text.len()).filter(|position| text.is_char_boundary(*position));
+    positions.flat_map(|position| {
+        let (head, tail) = text.split_at(position);
         let mut rest = tail.chars();
         rest.next();
         let rest = rest.as_str();
@@ -532,10 +532,10 @@ mod tests {
         };
         let mut read = MessageMembers::read(text).expect("it was scanned");
         if let Some(params) = scanned.params.clone() {
-            let known = scanned.places.members(text, &params);
+            let known = scanned.member_ranges.members(text, &params);
             assert!(known.eq(RawObject::of(&text[params])), "{text}");
         }
-        read.places = scanned.places.clone();
+        read.member_ranges = scanned.member_ranges.clone();
         if scanned.has_plain_method {
             let written = &text[read.method.clone().expect("there is one")];
             let name = written

@@ -81,13 +81,15 @@ mod tests {
         // Each ASCII character at each position of a block, beside bytes that a wrong mask would
         // match.
         for character in (0..=127u8).map(char::from) {
-            for place in 0..17 {
+            for offset in 0..17 {
                 let mut text = "\u{7f}é€😀!#[]~".repeat(2);
                 text.insert(0, ' ');
-                let at = (place..).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+                let at = (offset..)
+                    .find(|at| text.is_char_boundary(*at))
+                    .unwrap_or(0);
                 text.insert(at, character);
                 check(&text);
-                check(&format!("{}{character}{character}", " ".repeat(place)));
+                check(&format!("{}{character}{character}", " ".repeat(offset)));
             }
         }
         check("\u{2028}\u{2029}\u{85}\u{feff}");

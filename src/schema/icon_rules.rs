@@ -158,17 +158,17 @@ fn invalid(problem: impl std::fmt::Display) -> Error {
 fn origin(url: &str) -> Option<(String, u16)> {
     let (scheme, rest) = url.split_once("://")?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let place = &rest[..end];
-    let is_plain = place
+    let authority = &rest[..end];
+    let is_plain = authority
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte));
     if !scheme.eq_ignore_ascii_case("https") || !is_plain {
         return None;
     }
     let is_port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let (host, port) = match place.rsplit_once(':') {
+    let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if is_port(port) => (host, port),
-        _ => (place, ""),
+        _ => (authority, ""),
     };
     let is_address = host.starts_with('[') && host.ends_with(']');
     if host.is_empty() || (host.contains([':', '[', ']']) && !is_address) {

@@ -84,7 +84,7 @@ impl Misfits {
     }
 
     /// Returns the misfits of the object that this thread has just read.
-    pub(super) fn found() -> Self {
+    pub(super) fn of_last_object() -> Self {
         if !drops() {
             return Self::default();
         }
@@ -101,7 +101,7 @@ impl fmt::Debug for Misfits {
 
 /// The mode in which this thread reads a text.
 #[derive(Clone, Copy, PartialEq)]
-enum Manner {
+enum ReadingMode {
     /// Values are read as their types define it.
     Plain,
     /// Values are read as in `Plain`, but deviations from the specification are errors.
@@ -113,7 +113,7 @@ enum Manner {
 }
 
 thread_local! {
-    static MANNER: Cell<Manner> = const { Cell::new(Manner::Plain) };
+    static READING_MODE: Cell<ReadingMode> = const { Cell::new(ReadingMode::Plain) };
     static READ: RefCell<Read> = const { RefCell::new(Read::new()) };
 }
 
@@ -163,21 +163,21 @@ impl fmt::Display for Step {
 
 /// Checks that the thread-locals can be used. Fails while the thread exits and destroys its
 /// thread-locals. The host can still call the library then.
-fn has_place() -> serde_json::Result<()> {
+fn check_thread_locals() -> serde_json::Result<()> {
     READ.try_with(|_| ()).map_err(serde_json::Error::custom)
 }
 
 /// Runs `read` in this mode. Afterwards restores the previous mode.
-fn reading<T>(manner: Manner, read: impl FnOnce() -> T) -> T {
-    struct Outer(Manner);
+fn reading<T>(mode: ReadingMode, read: impl FnOnce() -> T) -> T {
+    struct Outer(ReadingMode);
 
     impl Drop for Outer {
         fn drop(&mut self) {
-            MANNER.set(self.0);
+            READING_MODE.set(self.0);
         }
     }
 
-    let _outer = Outer(MANNER.replace(manner));
+    let _outer = Outer(READING_MODE.replace(mode));
     read()
 }
 
@@ -189,40 +189,43 @@ pub(super) fn read_members<T: for<'a> Deserialize<'a>>(text: &str) -> serde_json
 /// Runs `read` in the lenient mode in which each member is read by itself. An empty array is
 /// accepted for an empty object.
 pub(super) fn in_members<T>(read: impl FnOnce() -> serde_json::Result<T>) -> serde_json::Result<T> {
-    has_place()?;
-    reading(Manner::RawObject, read)
+    check_thread_locals()?;
+    reading(ReadingMode::RawObject, read)
 }
 
 /// Reads an invalid text again, and drops the parts that are invalid.
 pub(super) fn read_entries<T: for<'a> Deserialize<'a>>(
     text: &str,
 ) -> serde_json::Result<(T, Vec<Misfit>)> {
-    has_place()?;
+    check_thread_locals()?;
     let outer = READ.replace(Read::new());
-    let read = reading(Manner::Entries, || read_part(text));
+    let read = reading(ReadingMode::Entries, || read_part(text));
     let found = READ.replace(outer);
     Ok((read?, found.misfits))
 }
 
 /// Reads a text strictly: deviations from the specification are errors.
 pub(super) fn read_strictly<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json::Result<T> {
-    reading(Manner::Strict, || serde_json::from_str(text))
+    reading(ReadingMode::Strict, || serde_json::from_str(text))
 }
 
 /// Whether the current mode reads each member and each list entry by itself.
 #[inline]
 pub(super) fn is_by_parts() -> bool {
-    matches!(MANNER.get(), Manner::RawObject | Manner::Entries)
+    matches!(
+        READING_MODE.get(),
+        ReadingMode::RawObject | ReadingMode::Entries
+    )
 }
 
 /// Whether the current mode treats deviations from the specification as errors.
 pub(super) fn is_strict() -> bool {
-    MANNER.get() == Manner::Strict
+    READING_MODE.get() == ReadingMode::Strict
 }
 
 /// Whether the current mode drops invalid parts.
 pub(super) fn drops() -> bool {
-    MANNER.get() == Manner::Entries
+    READING_MODE.get() == ReadingMode::Entries
 }
 
 /// Reads a part of a text by itself. Accepts an empty array where an empty object is expected.
@@ -291,7 +294,7 @@ impl Drop for Part {
 
 /// Reads a member by itself into `slot`. If the member is dropped, it counts as absent.
 pub(super) fn read_member<'de, F: Form<T>, T: Member, A: MapAccess<'de>>(
-    place: &mut Option<T>,
+    slot: &mut Option<T>,
     name: &'static str,
     members: &mut A,
 ) -> Result<(), A::Error> {
@@ -301,7 +304,7 @@ pub(super) fn read_member<'de, F: Form<T>, T: Member, A: MapAccess<'de>>(
         F::read(&mut serde_json::Deserializer::from_str(text))
     });
     match read {
-        Ok(value) => *place = Some(value),
+        Ok(value) => *slot = Some(value),
         Err(error) if drops() && F::is_dispensable() => part.leave_out(&error),
         Err(error) => return Err(A::Error::custom(without_position(&error))),
     }

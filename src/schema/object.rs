@@ -79,7 +79,7 @@ macro_rules! readable {
                                 wire!($field $($wire)?),
                             )?,)*
                             $($extra,)?
-                            $($misfits: $crate::schema::misfit::Misfits::found(),)?
+                            $($misfits: $crate::schema::misfit::Misfits::of_last_object(),)?
                         })
                     }
                 }
@@ -348,18 +348,18 @@ impl<'de, F: Form<T>, T: Member> DeserializeSeed<'de> for Reader<F, T> {
 /// Reads a member into `slot`.
 #[inline(never)]
 pub(super) fn read<'de, F: Form<T>, T: Member, A: MapAccess<'de>>(
-    place: &mut Option<T>,
+    slot: &mut Option<T>,
     name: &'static str,
     members: &mut A,
     by_parts: bool,
 ) -> Result<(), A::Error> {
-    if place.is_some() {
+    if slot.is_some() {
         return Err(A::Error::duplicate_field(name));
     }
     if by_parts {
-        return misfit::read_member::<F, T, A>(place, name, members);
+        return misfit::read_member::<F, T, A>(slot, name, members);
     }
-    *place = Some(members.next_value_seed(Reader::<F, T>(PhantomData))?);
+    *slot = Some(members.next_value_seed(Reader::<F, T>(PhantomData))?);
     Ok(())
 }
 
@@ -382,11 +382,10 @@ pub(super) fn keep<'de, A: MapAccess<'de>>(
 /// Returns the value of a member that was read. If the member is absent, returns the value that
 /// stands for an absent member.
 pub(super) fn known<F: Form<T>, T: Member, E: Error>(
-    place: Option<T>,
+    slot: Option<T>,
     name: &'static str,
 ) -> Result<T, E> {
-    place
-        .or_else(F::absent)
+    slot.or_else(F::absent)
         .ok_or_else(|| E::missing_field(name))
 }
 

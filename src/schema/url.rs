@@ -38,14 +38,14 @@ impl<'a> Url<'a> {
         };
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
-        let (user, place) = match authority.rsplit_once('@') {
-            Some((user, place)) => (Some(user), place),
+        let (user, host_port) = match authority.rsplit_once('@') {
+            Some((user, host_port)) => (Some(user), host_port),
             None => (None, authority),
         };
         let url = Self {
             scheme,
             user,
-            host: without_port(place)?,
+            host: without_port(host_port)?,
             path,
         };
         (!url.host.is_empty() || !url.is_of_the_web()).then_some(url)
@@ -118,16 +118,16 @@ pub(crate) fn has_whole_escapes(text: &str) -> bool {
     })
 }
 
-fn without_port(place: &str) -> Option<&str> {
-    let (host, port) = match place.rfind(']') {
-        Some(end) => (&place[..=end], place[end + 1..].strip_prefix(':')),
-        None => match place.split_once(':') {
+fn without_port(host_port: &str) -> Option<&str> {
+    let (host, port) = match host_port.rfind(']') {
+        Some(end) => (&host_port[..=end], host_port[end + 1..].strip_prefix(':')),
+        None => match host_port.split_once(':') {
             Some((host, port)) => (host, Some(port)),
-            None => (place, None),
+            None => (host_port, None),
         },
     };
     let is_port = |port: &str| port.is_empty() || port.parse::<u16>().is_ok();
-    let whole = host.len() + port.map_or(0, |port| port.len() + 1) == place.len();
+    let whole = host.len() + port.map_or(0, |port| port.len() + 1) == host_port.len();
     (whole && port.is_none_or(is_port)).then_some(host)
 }
 
@@ -199,12 +199,13 @@ pub(crate) fn normalized(uri: &str) -> String {
     let scheme = scheme.to_ascii_lowercase();
     let rest = normalized_escapes(rest);
     let end = rest.find(['?', '#']).unwrap_or(rest.len());
-    let (place, query) = rest.split_at(end);
-    let Some(place) = place.strip_prefix("//") else {
-        let path = without_dot_segments(place);
+    let (before_query, query) = rest.split_at(end);
+    let Some(before_query) = before_query.strip_prefix("//") else {
+        let path = without_dot_segments(before_query);
         return format!("{scheme}:{path}{query}");
     };
-    let (authority, path) = place.split_at(place.find('/').unwrap_or(place.len()));
+    let (authority, path) =
+        before_query.split_at(before_query.find('/').unwrap_or(before_query.len()));
     let authority = normalized_authority(&scheme, authority);
     let path = match path {
         "" if !authority.is_empty() => "/".to_owned(),
@@ -231,8 +232,8 @@ pub(crate) fn normalized_escapes(text: &str) -> String {
 /// Normalizes an authority: writes the host in lower case, keeps the user information, and removes
 /// a default port.
 fn normalized_authority(scheme: &str, authority: &str) -> String {
-    let (user, place) = match authority.rsplit_once('@') {
-        Some((user, place)) => (Some(user), place),
+    let (user, host_port) = match authority.rsplit_once('@') {
+        Some((user, host_port)) => (Some(user), host_port),
         None => (None, authority),
     };
     let usual = match scheme {
@@ -240,9 +241,9 @@ fn normalized_authority(scheme: &str, authority: &str) -> String {
         "https" | "wss" => ":443",
         _ => ":",
     };
-    let place = place.strip_suffix(usual).unwrap_or(place);
-    let place = place.strip_suffix(':').unwrap_or(place);
-    let host = normalized_escapes(&place.to_ascii_lowercase());
+    let host_port = host_port.strip_suffix(usual).unwrap_or(host_port);
+    let host_port = host_port.strip_suffix(':').unwrap_or(host_port);
+    let host = normalized_escapes(&host_port.to_ascii_lowercase());
     match user {
         Some(user) => format!("{user}@{host}"),
         None => host,

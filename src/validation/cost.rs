@@ -111,16 +111,16 @@ impl<'a> Parts<'a> {
     /// Returns the possible targets of a reference. The list is empty if the reference leads out of
     /// the schema.
     fn find(&self, reference: &str, from: &Value) -> Vec<&'a Value> {
-        let (address, place) = reference.split_once('#').unwrap_or((reference, ""));
+        let (address, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let own = self.homes.get(&std::ptr::from_ref(from)).copied();
-        let in_resource = |&(_, root): &(&str, &'a Value)| match place {
+        let in_resource = |&(_, root): &(&str, &'a Value)| match fragment {
             "" => Some(root),
             // A pointer with percent-encoding is not resolved, and costs as much as a reference out
             // of the schema.
-            _ => root.pointer(place),
+            _ => root.pointer(fragment),
         };
-        if !place.is_empty() && !place.starts_with('/') {
-            return self.anchors.get(place).cloned().unwrap_or_default();
+        if !fragment.is_empty() && !fragment.starts_with('/') {
+            return self.anchors.get(fragment).cloned().unwrap_or_default();
         }
         let own = own.and_then(|home| self.resources.get(home));
         if address.is_empty()

@@ -17,7 +17,7 @@ use crate::schema::JsonSchema;
 
 /// The maximum number of accesses to a value during the search for the location of an error. A
 /// schema with many alternatives can need very many accesses.
-const LOOKS_FOR_THE_PLACE: usize = 100_000;
+const ACCESSES_FOR_LOCATION: usize = 100_000;
 /// The maximum number of backtracking steps of a pattern with look-around or back-references.
 const PATTERN_BACKTRACKS: usize = 10_000;
 /// The maximum length of a text that is matched with a backtracking pattern, in bytes. Each
@@ -120,7 +120,7 @@ fn check(
     // If the time overflows `Instant`, the check has no time limit.
     let until = Instant::now().checked_add(limits.max_time);
     let until = until.into_iter().chain(deadline).min();
-    let bound = until.map_or(Bound::Looks(usize::MAX), Bound::Until);
+    let bound = until.map_or(Bound::Accesses(usize::MAX), Bound::Until);
     match metered::run(bound, *max_text, || validator.is_valid(Counted(&value))) {
         Some(true) => return Ok(()),
         Some(false) => {}
@@ -143,7 +143,7 @@ fn check(
             return Err(Error::new(ErrorKind::Limit, text));
         }
     }
-    let found = metered::run(Bound::Looks(LOOKS_FOR_THE_PLACE), *max_text, || {
+    let found = metered::run(Bound::Accesses(ACCESSES_FOR_LOCATION), *max_text, || {
         let error = validator.validate(Counted(&value)).err()?;
         let undecided = matches!(
             error.kind(),
