@@ -6,15 +6,16 @@
 //!
 //! The rules:
 //!
-//! - A client may take any free slot, except the slots of the reserve. A lone client may hold all
-//!   other slots.
-//! - The reserve is for clients that hold less than their equal share. Including the new slots, a
-//!   client may hold at most as many slots as are free now. So one client takes at most half of
-//!   the reserve, and the other half remains for the next clients.
-//! - When no slot is free, an idle entry is evicted: an entry of the client that holds most, in the
-//!   order that the table sets. A client may evict its own entries, and entries of clients that
-//!   hold more than it does. If it wants more than `part` (see [`Shares::new`]), it may evict only
-//!   its own entries. So a client never loses an entry to a client that holds more.
+//! - A client may take any free slot outside of the reserve. A lone client may hold all of these
+//!   slots.
+//! - The reserve is for clients with few slots. With the new slots, such a client may hold at most
+//!   its equal share, at most `part` (see [`Shares::new`]), and at most as many slots as are free
+//!   now. So one client takes at most half of the reserve. The other half remains for the next
+//!   clients.
+//! - When a client may take no free slot, an idle entry is evicted. It is an entry of the client
+//!   that holds most slots, in the order that the table sets. A client may evict its own entries,
+//!   and entries of clients that hold more slots. With more than `part` slots, a client may evict
+//!   only its own entries. So a client never loses an entry to a client that holds more.
 //! - When no entry can be evicted, the client is refused.
 
 use std::collections::hash_map::Entry;
@@ -66,7 +67,8 @@ impl fmt::Display for Client {
 pub(crate) enum Admission<I> {
     /// The client may take the slots: call [`Shares::take`].
     Granted,
-    /// The table is full. Evict this entry, give back its slots, and call [`Shares::admit`] again.
+    /// The client may take the slots after an eviction. Evict this entry, give back its slots, and
+    /// call [`Shares::admit`] again.
     After(I),
     /// The client has to be refused.
     Refused,

@@ -162,7 +162,8 @@ fn are_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Reads an exponent. An exponent that `i64` can't hold becomes a very large one of the same sign.
+/// Reads an exponent. If `i64` can't hold the exponent, returns a very large exponent of the
+/// same sign.
 fn read_exponent(text: &str) -> Option<i64> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),

@@ -215,7 +215,8 @@ impl ToolAnnotations {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolExecution {
-    /// Whether a call of the tool may become a task. Absent means that it can't become one.
+    /// Whether a call of the tool may become a task. Absent means that a call can't become
+    /// a task.
     pub task_support: Option<TaskSupport>,
     /// Members that this library doesn't know.
     pub extra: Extra,
