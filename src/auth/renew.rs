@@ -129,7 +129,7 @@ impl Job {
     /// current tokens, even if the stored ones expire soon. Returns whether tokens were adopted.
     fn adopts_others(&self, name: &str) -> Result<bool> {
         let kept = self.settings.kept(name)?;
-        let Some(kept) = kept.filter(|kept| self.site.is_news(kept)) else {
+        let Some(kept) = kept.filter(|kept| self.site.is_from_other_process(kept)) else {
             return Ok(false);
         };
         self.site.adopt(kept, true);

@@ -257,7 +257,7 @@ impl ServerState {
 
     /// Whether tokens from the store were stored by another process after the current tokens. The
     /// current tokens themselves might not be in the store.
-    pub(super) fn is_news(&self, kept: &Tokens) -> bool {
+    pub(super) fn is_from_other_process(&self, kept: &Tokens) -> bool {
         let state = self.state();
         let held = state.tokens.as_ref().map(|held| &held.access);
         held != Some(&kept.access) && state.stored.as_ref() != Some(&kept.access)
@@ -511,9 +511,9 @@ impl ServerState {
             }
             // `asks_person` has changed since it was read above, and the notification of the change
             // has passed. Waiting now could miss the change.
-            let is_news = progress.asks_person != asks_person;
+            let has_changed = progress.asks_person != asks_person;
             drop(progress);
-            if !is_news {
+            if !has_changed {
                 drop(self.changed.wait_until(state, deadline));
             }
         }

@@ -72,7 +72,7 @@ struct State {
     /// Whether the poller may take connections of this set. The worker sets the flag before it
     /// serves a request or waits for the rest of a request, and clears it afterwards. Both threads
     /// hold the lock when they take a connection, so they never take the same one.
-    lies_open: bool,
+    is_stealable: bool,
     /// The number of times that the worker has made this set stealable.
     turn: u32,
     /// The value of the counter `turn` at the poller's last check.
@@ -103,7 +103,7 @@ impl ReadySet {
             state: Mutex::new(State {
                 quiet: Vec::new(),
                 ready: VecDeque::new(),
-                lies_open: false,
+                is_stealable: false,
                 turn: 0,
                 seen: 0,
                 swept: Instant::now(),
@@ -129,17 +129,17 @@ impl ReadySet {
     /// has input, if there is one.
     pub(super) fn come_back(&self) -> Option<Arc<Connection>> {
         let mut state = self.state.lock();
-        state.lies_open = false;
+        state.is_stealable = false;
         state.ready.pop_front()
     }
 
     /// Allows the poller to take connections of this set, until the worker calls
     /// [`come_back`](Self::come_back). Returns whether the set has a connection to take.
-    fn lay_open(&self) -> bool {
+    fn make_stealable(&self) -> bool {
         let mut state = self.state.lock();
         state.turn = state.turn.wrapping_add(1);
-        state.lies_open = state.len() > 0;
-        state.lies_open
+        state.is_stealable = state.len() > 0;
+        state.is_stealable
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -188,16 +188,16 @@ impl ReadySet {
     fn watch(&self, taken: &mut Vec<Arc<Connection>>) -> Seen {
         let mut state = self.state.lock();
         let served = state.turn.wrapping_sub(state.seen);
-        let is_slow = state.lies_open && served < QUICK && state.ready.len() > 1;
-        if state.lies_open && served == 0 {
-            state.lies_open = false;
+        let is_slow = state.is_stealable && served < QUICK && state.ready.len() > 1;
+        if state.is_stealable && served == 0 {
+            state.is_stealable = false;
             let ready = std::mem::take(&mut state.ready);
             taken.extend(ready);
             taken.extend(state.quiet.drain(..).map(|member| member.conn));
         }
         state.seen = state.turn;
         Seen {
-            lies_open: state.lies_open,
+            is_stealable: state.is_stealable,
             is_slow,
         }
     }
@@ -205,7 +205,7 @@ impl ReadySet {
     /// Removes and returns the last half of the ready connections, if the set is still stealable.
     fn share(&self) -> VecDeque<Arc<Connection>> {
         let mut state = self.state.lock();
-        if !state.lies_open {
+        if !state.is_stealable {
             return VecDeque::new();
         }
         let kept = state.ready.len().div_ceil(2);
@@ -215,7 +215,7 @@ impl ReadySet {
 
 /// The result of the poller's check of one ready set.
 struct Seen {
-    lies_open: bool,
+    is_stealable: bool,
     /// Whether several connections of the set are ready, but its worker is slow.
     is_slow: bool,
 }
@@ -293,8 +293,8 @@ impl ReadySets {
 
     /// Makes a ready set stealable while its worker is busy with a request. The worker ends that
     /// with [`ReadySet::come_back`]. Returns whether the caller has to wake the poller.
-    pub(super) fn lay_open(&self, round: &ReadySet) -> bool {
-        round.lay_open() && !self.is_watched.swap(true, Ordering::SeqCst)
+    pub(super) fn make_stealable(&self, round: &ReadySet) -> bool {
+        round.make_stealable() && !self.is_watched.swap(true, Ordering::SeqCst)
     }
 
     pub(super) fn is_watched(&self) -> bool {
@@ -310,7 +310,7 @@ impl ReadySets {
             rounds.iter().fold(false, |open, round| {
                 let seen = round.watch(&mut taken);
                 slow = slow.or_else(|| seen.is_slow.then_some(round));
-                seen.lies_open | open
+                seen.is_stealable | open
             })
         };
         *calm = if look() { 0 } else { *calm + 1 };

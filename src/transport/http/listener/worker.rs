@@ -79,15 +79,17 @@ impl Worker<'_> {
                 return Some(conn);
             }
             let job = match &self.round {
-                Some((round, seat)) if !round.is_empty() => match self.shared.crew.sit(seat) {
-                    Some(job) => Some(job),
-                    None => {
-                        let gone = round.wait();
-                        let job = self.shared.crew.rise(seat);
-                        gone.iter().for_each(|conn| conn.let_go());
-                        job
+                Some((round, slot)) if !round.is_empty() => {
+                    match self.shared.crew.take_or_idle(slot) {
+                        Some(job) => Some(job),
+                        None => {
+                            let gone = round.wait();
+                            let job = self.shared.crew.leave_idle(slot);
+                            gone.iter().for_each(|conn| conn.let_go());
+                            job
+                        }
                     }
-                },
+                }
                 _ => {
                     buffer_cache::keep();
                     Some(self.shared.crew.next()?)
@@ -125,7 +127,7 @@ impl Worker<'_> {
                     if !self.may_serve(conn) {
                         return;
                     }
-                    self.lay_open();
+                    self.make_stealable();
                     let turn = serve(self.shared, conn, &mut self.intake);
                     self.give_back_permit();
                     if turn == NextOwner::Over {
@@ -136,7 +138,7 @@ impl Worker<'_> {
                             return;
                         }
                     } else if self.has_others() {
-                        return conn.stand_behind(&mut self.intake);
+                        return conn.requeue(&mut self.intake);
                     }
                 }
                 Ok(ParseStep::Continue) if !conn.say_continue() => return self.close(conn),
@@ -184,9 +186,9 @@ impl Worker<'_> {
     }
 
     /// Allows the poller to take the other connections of this worker's ready set.
-    fn lay_open(&self) {
+    fn make_stealable(&self) {
         if let Some((round, _)) = &self.round
-            && self.shared.rounds.lay_open(round)
+            && self.shared.rounds.make_stealable(round)
         {
             self.shared.wake();
         }
@@ -219,8 +221,8 @@ impl Worker<'_> {
         }
         if self.round.is_none() {
             self.round = self.shared.rounds.open().map(|round| {
-                let seat = IdleSlot::Busy(Arc::clone(&round));
-                (round, Arc::new(seat))
+                let slot = IdleSlot::Busy(Arc::clone(&round));
+                (round, Arc::new(slot))
             });
         }
         let round = self.round.as_ref();
@@ -262,7 +264,7 @@ impl Worker<'_> {
         let is_patient = !(is_lookout || shared.crew.has_ready() || shared.is_closing());
         let begins = self.intake.is_empty();
         if is_patient && !begins {
-            self.lay_open();
+            self.make_stealable();
         }
         let is_alone = is_patient && begins && !self.has_others() && shared.may_be_alone();
         let waits = is_alone || (is_patient && !begins);

@@ -141,14 +141,14 @@ impl<J> State<J> {
         granted.into_iter().chain(rest).collect()
     }
 
-    fn has(&self, seat: &Arc<IdleSlot>) -> bool {
-        self.idle.iter().any(|other| Arc::ptr_eq(other, seat))
+    fn has(&self, slot: &Arc<IdleSlot>) -> bool {
+        self.idle.iter().any(|other| Arc::ptr_eq(other, slot))
     }
 
     /// Removes and returns the slot of the idle worker to wake. Prefers a worker that waits on its
     /// ready set, and among equals the newest slot. So connections gather at few workers.
     fn pop_idle(&mut self) -> Option<Arc<IdleSlot>> {
-        let busy = |seat: &Arc<IdleSlot>| matches!(**seat, IdleSlot::Busy(_));
+        let busy = |slot: &Arc<IdleSlot>| matches!(**slot, IdleSlot::Busy(_));
         match self.idle.iter().rposition(busy) {
             Some(place) => Some(self.idle.remove(place)),
             None => self.idle.pop(),
@@ -156,8 +156,8 @@ impl<J> State<J> {
     }
 
     /// Removes a slot from the idle list. Returns true if the worker had not been woken.
-    fn leave(&mut self, seat: &Arc<IdleSlot>) -> bool {
-        let place = self.idle.iter().position(|other| Arc::ptr_eq(other, seat));
+    fn leave(&mut self, slot: &Arc<IdleSlot>) -> bool {
+        let place = self.idle.iter().position(|other| Arc::ptr_eq(other, slot));
         place.map(|place| self.idle.remove(place)).is_some()
     }
 
@@ -298,8 +298,8 @@ impl<J> Workers<J> {
         if state.ready() == 0 {
             return Spawn::No;
         }
-        if let Some(seat) = state.pop_idle() {
-            seat.wake();
+        if let Some(slot) = state.pop_idle() {
+            slot.wake();
             return Spawn::No;
         }
         self.call(state)
@@ -372,7 +372,7 @@ impl<J> Workers<J> {
     /// worker is then no longer counted.
     pub(super) fn next(&self) -> Option<Assignment<J>> {
         let mut state = self.state.lock();
-        let mut seat = None;
+        let mut slot = None;
         loop {
             if state.stopped {
                 break;
@@ -380,20 +380,20 @@ impl<J> Workers<J> {
             if let Some(taken) = self.take(&mut state) {
                 return Some(taken);
             }
-            let seat =
-                Arc::clone(seat.get_or_insert_with(|| Arc::new(IdleSlot::Idle(Condvar::new()))));
-            let IdleSlot::Idle(woken) = &*seat else {
+            let slot =
+                Arc::clone(slot.get_or_insert_with(|| Arc::new(IdleSlot::Idle(Condvar::new()))));
+            let IdleSlot::Idle(woken) = &*slot else {
                 break;
             };
             let deadline = Instant::now() + IDLE;
-            state.idle.push(Arc::clone(&seat));
-            while state.has(&seat) && !state.stopped {
+            state.idle.push(Arc::clone(&slot));
+            while state.has(&slot) && !state.stopped {
                 state = woken.wait_until(state, Some(deadline));
                 if Instant::now() >= deadline {
                     break;
                 }
             }
-            if state.leave(&seat) {
+            if state.leave(&slot) {
                 break;
             }
         }
@@ -407,20 +407,20 @@ impl<J> Workers<J> {
     /// Both steps happen under one lock: a job that is queued later finds the slot and wakes the
     /// worker. The caller waits after this method returns. A wakeup before that wait is not lost,
     /// because the slot's wakeup stays set.
-    pub(super) fn sit(&self, seat: &Arc<IdleSlot>) -> Option<Assignment<J>> {
+    pub(super) fn take_or_idle(&self, slot: &Arc<IdleSlot>) -> Option<Assignment<J>> {
         let mut state = self.state.lock();
         let taken = self.take(&mut state);
         if taken.is_none() && !state.stopped {
-            state.idle.push(Arc::clone(seat));
+            state.idle.push(Arc::clone(slot));
         }
         taken
     }
 
     /// Removes the worker's slot from the idle list, and takes a job if there is one. The worker
     /// may have been woken for that job.
-    pub(super) fn rise(&self, seat: &Arc<IdleSlot>) -> Option<Assignment<J>> {
+    pub(super) fn leave_idle(&self, slot: &Arc<IdleSlot>) -> Option<Assignment<J>> {
         let mut state = self.state.lock();
-        state.leave(seat);
+        state.leave(slot);
         self.take(&mut state)
     }
 
@@ -464,8 +464,8 @@ impl<J> Workers<J> {
     pub(super) fn stop(&self) -> Vec<J> {
         let mut state = self.state.lock();
         state.stopped = true;
-        for seat in state.idle.drain(..) {
-            seat.wake();
+        for slot in state.idle.drain(..) {
+            slot.wake();
         }
         let left = state.drain();
         self.publish(&state);
@@ -650,13 +650,13 @@ mod loom_tests {
                 let crew = Arc::clone(&crew);
                 loom::thread::spawn(move || {
                     crew.arrived();
-                    let seat = Arc::new(IdleSlot::Idle(Condvar::new()));
+                    let slot = Arc::new(IdleSlot::Idle(Condvar::new()));
                     let mut taken = Vec::new();
                     for _ in 0..2 {
-                        let found = crew.sit(&seat).or_else(|| crew.rise(&seat));
+                        let found = crew.take_or_idle(&slot).or_else(|| crew.leave_idle(&slot));
                         taken.extend(found.map(|taken| taken.job));
                     }
-                    assert!(!crew.state.lock().has(&seat));
+                    assert!(!crew.state.lock().has(&slot));
                     taken
                 })
             };

@@ -119,7 +119,7 @@ impl Connection {
 
     /// Moves the connection to the end of the queue if input of the next request has arrived.
     /// Otherwise passes the connection to the poller.
-    pub(in super::super) fn stand_behind(self: &Arc<Self>, intake: &mut RequestParser) {
+    pub(in super::super) fn requeue(self: &Arc<Self>, intake: &mut RequestParser) {
         if intake.is_empty() {
             self.rest(intake);
             return;
