@@ -144,7 +144,8 @@ impl<'a> FlowContext<'a> {
 
     /// Whether this client can use an authorization server. Returns true if no client was
     /// registered beforehand. Otherwise returns true only for the issuers of the registered
-    /// clients.
+    /// clients. A client without a fixed issuer can use any server until its first issuer is
+    /// stored.
     pub(super) fn may_be_asked(&self, issuer: &str) -> Result<bool> {
         if self.registered().next().is_none() || self.is_registered_with(issuer) {
             return Ok(true);

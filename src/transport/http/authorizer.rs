@@ -28,8 +28,8 @@ use crate::transport::exchange_transport::{CancelHandle, NextCheck};
 /// implements this trait; [`Http::bearer_with`](super::Http::bearer_with) makes an authorizer from
 /// a function.
 pub trait Authorizer: Send + Sync {
-    /// Returns the credentials for one request. Called each time the request is sent, also when it
-    /// is sent again.
+    /// Returns the credentials for one request. The method is called each time the request is sent,
+    /// also when the request is sent again.
     ///
     /// # Errors
     ///

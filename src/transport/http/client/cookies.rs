@@ -1,8 +1,8 @@
 //! Cookies of the server, or of a load balancer in front of the server.
 //!
 //! Cookies are kept in memory while the connection is open. A cookie is sent only to the origin
-//! that set it, whatever domain the cookie names. No text of the library shows the value of a
-//! cookie.
+//! that set it. A wider domain in the cookie has no effect. No text of the library shows the value
+//! of a cookie.
 //!
 //! Spec: RFC 6265, sections 5.1 to 5.4; RFC 6265bis, section 4.1.3, "Cookie Name Prefixes".
 

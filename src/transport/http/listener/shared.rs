@@ -186,8 +186,9 @@ impl Shared {
         catch_unwind(AssertUnwindSafe(told)).unwrap_or_else(|_| address.clone())
     }
 
-    /// Queues a request until its client can have a permit. If the queue is full, returns the
-    /// connection as the error. If another request is displaced, answers that request with 503.
+    /// Queues a request until its client can have a permit. If another request is displaced for it,
+    /// answers that request with 503. If the queue is full and no request can be displaced, returns
+    /// the connection as the error.
     pub(super) fn wait(
         &self,
         conn: Arc<Connection>,

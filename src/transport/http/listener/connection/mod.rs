@@ -219,7 +219,7 @@ impl AfterUnlock {
     }
 }
 
-/// The result of the service's return: whether the worker continues with the connection.
+/// Whether the worker continues with the connection after the service has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NextOwner {
     /// The worker that ran the service continues with the connection.
