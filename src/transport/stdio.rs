@@ -5,7 +5,8 @@
 //! the descriptors. Descriptor 1 is redirected to standard error, and descriptor 0 to the null
 //! device. Closing restores the descriptors. Only one claim can exist at a time.
 //!
-//! **Threads.** None. Reading and writing happen on the thread that receives or sends.
+//! **Threads.** This transport starts no thread. Reading and writing happen on the thread that
+//! receives or sends.
 
 use std::io;
 use std::sync::Arc;
@@ -60,11 +61,10 @@ impl Stdio {
 }
 
 impl Transport for Stdio {
-    /// Claims the standard streams. Input that the host has read before is lost to the protocol, so
-    /// open the connection before you read.
+    /// Claims the standard streams. Input that the host has read before is lost to the protocol.
     ///
-    /// Fails with [`ErrorKind::State`] when another connection uses the streams, or when one of
-    /// them is closed.
+    /// Fails with [`ErrorKind::State`] when another connection uses the streams, or when standard
+    /// input or output is closed.
     fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
         let taken = Taken::take()?;
         let (input, output, claim) = standard::claim(self.redirects)?;
