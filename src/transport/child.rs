@@ -58,8 +58,8 @@ const HURRY: Duration = Duration::from_millis(50);
 /// The maximum time between SIGTERM and SIGKILL for processes of the group that outlive the child.
 const REST_OF_GROUP: Duration = Duration::from_millis(500);
 
-/// The transport to a server that is started as a child process: messages on its standard input and
-/// output, one a line.
+/// The transport to a server that is started as a child process. Each line on the child's standard
+/// input and output is a message.
 ///
 /// The child starts in a process group of its own. In the child, every signal is unblocked and has
 /// its default action. The child gets the descriptors 0, 1 and 2 only, and few environment
@@ -184,7 +184,8 @@ impl Child {
         self
     }
 
-    /// Prevents the child from inheriting an environment variable.
+    /// Removes an environment variable from the child's environment, whether the variable is
+    /// inherited or was set.
     pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
         self.env.insert(name.as_ref().to_owned(), Variable::Removed);
         self
@@ -225,8 +226,8 @@ impl Child {
         self
     }
 
-    /// Returns the last part of the child's standard error. It can be read while the child runs and
-    /// after the child has ended.
+    /// Returns the last part of the child's standard error. The text can be read while the child
+    /// runs and after the child has ended.
     pub fn stderr_tail(&self) -> StderrTail {
         self.tail.clone()
     }

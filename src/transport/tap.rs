@@ -25,7 +25,7 @@ pub enum Direction {
     Outgoing,
 }
 
-/// A message that is shown to the hook.
+/// A message that a [`Tap`] shows to its hook.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Tapped<'a> {

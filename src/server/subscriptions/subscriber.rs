@@ -13,8 +13,9 @@
 //! ```
 //!
 //! **Invariant:** a subscriber in `Due` has exactly one owner. The owner is either the fan-out,
-//! which has the subscriber in its inbox or its round, or the connection, which has it in its list.
-//! Only the owner writes, so the notifications of a topic stay in order.
+//! which has the subscriber in its inbox or its current pass, or the connection, which has it in
+//! its list. Only the owner writes to the subscriber, so the notifications of a topic stay in
+//! order.
 //!
 //! **Locks:** the state's lock is held for moments, and may be taken inside a topic's lock. Nothing
 //! is written, sent or dropped while this lock is held.
@@ -35,18 +36,18 @@ use crate::server::dispatch::link_of;
 use crate::shares::Client;
 use crate::sync::Mutex;
 
-/// The first pause before a notification is tried again for a subscriber without room, in
-/// milliseconds. Later pauses grow to the longest pause, the constant below.
+/// The first pause before a notification is sent again to a subscriber without room, in
+/// milliseconds. Each further pause is twice as long, up to `LAST_PAUSE`.
 const FIRST_PAUSE: u16 = 10;
 const LAST_PAUSE: u16 = 1000;
 
 thread_local! {
-    /// Whether this thread writes to a subscriber at the moment. The write may call code of the
-    /// host.
+    /// Whether this thread is writing to a subscriber. The write may call code of the host.
     static WRITES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Returns whether this thread is writing to a subscriber: a function on its call stack does so.
+/// Returns whether the current thread is writing to a subscriber, in a function that is on its call
+/// stack.
 pub(super) fn writes_here() -> bool {
     WRITES.get()
 }
@@ -60,7 +61,8 @@ pub(super) struct Subscriber {
 #[derive(Default)]
 struct State {
     turn: Turn,
-    /// The way in which the subscriber is reached. `None` once the subscriber has ended.
+    /// The channel on which notifications reach the subscriber. `None` once the subscriber has
+    /// ended.
     way: Option<Way>,
     /// The topics that the subscriber is a member of.
     topics: Memberships,
@@ -76,40 +78,41 @@ struct State {
     logs: u32,
     /// The pause before the latest retry, in milliseconds.
     pause: u16,
-    /// The number of threads that write to the subscriber. There may be two for a moment: one has
-    /// passed the subscriber on and is about to finish.
+    /// The number of threads that write to the subscriber. There may be two for a moment, when a
+    /// thread has already passed the subscriber on to another thread.
     writers: u8,
-    /// Whether a thread waits for the end of the write.
+    /// Whether a thread waits until no thread writes to the subscriber.
     is_awaited: bool,
-    /// Whether the subscriber is ending: nothing more is sent.
+    /// Whether the subscriber is ending. Then no more notifications are added.
     is_ending: bool,
-    /// Whether a reader came while a thread was writing.
+    /// Whether the client has got a reader again since a thread took the last notification to
+    /// write.
     has_reader_come: bool,
 }
 
-/// The owner of the subscriber: the thread that handles its pending notifications.
+/// The state of a subscriber: whether it has pending notifications, and an owner that sends them.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Turn {
-    /// There is no owner yet: the subscription is not acknowledged.
+    /// The subscriber has no owner yet, because the subscription is not acknowledged.
     #[default]
     NotYet,
-    /// There is no owner, because nothing is pending.
+    /// The subscriber has no owner, because no notification is pending.
     Idle,
-    /// There is an owner, which has to handle the pending notifications.
+    /// The subscriber has an owner, which has to send the pending notifications.
     Due,
-    /// There is no owner until the client has a reader again.
+    /// The subscriber has no owner until the client has a reader again.
     Parked,
 }
 
-/// The way in which a subscriber is reached.
+/// The channel on which notifications reach a subscriber.
 pub(super) enum Way {
-    /// The subscriber is reached by the stream of its request.
+    /// Notifications are sent on the stream of the subscriber's request.
     Stream {
         responder: Responder,
         revision: ProtocolVersion,
     },
-    /// The subscriber is reached by its connection, or by a standing stream instead of the
-    /// connection.
+    /// Notifications are sent on the client's connection, or on the client's [`StandingStream`]
+    /// instead if there is one.
     Client {
         peer: Peer,
         standing: Option<Weak<dyn StandingStream>>,
@@ -118,10 +121,11 @@ pub(super) enum Way {
 
 /// The stream on which a legacy HTTP client gets messages that belong to no request.
 pub(in crate::server) trait StandingStream: Send + Sync {
-    /// Writes a notification if the stream has a reader, and the reader has room. Does not block.
+    /// Writes a notification to the stream if the stream has a reader with room. Does not block.
     fn offer(&self, text: &[u8]) -> Offered;
 
-    /// Writes a notification, or stores it for a client that reconnects.
+    /// Writes a notification to the stream, or stores the notification for a client that
+    /// reconnects.
     fn announce(&self, text: &[u8]);
 
     /// Returns whether `offer` and `announce` run no code of the host.
@@ -150,7 +154,8 @@ enum Item {
     Change(PendingChange),
 }
 
-/// A handle for sending one notification. It is used without the subscriber's lock.
+/// A handle for sending one notification to a subscriber. The handle is used without the
+/// subscriber's lock.
 enum Voice {
     Stream(Asking),
     Client(Peer),
@@ -158,8 +163,8 @@ enum Voice {
 }
 
 impl Subscriber {
-    /// Creates a subscriber that has this weight in the subscription limit, with space for a number
-    /// of topics.
+    /// Creates a subscriber with this weight in the subscription limit, and with space for this
+    /// number of topics.
     pub(super) fn new(number: u64, weight: usize, topics: usize) -> Arc<Self> {
         Arc::new(Self {
             number,
@@ -171,7 +176,7 @@ impl Subscriber {
         })
     }
 
-    /// Sets the way in which the subscriber is reached. Notifications are sent after
+    /// Sets the channel on which notifications reach the subscriber. No notification is sent before
     /// [`open`](Self::open).
     pub(super) fn begin(&self, way: Way) {
         self.state.lock().way = Some(way);
@@ -203,8 +208,8 @@ impl Subscriber {
         drop((removed, forgotten));
     }
 
-    /// Takes out the topics of the subscriber and its weight in the subscription limit. Also
-    /// returns its client, if many clients share the connection.
+    /// Removes and returns the topics of the subscriber and its weight in the subscription limit.
+    /// Also returns the subscriber's client, if many clients share the connection.
     ///
     /// Call this before [`drop_way`](Self::drop_way), which drops the client of a stream.
     pub(super) fn take_topics(&self) -> (Vec<Arc<Topic>>, Option<Client>, usize) {
@@ -262,9 +267,9 @@ impl Subscriber {
         state.becomes_due()
     }
 
-    /// Allows notifications from now on, since the acknowledgement was sent. Returns whether some
-    /// are already pending: then the caller owns the subscriber and has to call
-    /// [`dispatch`](Self::dispatch).
+    /// Allows notifications from now on, because the acknowledgement was sent. Returns whether
+    /// notifications are already pending. If so, the caller is now the owner of the subscriber, and
+    /// has to call [`dispatch`](Self::dispatch).
     #[must_use]
     pub(super) fn open(&self) -> bool {
         let mut state = self.state.lock();
@@ -289,8 +294,8 @@ impl Subscriber {
         state.waiting.is_some() && state.becomes_due()
     }
 
-    /// Writes the pending notifications if writing can't block. Otherwise schedules the writing on
-    /// a thread of the connection. The caller must be the owner of the subscriber.
+    /// Writes the pending notifications if writing can't block. Otherwise lets a thread of the
+    /// connection write them. The caller must be the owner of the subscriber.
     pub(super) fn dispatch(self: &Arc<Self>, fanout: &Arc<Fanout>) {
         let state = self.state.lock();
         let (peer, standing) = match &state.way {
@@ -345,7 +350,7 @@ impl Subscriber {
         }
     }
 
-    /// Ends a stream that has no reader, or to which notifications can't be sent any more.
+    /// Ends the subscriber's stream, because no notifications can be sent on it any more.
     fn give_up(&self) {
         let state = self.state.lock();
         let peer = match &state.way {
@@ -462,8 +467,8 @@ impl Subscriber {
         }
     }
 
-    /// Returns whether a thread is writing to the subscriber. If so, this thread signals the end of
-    /// the write.
+    /// Returns whether a thread is writing to the subscriber. If so, also requests a wakeup at the
+    /// end of the write.
     pub(super) fn is_written(&self) -> bool {
         let mut state = self.state.lock();
         let is_written = state.writers > 0;
@@ -471,7 +476,7 @@ impl Subscriber {
         is_written
     }
 
-    /// Ends the subscriber without a message, because the client has cancelled the request.
+    /// Ends the subscriber without sending a message.
     pub(super) fn drop_way(&self) {
         let mut state = self.state.lock();
         let (way, waiting) = (state.way.take(), state.take_all());
@@ -479,8 +484,8 @@ impl Subscriber {
         drop((way, waiting));
     }
 
-    /// Sends the pending notifications, and ends a stream with the result of its request. Waits
-    /// only for a thread that writes to this subscriber.
+    /// Sends the pending notifications, and ends a stream with the result of its request. Blocks
+    /// only while another thread writes to this subscriber, and only for a limited time.
     pub(super) fn end(self: &Arc<Self>, fanout: &Arc<Fanout>) {
         let mut state = self.state.lock();
         let is_told = !std::mem::replace(&mut state.is_ending, true);
@@ -491,7 +496,8 @@ impl Subscriber {
         if !writes_here() {
             fanout.wait_until_written(self);
         } else if is_written {
-            // The host ends it from inside its own transport, which is in use.
+            // The host ends the subscriber from inside its transport, which is in use. So another
+            // thread continues.
             let (this, fanout) = (Arc::clone(self), Arc::clone(fanout));
             return peer.core().run_own(move || this.end(&fanout));
         }
@@ -520,7 +526,7 @@ impl Subscriber {
 }
 
 impl Watcher for Subscriber {
-    /// Removes the stream of a cancelled request.
+    /// Removes this subscriber, because the client has cancelled the request of its stream.
     fn cancelled(&self) {
         let peer = self.state.lock().way.as_ref().map(Way::peer);
         if let Some(peer) = peer {
@@ -549,7 +555,7 @@ impl State {
         }
         match item.as_ref()? {
             Item::Log(_) => self.logs -= 1,
-            // A later change is another notification.
+            // A later change makes another notification.
             Item::Change(due) => {
                 if let Some(membership) = self.topics.find(&due.topic) {
                     membership.waits = false;
@@ -567,8 +573,8 @@ impl State {
         self.waiting.take().map(|all| *all).unwrap_or_default()
     }
 
-    /// Puts a notification back into the set, unless its topic has changed again. Returns a
-    /// notification that the caller must drop after releasing the lock.
+    /// Puts an unsent notification back into the set. If the topic has changed again or was left,
+    /// returns the notification, and the caller must drop it after releasing the lock.
     #[must_use]
     fn put_back(&mut self, item: Item) -> Option<Item> {
         match &item {

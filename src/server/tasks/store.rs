@@ -1,9 +1,9 @@
 //! The table of a server's tasks, and the thread that ends them at their deadline.
 //!
-//! **Invariant:** a working task is in [`Table::working`]. While there is one, the thread runs or
-//! is being started. It is started under the table's lock with the first working task. It ends
-//! under that lock when it finds no working task. So each task ends at its deadline, even if no
-//! client polls it.
+//! **Invariant:** a working task is in [`Table::working`]. While this set is not empty, the thread
+//! runs or is being started. The first working task starts the thread, under the table's lock. The
+//! thread ends under that lock when it finds no working task. So each task ends at its deadline,
+//! even if no client polls it.
 //!
 //! **Locks:** the table's lock and a task's lock are never held together, and no task is ended or
 //! dropped under the table's lock.
@@ -39,7 +39,7 @@ use crate::transport::{Limits, Stack, Started, Threads};
 const PAGE: usize = 50;
 
 /// The eviction rank of a finished task whose result was fetched. Tasks with this rank are evicted
-/// before those whose result was not fetched.
+/// before tasks whose result was not fetched.
 const FETCHED: u8 = 0;
 const NOT_FETCHED: u8 = 1;
 
@@ -54,21 +54,22 @@ pub(in crate::server) struct Tasks {
 
 /// The properties of a new task.
 pub(super) struct NewTask {
-    /// The client that the task counts for in the limit.
+    /// The client that owns the task in the limits of the server.
     pub(super) client: Client,
     pub(super) principal: Option<Arc<str>>,
     pub(super) revision: ProtocolVersion,
-    /// The lifetime that the client requests for the task.
+    /// The lifetime that the client requests for the task, in milliseconds.
     pub(super) ttl_ms: Option<u64>,
 }
 
 /// The table of tasks, and the thread that ends them at their deadline.
 pub(super) struct Kept {
     table: Mutex<Table>,
-    /// Signals that there is a task with an earlier deadline, or that the server ends.
+    /// The condition variable that is notified when a task with an earlier deadline is added, or
+    /// when the server ends.
     changed: Condvar,
-    /// The thread that ends tasks at their deadline. It starts with the first working task, and
-    /// ends after the last one. It is joined when the server is dropped.
+    /// The thread that ends tasks at their deadline. The thread runs while there are working tasks,
+    /// and is joined when the server is dropped.
     thread: Started,
 }
 
@@ -79,14 +80,15 @@ struct Table {
     tasks: BTreeMap<u64, Entry>,
     /// All tasks by deadline, the earliest first.
     expiry: BTreeSet<(Instant, u64)>,
-    /// The tasks in `expiry` that are not finished yet.
+    /// All tasks that are not finished yet, by deadline, the earliest first.
     working: BTreeSet<(Instant, u64)>,
     /// Each client's share of the slots for tasks. Finished tasks can be evicted from their slots.
     places: Shares<u64>,
-    /// Each client's share of the memory for large results. Created for the first large result.
+    /// Each client's share of the memory for large results. `None` before the first large result.
     results: Option<Shares<u64>>,
     next: u64,
-    /// The number of tasks that have finished. It gives finished tasks their order.
+    /// The number of tasks that have finished so far. The number at its end is a task's eviction
+    /// order.
     over: u64,
     has_thread: bool,
     closed: bool,
@@ -95,7 +97,7 @@ struct Table {
 struct Entry {
     task: Arc<Task>,
     client: Client,
-    /// The bytes that the result of the task takes from the memory for results.
+    /// The number of bytes that are reserved for the result of the task, if the result is large.
     bytes: usize,
     /// The eviction rank and order of the task. `Some` once the task is finished.
     idle: Option<(u8, u64)>,
@@ -118,8 +120,8 @@ impl Table {
         }
     }
 
-    /// Removes a task from the table. The caller must drop the returned task after releasing the
-    /// lock.
+    /// Removes a task from the table. The caller must drop the returned task only after releasing
+    /// the table's lock.
     fn remove(&mut self, number: u64) -> Option<Arc<Task>> {
         let entry = self.tasks.remove(&number)?;
         let Entry {
@@ -157,7 +159,7 @@ impl Table {
         expired
     }
 
-    /// Sets the eviction rank of a finished task.
+    /// Sets the eviction rank of a finished task. From now on the task can be evicted.
     fn rank(&mut self, number: u64, rank: u8) {
         let Some(entry) = self.tasks.get_mut(&number) else {
             return;
@@ -185,8 +187,8 @@ impl Table {
         }
     }
 
-    /// Takes a slot for a new task of a client. Returns whether there is a slot. Finished tasks
-    /// that are evicted for it are added to `displaced`.
+    /// Reserves a slot for a new task of a client. Returns whether a slot was available. Finished
+    /// tasks that are evicted for the new task are added to `displaced`.
     fn take_place(&mut self, client: &Client, displaced: &mut Vec<Arc<Task>>) -> bool {
         loop {
             match self.places.admit(client, 1) {
@@ -200,8 +202,8 @@ impl Table {
         }
     }
 
-    /// Takes memory for the result of a working task. Returns whether there is memory. Finished
-    /// tasks that are evicted for it are added to `displaced`.
+    /// Reserves memory for the result of a working task. Returns whether enough memory was
+    /// available. Finished tasks that are evicted for the result are added to `displaced`.
     fn take_bytes(
         &mut self,
         number: u64,
@@ -239,7 +241,7 @@ impl Table {
 }
 
 impl Kept {
-    /// Records that a task is finished. From now on it can be evicted.
+    /// Records that a task is finished. From now on the task can be evicted.
     pub(super) fn is_over(&self, number: u64) {
         let mut table = self.table.lock();
         let Some(entry) = table.tasks.get(&number) else {
@@ -259,8 +261,8 @@ impl Kept {
         }
     }
 
-    /// Reserves memory for the result of a task. Other finished tasks are evicted for it. Returns
-    /// `false` when there is not enough memory.
+    /// Reserves memory for the result of a task. Finished tasks may be evicted to release memory.
+    /// Returns `false` when there is not enough memory.
     pub(super) fn hold_result(&self, number: u64, bytes: usize, max: usize) -> bool {
         let mut displaced = Vec::new();
         let mut table = self.table.lock();
@@ -270,8 +272,7 @@ impl Kept {
         held
     }
 
-    /// The loop of the thread that ends tasks at their deadline. It runs as long as there are
-    /// working tasks.
+    /// Ends tasks at their deadline. Returns when there are no working tasks any more.
     fn end_in_time(&self) {
         let mut table = self.table.lock();
         loop {
@@ -335,7 +336,8 @@ impl Tasks {
         (self.decide)(tool, terms, asked)
     }
 
-    /// Subscribes to tasks. Removes ids from `ids` that are not tasks of this principal.
+    /// Subscribes to tasks, and returns them. Removes ids from `ids` that are not tasks of this
+    /// principal.
     pub(in crate::server) fn follow(
         &self,
         ids: &mut Vec<String>,
@@ -348,7 +350,8 @@ impl Tasks {
     ///
     /// # Errors
     ///
-    /// An error when there is no slot: no task that could be evicted for this client is finished.
+    /// A "busy" error when there is no slot and no finished task can be evicted for this client. An
+    /// error when the thread that ends tasks can't be started.
     pub(super) fn create(
         &self,
         hub: &Arc<Subscriptions>,
@@ -410,11 +413,12 @@ impl Tasks {
         })
     }
 
-    /// Starts the thread that ends tasks, if it does not run. Returns `false` when the system can't
-    /// start a thread.
+    /// Starts the thread that ends tasks at their deadline, unless it runs already. Returns `false`
+    /// when the system can't start a thread.
     fn watch(&self, table: &mut Table, threads: &Threads) -> bool {
         if !table.has_thread {
-            // A weak reference: a thread that has not begun yet does not keep the table alive.
+            // The reference is weak, so a thread that has not begun yet does not keep the table
+            // alive.
             let kept: Weak<Kept> = Arc::downgrade(&self.kept);
             let work = move || {
                 if let Some(kept) = kept.upgrade() {
@@ -492,15 +496,15 @@ impl Tasks {
         drop(removed);
     }
 
-    /// Removes the tasks whose deadline has passed. Those that are still working are ended.
+    /// Removes the tasks whose deadline has passed. Tasks that are still working are ended.
     fn expire(&self) {
         let expired = self.kept.table.lock().take_expired(Instant::now());
         expired.into_iter().for_each(|task| end(&task));
     }
 }
 
-/// Joins the thread that ends tasks. When the server is dropped, its connections have ended, and so
-/// has the work of its tasks.
+/// Joins the thread that ends tasks at their deadline. When the server is dropped, its connections
+/// and the work of its tasks have already ended.
 impl Drop for Tasks {
     fn drop(&mut self) {
         self.kept.table.lock().closed = true;

@@ -12,8 +12,8 @@ use super::fault::{Fault, Rule};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 
-/// How often a waiting receiver checks whether the connection was lost. The check is needed because
-/// a fault does not wake the wrapped receiver.
+/// The interval at which a waiting receiver checks whether the connection was lost. The check is
+/// needed because a fault does not wake the wrapped receiver.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// The state that the receiver and the sender of a transport with injected faults share.

@@ -1,16 +1,15 @@
 //! Detects whether this process created an object, or is a fork of the creating process.
 //!
-//! Every use of a handle checks this, so the check must not cost a system call. The process number
-//! is cached in a page that the system clears in a fork (`MADV_WIPEONFORK`, Linux 4.14). If the
-//! system lacks that feature, each check requests the process number from the system.
+//! Every use of a handle does this check, so the check must not cost a system call. The process
+//! number is cached in a page that the system clears in a fork (`MADV_WIPEONFORK`, Linux 4.14). If
+//! the system lacks that feature, each check requests the process number from the system.
 
 use std::process;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// The process in which an object was created. In a fork of that process, the object is only memory
-/// and descriptors: its threads do not exist in the fork, and its peer belongs to the other
-/// process.
+/// The process in which an object was created. In a fork of that process, the object must not be
+/// used: its threads do not exist in the fork, and its peer belongs to the parent process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin(u32);
 
@@ -80,7 +79,8 @@ mod page {
                 .compare_exchange(ptr::null_mut(), page.cast(), order.0, order.1)
                 .is_ok();
         if !is_kept {
-            // SAFETY: as above. The page can't be used, or another thread was faster.
+            // SAFETY: the page was just mapped, and no other code knows it. The page can't be used,
+            // or another thread was faster.
             unsafe { libc::munmap(page, LENGTH) };
         }
     }
