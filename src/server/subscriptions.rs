@@ -92,7 +92,7 @@ pub(super) trait Followed: Send + Sync {
     fn text(&self, subscription: Option<&RequestId>) -> Vec<u8>;
 }
 
-/// The subject of a topic, which can change.
+/// The subject of a topic: a list, a resource, a task, or the log messages.
 enum Subject {
     Tools,
     Prompts,

@@ -32,8 +32,8 @@ pub(crate) enum ExchangeOutcome {
 #[derive(Debug)]
 #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
 pub(crate) enum Listening {
-    /// The peer has answered whether it offers the stream. The event may be reported more than
-    /// once.
+    /// The peer has answered the request for the stream, with the stream or with a refusal. The
+    /// event may be reported more than once.
     Settled,
     /// The peer does not provide the stream now. The stream will be requested again.
     Refused {
@@ -223,7 +223,7 @@ impl CancelHandle {
         if self.state.lock().held.is_some() == is_held {
             return;
         }
-        // Check before the change: the time until now does not count against the exchange.
+        // The check comes before the change, so that the time until now counts with the old state.
         self.look(now);
         let mut state = self.state.lock();
         match state.held.take() {

@@ -194,8 +194,8 @@ pub trait Control: Send + Sync + fmt::Debug {
     /// `weather-server (process 4711)`.
     fn peer(&self) -> String;
 
-    /// Ends the receiver and the sender, and also the peer if this side owns it. Idempotent and
-    /// bounded in time.
+    /// Ends the receiver and the sender, and also the peer if this side owns it. The method is
+    /// idempotent, and takes a limited time.
     ///
     /// The method is called when the connection is closed or given up, and when its [`Sender`] has
     /// failed. The end of the receiver alone causes no call.
@@ -261,8 +261,8 @@ pub struct Limits {
     /// Defaults to 16 MiB. At the limit, callers wait until their deadline. An empty queue accepts
     /// one message of any size.
     pub max_queued_bytes: usize,
-    /// The maximum number of calls from this side to the peer that may be in flight. Defaults to 10
-    /// 000. The next call fails at once with [`ErrorKind::Busy`](crate::ErrorKind::Busy).
+    /// The maximum number of calls from this side that may be in flight. Defaults to
+    /// 10 000. The next call fails at once with [`ErrorKind::Busy`](crate::ErrorKind::Busy).
     pub max_calls: usize,
     /// The maximum number of requests from the peer that may be in flight: running, or waiting for
     /// a worker. Defaults to 1 024. The next request is answered at once with a "busy" error.

@@ -77,8 +77,8 @@ impl Threads {
     /// code. The range is 256 KiB to 1 GiB. Defaults to 8 MiB.
     ///
     /// The system rounds the size up to whole pages. A stack reserves address space, and uses
-    /// memory only for pages that the thread touches. Threads that run only library code have 256
-    /// KiB.
+    /// memory only for pages that the thread touches. Without hooks, threads that run only library
+    /// code have 256 KiB.
     ///
     /// # Errors
     ///

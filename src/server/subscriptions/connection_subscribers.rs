@@ -17,7 +17,7 @@ use crate::transport::Limits;
 #[derive(Default)]
 pub(in crate::server) struct ConnectionSubscribers {
     pub(super) state: Mutex<State>,
-    /// The subscribers whose pending notifications the connection's own threads must write.
+    /// The subscribers with pending notifications that the threads of the connection must write.
     due: Mutex<Queue>,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct State {
     pub(super) gone: bool,
 }
 
-/// The lists whose changes are notified.
+/// A selection of the server's lists whose changes are notified.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Lists {
     pub(super) tools: bool,
@@ -198,7 +198,7 @@ impl ConnectionSubscribers {
         drop(due);
     }
 
-    /// Queues a subscriber whose pending notifications the threads of the connection must write.
+    /// Queues a subscriber. The threads of the connection then write its pending notifications.
     pub(super) fn have_pulled(
         self: &Arc<Self>,
         subscriber: Arc<Subscriber>,

@@ -33,7 +33,7 @@ use crate::transport::{Limits, Stack, Started, Threads};
 /// The minimum time between two fan-out passes with changes. Changes within this time are merged.
 const TOGETHER: Duration = Duration::from_millis(10);
 
-/// The maximum time that a thread which closes a connection waits for a thread that writes.
+/// The maximum time that closing waits for the fan-out thread, or for a thread that writes.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) struct Fanout {
@@ -85,8 +85,8 @@ impl Fanout {
         }
     }
 
-    /// Queues the change of a topic for its members. `task` is the task of the topic, if the topic
-    /// is a task: the task may be removed from the table of tasks before the fan-out pass.
+    /// Queues the change of a topic for its members. If the topic is a task, `task` is that task,
+    /// because it may be removed from the table of tasks before the fan-out pass.
     pub(super) fn change(self: &Arc<Self>, topic: &Arc<Topic>, task: Option<Arc<dyn Followed>>) {
         if topic.has_members() && topic.change() {
             let call = self.inbox.put(Urgency::Together, |work| {
@@ -130,7 +130,8 @@ impl Fanout {
         self.answer(call);
     }
 
-    /// Starts the fan-out thread if `call` requires it.
+    /// Starts the fan-out thread if `call` is [`Call::StartOne`]. If the system can't start the
+    /// thread, does a fan-out pass on the current thread.
     fn answer(self: &Arc<Self>, call: Call) {
         if call != Call::StartOne {
             return;
@@ -175,8 +176,8 @@ impl Fanout {
         has_changes
     }
 
-    /// Marks the members of changed topics, if `with_changes`, and the subscribers of log messages.
-    /// Returns all subscribers to dispatch, and whether a topic had changed.
+    /// Marks the subscribers of queued log messages. If `with_changes`, also marks the members of
+    /// changed topics. Returns all subscribers to dispatch, and whether a topic had changed.
     fn mark_all(&self, with_changes: bool) -> (Vec<Arc<Subscriber>>, bool) {
         let round = self.round.lock();
         let work = self.inbox.take(|work| {
@@ -219,8 +220,8 @@ impl Fanout {
         (marked, !changes.is_empty())
     }
 
-    /// Marks the members of all topics that have changed so far. A thread calls this before it ends
-    /// a stream, so that the stream gets these changes.
+    /// Marks the members of all topics that have changed so far. A thread calls this method before
+    /// it ends a stream, so that the stream gets these changes.
     pub(super) fn catch_up(self: &Arc<Self>) {
         let (marked, _) = self.mark_all(true);
         self.write_to(marked);
