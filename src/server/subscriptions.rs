@@ -360,7 +360,7 @@ impl Conversation {
         let client = Subscriber::new(self.server.hub.number(), 0, topics);
         client.begin(Way::Client {
             peer: peer.clone(),
-            standing: self.standing(),
+            session_stream: self.standing(),
         });
         self.join_hub(state);
         state.legacy = Some(Arc::clone(&client));
@@ -380,12 +380,12 @@ impl Conversation {
     /// Adds a subscriber to the topics of these lists.
     fn join_lists(&self, subscriber: &Arc<Subscriber>, lists: Lists) {
         let topics = &self.server.hub.fanout.topics;
-        for (topic, is_told) in [
+        for (topic, is_notified) in [
             (&topics.tools, lists.tools),
             (&topics.prompts, lists.prompts),
             (&topics.resources, lists.resources),
         ] {
-            if is_told {
+            if is_notified {
                 topics.join(topic, subscriber);
             }
         }
@@ -517,8 +517,8 @@ impl Conversation {
             && !(self.server.guards.is_empty() && self.server.requirements.is_empty())
         {
             uris.retain(|uri| {
-                let found = self.server.find_resource(uri);
-                let known = found.as_ref().map_or(&**uri, |entry| &entry.item.uri);
+                let registered = self.server.find_resource(uri);
+                let known = registered.as_ref().map_or(&**uri, |entry| &entry.item.uri);
                 let resource = access.about(Primitive::Resource(known));
                 let Err(error) = self.ask_guards(&resource) else {
                     return true;
@@ -615,8 +615,10 @@ impl Conversation {
         responder: &Responder,
     ) -> Result<EmptyResult, RpcError> {
         let (params, terms) = self.subscription(request, responder)?;
-        let found = self.server.find_resource(&params.uri);
-        let known = found.as_ref().map_or(&params.uri, |entry| &entry.item.uri);
+        let registered = self.server.find_resource(&params.uri);
+        let known = registered
+            .as_ref()
+            .map_or(&params.uri, |entry| &entry.item.uri);
         let resource = Primitive::Resource(known);
         let meta = params.meta.as_ref();
         let access = self.access(request, responder, Some(resource), &terms, meta);
@@ -719,8 +721,8 @@ impl Conversation {
     ) -> Result<(SubscribeRequestParams, Arc<ClientContext>), RpcError> {
         self.refuse_modern(request)?;
         // Clients without a session share this connection, and get no change notifications.
-        let tells = self.server.resource_updates && responder.peer().can_be_asked();
-        self.need(request, tells)?;
+        let is_supported = self.server.resource_updates && responder.peer().can_be_asked();
+        self.need(request, is_supported)?;
         let mut params: SubscribeRequestParams = read(request)?;
         let terms = self.terms(responder, params.meta.as_mut())?;
         check_uri(&params.uri)?;

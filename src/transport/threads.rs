@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn the_last_hook_runs_behind_a_panic_too() {
-        let (tell, told) = mpsc::channel();
+        let (tell, stopped) = mpsc::channel();
         let threads = Threads::new().on_stop(move |name| {
             tell.send((name.to_owned(), std::thread::panicking()))
                 .expect("the test waits");
@@ -264,6 +264,6 @@ mod tests {
         let work = || panic!("a test panics");
         let thread = threads.start("test", Stack::Small, work).expect("a thread");
         assert!(thread.join().is_err());
-        assert_eq!(told.try_recv(), Ok(("mcplink-test".to_owned(), true)));
+        assert_eq!(stopped.try_recv(), Ok(("mcplink-test".to_owned(), true)));
     }
 }

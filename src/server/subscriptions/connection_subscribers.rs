@@ -56,7 +56,7 @@ pub(super) struct Lists {
 impl Lists {
     pub(super) fn count(self) -> usize {
         let lists = [self.tools, self.prompts, self.resources];
-        lists.into_iter().filter(|is_told| *is_told).count()
+        lists.into_iter().filter(|is_notified| *is_notified).count()
     }
 }
 
@@ -156,11 +156,11 @@ impl ConnectionSubscribers {
         let tools = capabilities.tools.as_ref().map(|it| it.list_changed);
         let prompts = capabilities.prompts.as_ref().map(|it| it.list_changed);
         let resources = capabilities.resources.as_ref().map(|it| it.list_changed);
-        let is_told = |changed: Option<Option<bool>>| changed.flatten() == Some(true);
+        let is_notified = |changed: Option<Option<bool>>| changed.flatten() == Some(true);
         self.state.lock().declared = Lists {
-            tools: is_told(tools),
-            prompts: is_told(prompts),
-            resources: is_told(resources),
+            tools: is_notified(tools),
+            prompts: is_notified(prompts),
+            resources: is_notified(resources),
         };
     }
 

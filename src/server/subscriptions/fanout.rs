@@ -40,7 +40,7 @@ pub(super) struct Fanout {
     pub(super) topics: Topics,
     inbox: Inbox<Work>,
     /// The pass lock, which is held while members are marked.
-    round: Mutex<()>,
+    pass_lock: Mutex<()>,
     /// The lock that prevents a lost wakeup in `wait_until_written`. The lock guards no data.
     awaited: Mutex<()>,
     written: Condvar,
@@ -77,7 +77,7 @@ impl Fanout {
         Self {
             topics: Topics::default(),
             inbox: Inbox::default(),
-            round: Mutex::default(),
+            pass_lock: Mutex::default(),
             awaited: Mutex::default(),
             written: Condvar::new(),
             settings,
@@ -150,7 +150,7 @@ impl Fanout {
             // A host's transport may publish while it is called. Then the pass must not write to
             // that transport again.
             if !writes_here() {
-                self.do_round(true);
+                self.do_pass(true);
             }
         }
     }
@@ -160,7 +160,7 @@ impl Fanout {
         while self.inbox.wait(next) {
             let now = Instant::now();
             let with_changes = now >= next || !self.inbox.is_open();
-            if self.do_round(with_changes) {
+            if self.do_pass(with_changes) {
                 next = now + TOGETHER;
             }
         }
@@ -168,7 +168,7 @@ impl Fanout {
 
     /// Does a fan-out pass: marks subscribers and dispatches their notifications. Returns whether a
     /// topic had changed.
-    fn do_round(self: &Arc<Self>, with_changes: bool) -> bool {
+    fn do_pass(self: &Arc<Self>, with_changes: bool) -> bool {
         let (marked, has_changes) = self.mark_all(with_changes);
         for subscriber in marked {
             subscriber.dispatch(self);
@@ -179,7 +179,7 @@ impl Fanout {
     /// Marks the subscribers of queued log messages. If `with_changes`, also marks the members of
     /// changed topics. Returns all subscribers to dispatch, and whether a topic had changed.
     fn mark_all(&self, with_changes: bool) -> (Vec<Arc<Subscriber>>, bool) {
-        let round = self.round.lock();
+        let pass = self.pass_lock.lock();
         let work = self.inbox.take(|work| {
             let now = Instant::now();
             let later = work.later.split_off(&(now, u64::MAX));
@@ -216,7 +216,7 @@ impl Fanout {
                 }
             });
         }
-        drop(round);
+        drop(pass);
         (marked, !changes.is_empty())
     }
 
@@ -316,7 +316,7 @@ enum Urgency {
 #[must_use = "a thread that is counted has to be started"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
-    Heard,
+    Queued,
     /// The caller must start the thread. The inbox already counts the thread as running.
     StartOne,
     /// The inbox is closed, and the entry was dropped.
@@ -342,7 +342,7 @@ impl<W: Schedule> Inbox<W> {
         if wakes {
             self.filled.notify_all();
         }
-        Call::Heard
+        Call::Queued
     }
 
     /// Blocks until entries have to be taken out of the inbox. Changes are taken out at
@@ -376,9 +376,9 @@ impl<W: Schedule> Inbox<W> {
     /// Removes and returns the entries that `take` chooses. `take` must choose all urgent entries.
     fn take(&self, take: impl FnOnce(&mut W) -> W) -> W {
         let mut state = self.state.lock();
-        let taken = take(&mut state.work);
+        let entries = take(&mut state.work);
         state.has_urgent = false;
-        taken
+        entries
     }
 
     fn is_open(&self) -> bool {
@@ -453,15 +453,15 @@ mod loom_tests {
     fn loom_nothing_is_left_in_the_inbox() {
         loom::model(|| {
             let inbox = Arc::new(Inbox::<Count>::default());
-            let taken = Arc::new(AtomicUsize::new(0));
+            let removed = Arc::new(AtomicUsize::new(0));
             let past = Instant::now();
             inbox.open();
             let serve = |inbox: &Arc<Inbox<Count>>| {
-                let (inbox, taken) = (Arc::clone(inbox), Arc::clone(&taken));
+                let (inbox, removed) = (Arc::clone(inbox), Arc::clone(&removed));
                 loom::thread::spawn(move || {
                     while inbox.wait(past) {
                         let count = inbox.take(std::mem::take).0;
-                        taken.fetch_add(count, Ordering::SeqCst);
+                        removed.fetch_add(count, Ordering::SeqCst);
                     }
                 })
             };
@@ -476,8 +476,8 @@ mod loom_tests {
             let second = publisher.join().expect("no panic");
             thread.join().expect("no panic");
             assert_ne!(second, Call::StartOne, "it is closed");
-            let put = 1 + usize::from(second == Call::Heard);
-            assert_eq!(taken.load(Ordering::SeqCst), put);
+            let put = 1 + usize::from(second == Call::Queued);
+            assert_eq!(removed.load(Ordering::SeqCst), put);
         });
     }
 }

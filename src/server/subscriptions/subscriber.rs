@@ -60,7 +60,7 @@ pub(super) struct Subscriber {
 
 #[derive(Default)]
 struct State {
-    turn: Turn,
+    phase: Phase,
     /// The channel on which notifications reach the subscriber. `None` once the subscriber has
     /// ended.
     way: Option<Way>,
@@ -92,7 +92,7 @@ struct State {
 
 /// The state of a subscriber: whether it has pending notifications, and an owner that sends them.
 #[derive(Clone, Copy, Default, PartialEq)]
-enum Turn {
+enum Phase {
     /// The subscriber has no owner yet, because the subscription is not acknowledged.
     #[default]
     NotYet,
@@ -115,7 +115,7 @@ pub(super) enum Way {
     /// instead if there is one.
     Client {
         peer: Peer,
-        standing: Option<Weak<dyn StandingStream>>,
+        session_stream: Option<Weak<dyn StandingStream>>,
     },
 }
 
@@ -229,8 +229,8 @@ impl Subscriber {
     #[must_use]
     pub(super) fn mark(&self, topic: &Arc<Topic>, task: Option<&Arc<dyn Followed>>) -> bool {
         let mut state = self.state.lock();
-        let is_told = state.way.is_some() && !state.is_ending;
-        let Some(membership) = state.topics.find(topic).filter(|_| is_told) else {
+        let is_notified = state.way.is_some() && !state.is_ending;
+        let Some(membership) = state.topics.find(topic).filter(|_| is_notified) else {
             return false;
         };
         if std::mem::replace(&mut membership.waits, true) {
@@ -255,7 +255,7 @@ impl Subscriber {
         let Some(Way::Client { peer, .. }) = &state.way else {
             return false;
         };
-        let wants = state.turn != Turn::NotYet && link_of(peer).conversation.wants_log(level);
+        let wants = state.phase != Phase::NotYet && link_of(peer).conversation.wants_log(level);
         if !wants || state.logs as usize >= max {
             return false;
         }
@@ -273,10 +273,10 @@ impl Subscriber {
     #[must_use]
     pub(super) fn open(&self) -> bool {
         let mut state = self.state.lock();
-        if state.turn != Turn::NotYet {
+        if state.phase != Phase::NotYet {
             return false;
         }
-        state.turn = Turn::Idle;
+        state.phase = Phase::Idle;
         state.waiting.is_some() && state.becomes_due()
     }
 
@@ -287,10 +287,10 @@ impl Subscriber {
     pub(super) fn reader_came(&self) -> bool {
         let mut state = self.state.lock();
         state.has_reader_come = true;
-        if state.turn != Turn::Parked {
+        if state.phase != Phase::Parked {
             return false;
         }
-        state.turn = Turn::Idle;
+        state.phase = Phase::Idle;
         state.waiting.is_some() && state.becomes_due()
     }
 
@@ -298,22 +298,25 @@ impl Subscriber {
     /// connection write them. The caller must be the owner of the subscriber.
     pub(super) fn dispatch(self: &Arc<Self>, fanout: &Arc<Fanout>) {
         let state = self.state.lock();
-        let (peer, standing) = match &state.way {
+        let (peer, session_stream) = match &state.way {
             None => return,
             Some(Way::Stream { responder, .. }) if responder.has_outlet() => {
                 drop(state);
                 return self.write(fanout);
             }
             Some(Way::Stream { responder, .. }) => (responder.peer(), None),
-            Some(Way::Client { peer, standing }) => (peer.clone(), standing.clone()),
+            Some(Way::Client {
+                peer,
+                session_stream,
+            }) => (peer.clone(), session_stream.clone()),
         };
         drop(state);
-        let Some(standing) = standing else {
+        let Some(session_stream) = session_stream else {
             return self.have_pulled(&peer, fanout);
         };
-        let is_quick = standing
+        let is_quick = session_stream
             .upgrade()
-            .is_none_or(|standing| standing.is_quick());
+            .is_none_or(|stream| stream.is_quick());
         if is_quick {
             return self.write(fanout);
         }
@@ -380,15 +383,15 @@ impl Subscriber {
             Offered::Unread => {
                 let forgotten = state.put_back(item);
                 if !std::mem::take(&mut state.has_reader_come) {
-                    state.turn = Turn::Parked;
+                    state.phase = Phase::Parked;
                 }
-                let goes_on = state.turn == Turn::Due;
+                let goes_on = state.phase == Phase::Due;
                 drop(state);
                 drop(forgotten);
                 return !goes_on;
             }
             Offered::Over => {
-                state.turn = Turn::Idle;
+                state.phase = Phase::Idle;
                 state.is_ending = true;
                 let waiting = state.take_all();
                 drop(state);
@@ -432,8 +435,8 @@ impl Subscriber {
         if state.way.is_some() && !state.is_ending && state.waiting.is_some() {
             return false;
         }
-        if state.turn == Turn::Due {
-            state.turn = Turn::Idle;
+        if state.phase == Phase::Due {
+            state.phase = Phase::Idle;
         }
         true
     }
@@ -447,7 +450,7 @@ impl Subscriber {
         let voice = state.way.as_ref().and_then(Voice::of);
         let item = voice.is_some().then(|| state.take_item()).flatten();
         if item.is_none() {
-            state.turn = Turn::Idle;
+            state.phase = Phase::Idle;
         }
         drop(state);
         voice.zip(item)
@@ -488,7 +491,7 @@ impl Subscriber {
     /// only while another thread writes to this subscriber, and only for a limited time.
     pub(super) fn end(self: &Arc<Self>, fanout: &Arc<Fanout>) {
         let mut state = self.state.lock();
-        let is_told = !std::mem::replace(&mut state.is_ending, true);
+        let may_send = !std::mem::replace(&mut state.is_ending, true);
         let peer = state.way.as_ref().map(Way::peer);
         let is_written = state.writers > 0;
         drop(state);
@@ -503,10 +506,10 @@ impl Subscriber {
         }
         let mut state = self.state.lock();
         let (way, waiting) = (state.way.take(), state.take_all());
-        let is_told = is_told && state.turn != Turn::NotYet;
+        let may_send = may_send && state.phase != Phase::NotYet;
         drop(state);
         let Some(way) = way else { return };
-        if let Some(voice) = Voice::of(&way).filter(|_| is_told) {
+        if let Some(voice) = Voice::of(&way).filter(|_| may_send) {
             for item in waiting {
                 if voice.offer(&item) != Offered::Taken {
                     break;
@@ -537,9 +540,9 @@ impl Watcher for Subscriber {
 
 impl State {
     fn becomes_due(&mut self) -> bool {
-        let is_idle = self.turn == Turn::Idle;
+        let is_idle = self.phase == Phase::Idle;
         if is_idle {
-            self.turn = Turn::Due;
+            self.phase = Phase::Due;
         }
         is_idle
     }
@@ -604,9 +607,9 @@ impl Voice {
         Some(match way {
             Way::Stream { responder, .. } => Self::Stream(responder.asking()),
             Way::Client {
-                standing: Some(standing),
+                session_stream: Some(session_stream),
                 ..
-            } => Self::StandingStream(standing.upgrade()?),
+            } => Self::StandingStream(session_stream.upgrade()?),
             Way::Client { peer, .. } => Self::Client(peer.clone()),
         })
     }
@@ -624,11 +627,11 @@ impl Voice {
 
     fn offer(&self, item: &Item) -> Offered {
         let offer = || match (self, item) {
-            (Self::StandingStream(standing), Item::Log(text)) => {
-                standing.announce(text);
+            (Self::StandingStream(stream), Item::Log(text)) => {
+                stream.announce(text);
                 Offered::Taken
             }
-            (Self::StandingStream(standing), Item::Change(_)) => standing.offer(&self.text(item)),
+            (Self::StandingStream(stream), Item::Change(_)) => stream.offer(&self.text(item)),
             _ => self.post(self.text(item)),
         };
         // A host's transport may panic, which counts as its failure.
@@ -640,7 +643,7 @@ impl Voice {
         let posted: Result<bool> = match self {
             Self::Stream(asking) => asking.post(text),
             Self::Client(peer) => peer.core().post(None, text),
-            Self::StandingStream(standing) => return standing.offer(&text),
+            Self::StandingStream(stream) => return stream.offer(&text),
         };
         match posted {
             Ok(true) => Offered::Taken,

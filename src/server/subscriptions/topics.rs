@@ -112,8 +112,8 @@ impl Memberships {
 
     pub(super) fn find(&mut self, topic: &Topic) -> Option<&mut Membership> {
         let all = self.all();
-        let found = all.binary_search_by_key(&topic.number, |it| it.topic.number);
-        found.ok().map(|at| &mut all[at])
+        let position = all.binary_search_by_key(&topic.number, |it| it.topic.number);
+        position.ok().map(|at| &mut all[at])
     }
 
     pub(super) fn add(&mut self, topic: &Arc<Topic>) {
@@ -146,8 +146,8 @@ impl Memberships {
                 _ => None,
             },
             Self::Many(many) => {
-                let found = many.binary_search_by_key(&number, |it| it.topic.number);
-                found.ok().map(|at| many.remove(at))
+                let position = many.binary_search_by_key(&number, |it| it.topic.number);
+                position.ok().map(|at| many.remove(at))
             }
         }
     }

@@ -17,7 +17,7 @@ use crate::schema::json::from_bytes;
 
 /// The response sink of a call that is a task. Stores the answer of the call in the task, and
 /// forwards the call's other messages.
-struct TaskOutlet {
+struct TaskResponseSink {
     task: Arc<Task>,
     /// The client that made the call.
     peer: Peer,
@@ -27,11 +27,11 @@ impl Task {
     /// Creates the response sink of the call that is this task.
     pub(in crate::server) fn outlet(self: &Arc<Self>, peer: Peer) -> Arc<dyn ResponseSink> {
         let task = Arc::clone(self);
-        Arc::new(TaskOutlet { task, peer })
+        Arc::new(TaskResponseSink { task, peer })
     }
 }
 
-impl TaskOutlet {
+impl TaskResponseSink {
     /// Parses a response into an outcome of the task. If the memory budget has no space for a large
     /// response, the outcome is an error.
     fn keep(&self, response: &[u8]) -> Outcome {
@@ -52,7 +52,7 @@ impl TaskOutlet {
     }
 }
 
-impl ResponseSink for TaskOutlet {
+impl ResponseSink for TaskResponseSink {
     /// Forwards a progress or log message of the call. In the modern era the message is dropped,
     /// because tasks have no such messages. In the legacy era, the message is sent on a request
     /// that waits for the task's result. If no request waits, the message is sent on the client's
@@ -89,7 +89,7 @@ impl ResponseSink for TaskOutlet {
     }
 }
 
-impl fmt::Debug for TaskOutlet {
+impl fmt::Debug for TaskResponseSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("TaskOutlet").field(&self.task).finish()
     }
@@ -114,8 +114,8 @@ fn outcome_of(response: &[u8]) -> Outcome {
         Ok(Response {
             result: Some(text), ..
         }) => {
-            let told: ToolOutcome = serde_json::from_str(text.get()).unwrap_or_default();
-            let failed = told.is_error;
+            let outcome: ToolOutcome = serde_json::from_str(text.get()).unwrap_or_default();
+            let failed = outcome.is_error;
             Outcome::Result { text, failed }
         }
         Ok(Response {

@@ -111,7 +111,7 @@ enum Detached {
     Over,
     /// The task could not be created, for example because there is no slot. The error describes the
     /// reason.
-    NoPlace(Context, RpcError),
+    NoSlot(Context, RpcError),
 }
 
 /// Makes a call a task, and answers the request of the call with the task.
@@ -128,7 +128,7 @@ fn detach(mut context: Context, ttl_ms: Option<u64>) -> Detached {
     };
     let task = match tasks.create(&server.hub, &server.threads, new) {
         Ok(task) => task,
-        Err(error) => return Detached::NoPlace(context, error),
+        Err(error) => return Detached::NoSlot(context, error),
     };
     if let Err(error) = context.hold() {
         tasks.forget(&task);
@@ -164,11 +164,11 @@ fn begin(context: Context, start: Start, run: Box<dyn FnOnce(Context) + Send>) {
             core.run_later(context.sharer(), key, Box::new(move || run(context)));
         }
         Detached::Over => {}
-        Detached::NoPlace(mut context, _) if start.may_run_at_once => {
+        Detached::NoSlot(mut context, _) if start.may_run_at_once => {
             context.never_become_task();
             run(context);
         }
-        Detached::NoPlace(context, error) => {
+        Detached::NoSlot(context, error) => {
             // This fails when the client no longer waits. Then nothing is left to do.
             _ = context.refuse(error);
         }

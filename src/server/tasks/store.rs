@@ -49,7 +49,7 @@ pub(in crate::server) struct Tasks {
     methods: [Row; 5],
     follow: Follow,
     options: TaskOptions,
-    kept: Arc<Kept>,
+    store: Arc<TaskStore>,
 }
 
 /// The properties of a new task.
@@ -63,7 +63,7 @@ pub(super) struct NewTask {
 }
 
 /// The table of tasks, and the thread that ends them at their deadline.
-pub(super) struct Kept {
+pub(super) struct TaskStore {
     table: Mutex<Table>,
     /// The condition variable that is notified when a task with an earlier deadline is added, or
     /// when the server ends.
@@ -83,7 +83,7 @@ struct Table {
     /// All tasks that are not finished yet, by deadline, the earliest first.
     working: BTreeSet<(Instant, u64)>,
     /// Each client's share of the slots for tasks. Finished tasks can be evicted from their slots.
-    places: Shares<u64>,
+    slots: Shares<u64>,
     /// Each client's share of the memory for large results. `None` before the first large result.
     results: Option<Shares<u64>>,
     next: u64,
@@ -106,7 +106,7 @@ struct Entry {
 impl Table {
     fn new(max: usize, limits: Limits) -> Self {
         Self {
-            places: Shares::new(max, limits.part_of(max), limits.reserve_of(max)),
+            slots: Shares::new(max, limits.part_of(max), limits.reserve_of(max)),
             limits,
             numbers: HashMap::new(),
             tasks: BTreeMap::new(),
@@ -134,9 +134,9 @@ impl Table {
         self.expiry.remove(&(task.until, number));
         self.working.remove(&(task.until, number));
         if let Some((rank, order)) = idle {
-            self.places.set_busy(&client, rank, order);
+            self.slots.set_busy(&client, rank, order);
         }
-        self.places.give_back(&client, 1);
+        self.slots.give_back(&client, 1);
         if let Some(results) = &mut self.results
             && bytes > 0
         {
@@ -167,7 +167,7 @@ impl Table {
         let client = &entry.client;
         let order = match entry.idle {
             Some((before, order)) => {
-                self.places.set_busy(client, before, order);
+                self.slots.set_busy(client, before, order);
                 if let Some(results) = &mut self.results {
                     results.set_busy(client, before, order);
                 }
@@ -179,7 +179,7 @@ impl Table {
             }
         };
         entry.idle = Some((rank, order));
-        self.places.set_idle(client, rank, order, number);
+        self.slots.set_idle(client, rank, order, number);
         if let Some(results) = &mut self.results
             && entry.bytes > 0
         {
@@ -189,11 +189,11 @@ impl Table {
 
     /// Reserves a slot for a new task of a client. Returns whether a slot was available. Finished
     /// tasks that are evicted for the new task are added to `displaced`.
-    fn take_place(&mut self, client: &Client, displaced: &mut Vec<Arc<Task>>) -> bool {
+    fn take_slot(&mut self, client: &Client, displaced: &mut Vec<Arc<Task>>) -> bool {
         loop {
-            match self.places.admit(client, 1) {
+            match self.slots.admit(client, 1) {
                 Admission::Granted => {
-                    self.places.take(client, 1);
+                    self.slots.take(client, 1);
                     return true;
                 }
                 Admission::After(number) => displaced.extend(self.remove(number)),
@@ -240,7 +240,7 @@ impl Table {
     }
 }
 
-impl Kept {
+impl TaskStore {
     /// Records that a task is finished. From now on the task can be evicted.
     pub(super) fn is_over(&self, number: u64) {
         let mut table = self.table.lock();
@@ -307,7 +307,7 @@ impl Tasks {
             methods: METHODS,
             follow,
             options,
-            kept: Arc::new(Kept {
+            store: Arc::new(TaskStore {
                 table: Mutex::new(table),
                 changed: Condvar::new(),
                 thread: Started::default(),
@@ -318,7 +318,7 @@ impl Tasks {
     /// Sets the limits from which the clients' shares are calculated. Call this before any task is
     /// created.
     pub(in crate::server) fn share_by(&self, limits: &Limits) {
-        *self.kept.table.lock() = Table::new(self.options.max_tasks, limits.clone());
+        *self.store.table.lock() = Table::new(self.options.max_tasks, limits.clone());
     }
 
     /// Returns the handlers of the task methods.
@@ -360,30 +360,30 @@ impl Tasks {
     ) -> Result<Arc<Task>, RpcError> {
         let mut bytes = [0; 24];
         random::fill(&mut bytes).map_err(|_| RpcError::internal("internal error"))?;
-        let kept = new.ttl_ms.map_or(self.options.lifetime, |asked| {
+        let lifetime = new.ttl_ms.map_or(self.options.lifetime, |asked| {
             Duration::from_millis(asked).min(self.options.max_lifetime)
         });
-        let until = after(kept);
+        let until = after(lifetime);
         let created = SystemTime::now();
         self.expire();
         let mut displaced = Vec::new();
-        let mut table = self.kept.table.lock();
-        if !table.take_place(&new.client, &mut displaced) {
+        let mut table = self.store.table.lock();
+        if !table.take_slot(&new.client, &mut displaced) {
             drop(table);
             drop(displaced);
-            return Err(self.no_place());
+            return Err(self.no_slot());
         }
         table.next += 1;
         let number = table.next;
         let task = Arc::new_cyclic(|this| Task {
             id: URL_SAFE_NO_PAD.encode(bytes),
             number,
-            kept: Arc::downgrade(&self.kept),
+            store: Arc::downgrade(&self.store),
             principal: new.principal,
             revision: new.revision,
             created,
             until,
-            ttl_ms: millis(kept).max(1),
+            ttl_ms: millis(lifetime).max(1),
             poll_interval_ms: millis(self.options.poll_interval).max(1),
             hub: Arc::clone(hub),
             is_followed: AtomicBool::new(false),
@@ -404,7 +404,7 @@ impl Tasks {
         if !is_watched {
             displaced.extend(table.remove(number));
         } else if table.working.first() == Some(&(until, number)) {
-            self.kept.changed.notify_all();
+            self.store.changed.notify_all();
         }
         drop(table);
         drop(displaced);
@@ -419,19 +419,22 @@ impl Tasks {
         if !table.has_thread {
             // The reference is weak, so a thread that has not begun yet does not keep the table
             // alive.
-            let kept: Weak<Kept> = Arc::downgrade(&self.kept);
+            let store: Weak<TaskStore> = Arc::downgrade(&self.store);
             let work = move || {
-                if let Some(kept) = kept.upgrade() {
-                    kept.end_in_time();
+                if let Some(store) = store.upgrade() {
+                    store.end_in_time();
                 }
             };
-            let started = self.kept.thread.start(threads, "tasks", Stack::Large, work);
+            let started = self
+                .store
+                .thread
+                .start(threads, "tasks", Stack::Large, work);
             table.has_thread = started.is_ok();
         }
         table.has_thread
     }
 
-    fn no_place(&self) -> RpcError {
+    fn no_slot(&self) -> RpcError {
         let max = self.options.max_tasks;
         let text = format!(
             "busy: {max} tasks are kept already, and those that could give way still work \
@@ -450,7 +453,7 @@ impl Tasks {
         modern: bool,
     ) -> Result<Arc<Task>, RpcError> {
         self.expire();
-        let table = self.kept.table.lock();
+        let table = self.store.table.lock();
         let task = table
             .numbers
             .get(id)
@@ -473,7 +476,7 @@ impl Tasks {
         self.expire();
         let after = Cursor::read(Paged::Tasks, cursor)?;
         let after = after.map_or(0, |cursor| cursor.last_shown);
-        let table = self.kept.table.lock();
+        let table = self.store.table.lock();
         if after > table.next {
             return Err(Cursor::invalid());
         }
@@ -492,13 +495,13 @@ impl Tasks {
 
     /// Removes a task whose id was never sent to a client.
     pub(super) fn forget(&self, task: &Task) {
-        let removed = self.kept.table.lock().remove(task.number);
+        let removed = self.store.table.lock().remove(task.number);
         drop(removed);
     }
 
     /// Removes the tasks whose deadline has passed. Tasks that are still working are ended.
     fn expire(&self) {
-        let expired = self.kept.table.lock().take_expired(Instant::now());
+        let expired = self.store.table.lock().take_expired(Instant::now());
         expired.into_iter().for_each(|task| end(&task));
     }
 }
@@ -507,9 +510,9 @@ impl Tasks {
 /// and the work of its tasks have already ended.
 impl Drop for Tasks {
     fn drop(&mut self) {
-        self.kept.table.lock().closed = true;
-        self.kept.changed.notify_all();
-        self.kept.thread.join();
+        self.store.table.lock().closed = true;
+        self.store.changed.notify_all();
+        self.store.thread.join();
     }
 }
 

@@ -14,7 +14,7 @@ use super::super::input_requests::{Gained, run_again};
 use super::super::input_rules::{Asked, check_answer};
 use super::super::subscriptions::Subscriptions;
 use super::state::{Outcome, Stage};
-use super::store::Kept;
+use super::store::TaskStore;
 use crate::error::{Error, ErrorCode, Excerpt, RpcError};
 use crate::protocol::{Asking, ExchangeHandle, Responder};
 use crate::schema::date;
@@ -32,7 +32,7 @@ pub(in crate::server) struct Task {
     pub(super) id: String,
     /// The key of the task in the table of tasks.
     pub(super) number: u64,
-    pub(super) kept: Weak<Kept>,
+    pub(super) store: Weak<TaskStore>,
     /// The principal on whose behalf the task runs. Only this principal can see the task.
     pub(super) principal: Option<Arc<str>>,
     /// The revision in which the task was created. The task is visible only to clients of the same
@@ -237,8 +237,8 @@ impl Task {
     /// Reserves memory for a large result of the task. Returns `false` when there is not enough
     /// memory.
     pub(super) fn hold_result(&self, bytes: usize, max: usize) -> bool {
-        let kept = self.kept.upgrade();
-        kept.is_none_or(|kept| kept.hold_result(self.number, bytes, max))
+        let store = self.store.upgrade();
+        store.is_none_or(|store| store.hold_result(self.number, bytes, max))
     }
 
     /// Records that a client has fetched the result of the task. The task is then evicted before
@@ -249,7 +249,7 @@ impl Task {
 
     fn handed_over(&self) -> HandedOver {
         HandedOver {
-            kept: Weak::clone(&self.kept),
+            store: Weak::clone(&self.store),
             number: self.number,
         }
     }
@@ -268,8 +268,8 @@ impl Task {
             work.cancel("the task is over");
         }
         drop(asking);
-        if let Some(kept) = self.kept.upgrade() {
-            kept.is_over(self.number);
+        if let Some(store) = self.store.upgrade() {
+            store.is_over(self.number);
         }
         self.tell();
         Some(waiters)
@@ -409,10 +409,10 @@ impl Task {
             })?;
         }
         let outstanding = &state.outstanding;
-        let taken = responses
+        let accepted = responses
             .iter()
             .filter(|(key, _)| outstanding.contains_key(*key));
-        let bytes = taken.map(|(_, response)| response.as_str().len()).sum();
+        let bytes = accepted.map(|(_, response)| response.as_str().len()).sum();
         if let Some(asking) = &mut state.asking {
             asking.context.hold_more(bytes)?;
         }
@@ -440,14 +440,14 @@ impl Task {
 /// A handle that records in the table of tasks that a client has fetched the result of a task.
 #[derive(Clone)]
 struct HandedOver {
-    kept: Weak<Kept>,
+    store: Weak<TaskStore>,
     number: u64,
 }
 
 impl HandedOver {
     fn note(&self) {
-        if let Some(kept) = self.kept.upgrade() {
-            kept.is_fetched(self.number);
+        if let Some(store) = self.store.upgrade() {
+            store.is_fetched(self.number);
         }
     }
 }

@@ -236,11 +236,11 @@ impl Drainer {
             Some(_) => Stack::Large,
             None => Stack::Small,
         };
-        let (reader, kept) = (Arc::clone(&end), tail.clone());
+        let (reader, captured) = (Arc::clone(&end), tail.clone());
         shown.begin();
         let thread = threads.start("stderr", stack, move || {
-            drain(&reader, &kept, &shown, lines.map(Splitter::new));
-            kept.finish();
+            drain(&reader, &captured, &shown, lines.map(Splitter::new));
+            captured.finish();
         })?;
         let drainer = Self {
             end,
@@ -288,15 +288,15 @@ impl Drop for Drainer {
     }
 }
 
-fn drain(end: &ReadEnd, kept: &StderrTail, shown: &StderrTail, mut lines: Option<Splitter>) {
+fn drain(end: &ReadEnd, tail: &StderrTail, shown: &StderrTail, mut lines: Option<Splitter>) {
     let mut room = vec![0; 8 << 10];
     loop {
         let read = end.wait_for_input().and_then(|()| {
             // Read under the lock, so that a byte is always in the pipe or in `count`.
-            let mut kept = kept.0.state.lock();
+            let mut state = tail.0.state.lock();
             let read = end.read(&mut room, Some(Duration::ZERO), None)?;
             if let Read::Bytes(count) = read {
-                kept.push(&room[..count]);
+                state.push(&room[..count]);
             }
             Ok(read)
         });

@@ -149,9 +149,9 @@ impl Sender for Half {
             if state.closed {
                 return Err(closed());
             }
-            let taken = state.script.send(&message.text);
+            let matched = state.script.send(&message.text);
             self.0.changed.notify_all();
-            taken?;
+            matched?;
         }
         Ok(())
     }

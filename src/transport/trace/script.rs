@@ -127,10 +127,10 @@ impl Script {
         let window = self.steps[first..]
             .iter_mut()
             .take_while(|step| matches!(step.kind, Kind::Out(_)));
-        let found = window
+        let matching = window
             .filter(open)
             .find(|step| matches!(&step.kind, Kind::Out(sign) if *sign == sent));
-        let Some(step) = found else {
+        let Some(step) = matching else {
             let error = self.mismatch(first, &sent);
             self.failed = Some(error.clone());
             return Err(error);

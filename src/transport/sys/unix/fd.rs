@@ -214,14 +214,14 @@ fn errno() -> *mut c_int {
         target_os = "emscripten"
     ))]
     // SAFETY: the call only returns an address.
-    let place = unsafe { libc::__errno_location() };
+    let address = unsafe { libc::__errno_location() };
     #[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
     // SAFETY: the call only returns an address.
-    let place = unsafe { libc::__error() };
+    let address = unsafe { libc::__error() };
     #[cfg(any(target_os = "android", target_os = "netbsd", target_os = "openbsd"))]
     // SAFETY: the call only returns an address.
-    let place = unsafe { libc::__errno() };
-    place
+    let address = unsafe { libc::__errno() };
+    address
 }
 
 /// A wakeup for a thread that polls. A fired wakeup stays ready until it is cleared. So a wakeup

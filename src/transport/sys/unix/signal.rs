@@ -123,10 +123,10 @@ fn take_sigpipe() {
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
 fn take_sigpipe() {
     let set = Set::empty().with(libc::SIGPIPE);
-    let mut taken = 0;
+    let mut number = 0;
     // SAFETY: the set is initialised. The signal is pending on this thread, so the call does not
     // block.
-    unsafe { libc::sigwait(set.as_ptr(), &raw mut taken) };
+    unsafe { libc::sigwait(set.as_ptr(), &raw mut number) };
 }
 
 /// Returns the name of a signal for error messages.

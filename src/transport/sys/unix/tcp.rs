@@ -133,7 +133,7 @@ pub(crate) fn wait_for_any<'a>(
         wake.clear();
     }
     let ready = entries.iter().enumerate();
-    let ready = ready.filter_map(|(place, entry)| (entry.revents != 0).then_some(place));
+    let ready = ready.filter_map(|(index, entry)| (entry.revents != 0).then_some(index));
     Ok(Some(ready.collect()))
 }
 
