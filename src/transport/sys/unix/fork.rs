@@ -113,7 +113,8 @@ fn failure_of(failures: OwnedFd) -> Option<io::Error> {
 /// Call this only in a child that was just forked, with a plan whose pointers are valid in the
 /// child.
 unsafe fn become_program(plan: &Plan) -> ! {
-    // SAFETY: every function here is async-signal-safe. The caller guarantees that the plan is valid.
+    // SAFETY: every function here is async-signal-safe. The caller guarantees that the plan is
+    // valid.
     unsafe {
         let done = follow(plan);
         let number: libc::c_int = match done {
@@ -138,7 +139,8 @@ unsafe fn become_program(plan: &Plan) -> ! {
 /// child.
 unsafe fn follow(plan: &Plan) -> Option<()> {
     let ok = |result: libc::c_int| (result != -1).then_some(());
-    // SAFETY: every function here is async-signal-safe. The caller guarantees that the plan is valid.
+    // SAFETY: every function here is async-signal-safe. The caller guarantees that the plan is
+    // valid.
     unsafe {
         ok(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
         // If the parent ended between the fork and this call, no signal arrives any more. The
