@@ -7,7 +7,7 @@
 //!
 //! ```text
 //!  tools/call ──▶ Context ──▶ start ──▶ the created task is the answer
-//!                               ╰─▶ Context with a TaskResponseSink ──▶ handler ──▶ answer ──▶ Task
+//!                               ╰─▶ Context, TaskResponseSink ──▶ handler ──▶ answer ──▶ Task
 //!                                          tasks/get, tasks/result ───────────────────────▲
 //! ```
 //!
