@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use libc::timespec;
 
-/// Waits for a [`wake`] with one of these bits. Returns at once if the word no longer has the value
-/// `seen`. Returns false when the deadline has passed. Spurious wakeups are possible.
+/// Waits until another thread calls [`wake`] for `word` with one of these bits. Returns at once if
+/// the word no longer has the value `seen`. Returns false when the deadline has passed. Spurious
+/// wakeups are possible.
 ///
 /// The kernel compares the word and begins the wait atomically. So if a waker changes the word
 /// before it calls [`wake`], the wakeup is never lost.
@@ -31,7 +32,8 @@ pub(crate) fn wait(word: &AtomicU32, seen: u32, bits: u32, deadline: Option<Inst
     woken == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ETIMEDOUT)
 }
 
-/// Wakes all threads that wait for one of these bits. The caller has to change the word first.
+/// Wakes all threads that wait for `word` with one of these bits. The caller has to change the word
+/// first.
 pub(crate) fn wake(word: &AtomicU32, bits: u32) {
     // SAFETY: the word lives until the call returns. Nothing else is read or written.
     unsafe {
