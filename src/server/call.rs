@@ -16,10 +16,10 @@ use crate::error::{Error, Result, RpcError, without_position};
 use crate::protocol::LogLevel;
 use crate::schema::{CallToolResult, ContentBlock, FitTo};
 
-/// The right to answer a call.
+/// The right to answer a call once.
 ///
-/// If it is dropped before it is used, the client gets the input requests that the handler made. If
-/// the handler made no input request, or panicked, the client gets an internal error.
+/// If the right is dropped without an answer, the client gets the input requests that the handler
+/// made. If the handler made no input request, or panicked, the client gets an internal error.
 #[derive(Debug)]
 pub(super) struct Unanswered {
     /// The context of the call. `None` once the call is answered.
@@ -45,7 +45,7 @@ impl Unanswered {
         self.context.take().expect("answering takes the right")
     }
 
-    /// Returns the name or URI that the call names.
+    /// Returns the target of the call: the name of a tool or prompt, or the URI of a resource.
     pub(super) fn target(&self) -> &str {
         let context = self.context();
         let asker = context.asker();
@@ -59,7 +59,8 @@ impl Unanswered {
         asker.map_or("{}", |asker| asker.arguments(context.request()))
     }
 
-    /// Answers with an error, unless the handler has to be run again first.
+    /// Answers the call with an error. If the handler has to be run again, sends the handler's
+    /// input requests instead.
     pub(super) fn refuse(self, error: &RpcError) -> Result<()> {
         self.into_context().conclude(Err::<(), _>(error.clone()))
     }
@@ -72,7 +73,7 @@ impl Drop for Unanswered {
         };
         let inquiry = context.rounds().lock().inquiry();
         if let Some(inquire) = inquiry.filter(|_| !std::thread::panicking()) {
-            // This fails when the client no longer waits. Then nothing is left to do.
+            // Answering fails when the client no longer waits. Then nothing is left to do.
             _ = inquire(context);
         }
     }
@@ -109,7 +110,7 @@ impl ToolCall {
         self.call.arguments()
     }
 
-    /// Parses the arguments. A type without content, such as `()`, accepts any arguments.
+    /// Parses the arguments as `A`. A type without content, such as `()`, accepts any arguments.
     ///
     /// # Errors
     ///
@@ -124,9 +125,10 @@ impl ToolCall {
         read.map_err(|error| invalid_arguments(without_position(&error)))
     }
 
-    /// Answers a call with invalid arguments, without running the handler.
+    /// Answers a call whose arguments are invalid with a failure of the tool. The handler does not
+    /// run.
     pub(super) fn fail_arguments(self, error: &Error) {
-        // This fails when the client no longer waits. Then nothing is left to do.
+        // Answering fails when the client no longer waits. Then nothing is left to do.
         _ = self.respond(Err::<(), _>(invalid_arguments(error)));
     }
 
@@ -177,8 +179,8 @@ impl ToolCall {
         context.conclude_with(answer, CallToolResult::append_to)
     }
 
-    /// Answers with a protocol error. Prefer a [`ToolError`] for failures of the tool, so that the
-    /// model can read them.
+    /// Answers the call with a protocol error. Prefer a [`ToolError`] for failures of the tool, so
+    /// that the model can read them.
     ///
     /// # Errors
     ///
@@ -187,8 +189,8 @@ impl ToolCall {
         self.call.refuse(error)
     }
 
-    /// Answers with an internal error, because the result does not match what the tool declares
-    /// (its output schema). The details are reported to the host only, not to the client.
+    /// Answers the call with an internal error, because the result violates the output schema or
+    /// can't be written as JSON. The details are reported to the host only.
     fn break_promise(self, error: Error) -> Result<()> {
         let error = error.context(format_args!("the result of tool '{}'", self.name()));
         let context = self.call.into_context();
@@ -201,8 +203,8 @@ impl ToolCall {
         Err(error)
     }
 
-    /// Warns the host that a tool embeds resources although the server does not declare
-    /// `resources`. The warning is given once.
+    /// Warns the host if a tool's result embeds a resource but the server does not declare
+    /// `resources`. The warning is logged only once.
     fn notice_embedded(&self, result: &CallToolResult) {
         let embeds = |block: &ContentBlock| matches!(block, ContentBlock::Resource(_));
         let server = self.context().server();

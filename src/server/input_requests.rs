@@ -26,22 +26,22 @@ use crate::schema::{
 use crate::sync::Mutex;
 use crate::transport::sys::random;
 
-/// Counts the calls of a connection that wait for input.
+/// The counter of a connection's calls that wait for input. Each clone counts as one call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PendingInputs(Arc<()>);
 
 impl PendingInputs {
-    /// Returns a permit for a call that waits for input. The permit is held until it is dropped.
-    /// Returns `None` when all `max` permits are taken.
+    /// Returns a permit for a call that waits for input. Dropping the permit releases it. Returns
+    /// `None` when all `max` permits are in use.
     fn take(&self, max: usize) -> Option<Self> {
-        // The connection itself holds one reference. Two threads may both take the last permit; one
-        // too many is harmless.
+        // The connection itself holds one reference. Two threads may both take the last permit. One
+        // permit too many is harmless.
         (Arc::strong_count(&self.0) <= max).then(|| self.clone())
     }
 }
 
-/// Sends the input requests of one round to the client. After the last answer the call's handler is
-/// run again.
+/// Sends the input requests of a handler to the client. When the last answer has come, the handler
+/// is run again.
 pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
     let (peer, revision) = (context.peer(), context.terms().revision);
     let asking = context.asking_client();
@@ -77,8 +77,8 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
         if let Some(id) = elicitation_id(&shown) {
             server.pages.add(id, &peer);
         }
-        // An answer belongs to the input request as the handler made it, not to the form that is
-        // sent.
+        // An answer belongs to the input request as the handler made it, not to the changed copy
+        // that is sent.
         let gatherer = Arc::clone(&gathering);
         let (asked_key, asked_question) = (key.clone(), question.clone());
         // The trace context is added to the sent copy only. The answer is valid whatever the trace
@@ -97,8 +97,8 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
             Err(error) => gathering.take(key, question, Err(error)),
         }
     }
-    // When the client cancels its call, its pending input requests are cancelled too. The guard
-    // keeps that callback registered.
+    // When the client cancels the call, the pending input requests of the call are cancelled too.
+    // The guard keeps the callback registered.
     let guard = cancel.on_trigger(move || {
         for call in &started {
             call.cancel("the request that it was asked for is cancelled");
@@ -108,7 +108,7 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
     Ok(())
 }
 
-/// Collects the answers to the input requests of one round.
+/// Collects the answers to input requests that were sent together.
 struct AnswerCollector(Mutex<Option<Gathered>>);
 
 struct Gathered {
@@ -192,8 +192,8 @@ pub(super) fn run_again(mut context: Context, answers: Vec<Gained>) {
     core.run_later(context.sharer(), key, Box::new(move || again.run(context)));
 }
 
-/// Returns an input request in the form in which it is sent. In 2025-11-25 a URL mode elicitation
-/// needs a unique id, which is added here.
+/// Returns the copy of an input request that is sent to the client. Adds the unique id that a URL
+/// mode elicitation needs in 2025-11-25.
 fn prepare(question: &InputRequest, revision: ProtocolVersion) -> Result<InputRequest> {
     let mut question = question.clone();
     question.fit_to(revision);

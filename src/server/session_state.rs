@@ -1,5 +1,5 @@
-//! The client info of a request: revision, client and capabilities. It comes from the request
-//! itself or from `initialize`.
+//! The client info of a request: revision, client and capabilities. The client sends it in the
+//! request itself or in `initialize`.
 //!
 //! ```text
 //!  _meta names a revision ──▶ modern: this client info, for this request only
@@ -32,14 +32,14 @@ pub struct ClientContext {
     pub client_info: Option<Implementation>,
 }
 
-/// The client info of the latest connection. If the next client has equal client info, both share
-/// it in memory.
+/// The client info of the latest connection. If the next client has equal client info, both clients
+/// share one copy in memory.
 #[derive(Debug, Default)]
 pub(super) struct LatestContext(Mutex<Weak<ClientContext>>);
 
 impl LatestContext {
     /// Returns client info that equals `terms`. If the latest client has equal client info, both
-    /// share it in memory.
+    /// clients share one copy in memory.
     fn share(&self, terms: ClientContext) -> Arc<ClientContext> {
         let mut latest = self.0.lock();
         let known = latest.upgrade().filter(|known| **known == terms);
@@ -58,15 +58,15 @@ pub(super) struct SessionState {
     agreed: OnceLock<Arc<ClientContext>>,
     /// The minimum level that the client set with `logging/setLevel`.
     log_level: Mutex<Option<LoggingLevel>>,
-    /// The latest `_meta` of the modern era, with its parsed form. Clients usually send an equal
-    /// `_meta` with each request, apart from the progress token.
+    /// The latest `_meta` that a modern client sent, with its parsed form. Clients usually send an
+    /// equal `_meta` with each request, apart from the progress token.
     latest: Mutex<Option<Box<Known>>>,
 }
 
 /// The maximum length of a cached `_meta`, in bytes.
 const MAX_KEPT: usize = 1024;
 
-/// A parsed `_meta`: its members apart from the client info, and the client info.
+/// A parsed `_meta`: first its members without the client info, then the client info.
 type Read = (Arc<RequestMetaObject>, Arc<ClientContext>);
 
 /// A cached `_meta` and its parsed form.
@@ -81,8 +81,8 @@ struct Known {
 }
 
 impl Known {
-    /// Returns the parsed form of the `_meta` in `text`, if it equals the cached one apart from the
-    /// value of the progress token.
+    /// Returns the parsed form of `text`, if `text` equals the cached `_meta`. The values of the
+    /// progress token may differ.
     fn meta_of(&self, text: &str) -> Option<Arc<RequestMetaObject>> {
         let Some(token) = &self.token else {
             return (*self.text == *text).then(|| Arc::clone(&self.meta));
@@ -104,8 +104,8 @@ fn place_of_token(text: &str) -> Option<Range<usize>> {
 }
 
 impl SessionState {
-    /// Creates the state for clients that agreed on a revision elsewhere. Nothing else is known
-    /// about these clients.
+    /// Creates the state for legacy HTTP clients without a session. Only the revision of these
+    /// clients is known.
     #[cfg(feature = "http-server")]
     pub(super) fn agreed_on(revision: ProtocolVersion) -> Self {
         let terms = ClientContext {
@@ -136,8 +136,8 @@ impl SessionState {
 
     /// Returns whether a legacy client wants log messages of this level.
     ///
-    /// The specification lets the server choose the level until the client sets it. *info* is
-    /// useful to operators, and does not flood a client that ignores logs with *debug*.
+    /// The specification lets the server choose the minimum level until the client sets one. This
+    /// server chooses *info*, so that a client that ignores logs is not flooded.
     pub(super) fn wants_log(&self, level: &LoggingLevel) -> bool {
         let asked = self.log_level.lock();
         level.is_at_least(asked.as_ref().unwrap_or(&LoggingLevel::Info))
@@ -192,8 +192,8 @@ impl SessionState {
         Ok(terms.map(|terms| (meta, terms)))
     }
 
-    /// Negotiates the revision for `initialize`. Connections with equal client info share it in
-    /// memory.
+    /// Negotiates the revision in `initialize`, and stores the client info. Fails if `initialize`
+    /// was answered already. Connections with equal client info share one copy in memory.
     pub(super) fn agree(
         &self,
         params: InitializeRequestParams,

@@ -22,7 +22,8 @@ listed!(Tool in ListToolsResult of Tools, "tool", name, Tool, Conversation::serv
 /// The handler of a tool, and the checks of its arguments and results.
 pub(super) struct Work {
     pub(super) handler: ToolHandler,
-    /// The schema for checking arguments before the handler runs.
+    /// The compiled input schema, which checks arguments before the handler runs. `None` if the
+    /// server has no validator.
     arguments: Option<CompiledSchema>,
     pub(super) promise: Promise,
 }
@@ -43,7 +44,8 @@ impl Work {
 pub(super) enum Promise {
     /// The tool has no output schema, so all results are valid.
     Nothing,
-    /// Results must be structured. The server has no validator to check them against the schema.
+    /// Results must be structured. Results are not checked against the schema, since the server has
+    /// no validator.
     Structured,
     /// Results must be structured, and are checked against this schema.
     Fitting(CompiledSchema),
@@ -91,8 +93,8 @@ fn add(
 }
 
 impl Inner {
-    /// Adds a tool. Checks the tool's description, and that the server can run it in the way that
-    /// the description declares.
+    /// Adds a tool. Fails if the tool's name or a schema is invalid, or if the tool may run as a
+    /// task but the server has no tasks.
     pub(super) fn add_tool(&self, mut tool: Tool, handler: ToolHandler) -> Result<()> {
         tool.input_schema = tool.input_schema.with_properties();
         let execution = tool.execution.as_ref();
@@ -130,7 +132,7 @@ fn describe(tool: &Tool, handler: ToolHandler, validator: Option<&Validator>) ->
     })
 }
 
-/// Checks a tool's name.
+/// Checks that the name of a tool has a valid length and only valid characters.
 ///
 /// Spec: Server Features, Tools, "Tool Names" (2025-11-25 and later).
 fn check_name(name: &str) -> Result<()> {
@@ -245,7 +247,7 @@ mod tests {
         }
         let (shown, next) = names(&page(&tools, None, 2));
         assert_eq!(shown, ["a", "b"]);
-        // The last tool shown and the one before it are removed; one is added at the end.
+        // Both tools of the first page are removed, and one tool is added at the end.
         tools.remove("b");
         tools.remove("a");
         add(&tools, "a").expect("free again");
