@@ -6,8 +6,8 @@
 //!  list request ──▶ admit? ──▶ each item: shows? ──▶ page ───────────────────╯ (not released)
 //! ```
 //!
-//! **Threads.** Guards are user code: they run where handlers do, many at once. Without guards,
-//! lists are served on the reading thread, and guards cost nothing.
+//! **Threads.** Guards are code of the host. They run on the same threads as handlers, many at
+//! once. Without guards, lists are served on the reading thread.
 
 use std::sync::Arc;
 
@@ -27,7 +27,8 @@ use crate::schema::{
 ///
 /// A server calls all its guards in the order in which
 /// [`ServerBuilder::guard`](super::ServerBuilder::guard) added them. The first refusal ends the
-/// request. A closure that takes a [`GuardedRequest`] is a guard that only admits requests.
+/// request. A closure that takes a [`GuardedRequest`] is a guard that only admits or refuses
+/// requests.
 ///
 /// # Examples
 ///
@@ -67,10 +68,11 @@ pub trait Guard: Send + Sync {
         Ok(())
     }
 
-    /// Decides whether an item is on a list; [`GuardedRequest::method`] is the list method.
+    /// Decides whether an item is on a list that a client requests.
     ///
-    /// If a template is hidden, resources can't be read through it either. By default an item is
-    /// hidden only if [`admit`](Self::admit) returns "not found" or an internal error.
+    /// If a template is hidden, resources can't be read through it either. So the method of the
+    /// request is a list method or `resources/read`. By default an item is hidden only if
+    /// [`admit`](Self::admit) returns "not found" or an internal error.
     fn shows(&self, item: &GuardedRequest<'_>) -> bool {
         matches!(
             self.admit(item),
@@ -78,8 +80,8 @@ pub trait Guard: Send + Sync {
         )
     }
 
-    /// Checks a result or log message before it is sent. The guard may change it, to remove data
-    /// that the client must not get. By default nothing is changed.
+    /// Checks a result or log message before it is sent. The guard may change the message, for
+    /// example to remove data that the client must not get. By default nothing is changed.
     fn release(&self, outgoing: &mut GuardedResult<'_>, context: &Context) {
         _ = (outgoing, context);
     }
@@ -102,11 +104,12 @@ pub enum Primitive<'a> {
     Tool(&'a str),
     /// A prompt, by its name.
     Prompt(&'a str),
-    /// A resource, by its URI. It is registered under this URI, or read through a template.
+    /// A resource, by its URI. The resource is registered under this URI, or read through a
+    /// template.
     ///
-    /// If it is read through a template, the URI is in the client's spelling. A URI may have
-    /// several spellings (`%61` for `a`). So compare the values of the template's variables, or
-    /// list the allowed URIs instead of the forbidden ones.
+    /// If the resource is read through a template, the URI is in the client's spelling. A URI may
+    /// have several spellings (`%61` for `a`). So compare the values of the template's variables,
+    /// or list the allowed URIs instead of the forbidden ones.
     Resource(&'a str),
     /// A template, by its text.
     ResourceTemplate(&'a str),
@@ -264,14 +267,14 @@ impl Conversation {
         admitted
     }
 
-    /// Checks whether a request may continue. If a guard refuses it, returns the error for the
-    /// client.
+    /// Checks whether a request may continue. If a guard refuses the request, returns the error for
+    /// the client.
     pub(super) fn admit(&self, access: &GuardedRequest<'_>) -> Result<(), RpcError> {
         self.admit_as(access, access.primitive)
     }
 
-    /// Checks whether a request may continue, like `admit`. If a guard returns "not found", the
-    /// error for the client names the item `named`.
+    /// Checks whether a request may continue. If a guard refuses the request, returns the error for
+    /// the client. The error "not found" names the item `named`.
     pub(super) fn admit_as(
         &self,
         access: &GuardedRequest<'_>,

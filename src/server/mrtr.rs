@@ -1,5 +1,5 @@
 //! The state of a multi round-trip request: input requests, answers and remembered values. Both
-//! eras use it. This module does no I/O.
+//! eras use this state. This module does no I/O.
 //!
 //! A handler makes an input request under a key, and returns early when the answer is missing. The
 //! input request is recorded in this state too, not only in the handler's error. So it is sent even
@@ -29,26 +29,28 @@ use crate::schema::{
     ElicitRequestParams, InputRequest, InputRequests, InputResponse, InputResponses,
 };
 
-/// The maximum number of rounds of input requests in one call. A call that needs more fails.
+/// The maximum number of round trips for input requests in one call. A call that needs more round
+/// trips fails.
 pub(super) const MAX_ROUNDS: u32 = 10;
 
 /// The input requests, answers and remembered values of one call.
 #[derive(Debug, Default)]
 pub(super) struct MrtrState {
-    /// The recorded data. Allocated at the first use, since most calls make no input request.
+    /// The recorded data. It is allocated at the first use, since most calls make no input request.
     notes: Option<Box<Notes>>,
-    /// Set when this run of the handler wants to continue as a task.
+    /// Whether this run of the handler wants to continue as a task.
     wants_task: bool,
     inquire: Option<Inquire>,
 }
 
-/// A function that sends the input requests of a run. The first input request sets it. So a program
-/// whose handlers make no input requests is linked without this code.
+/// A function that sends the input requests of a handler. Only the functions that make input
+/// requests store this pointer. So a program whose handlers make no input requests is linked
+/// without the code.
 pub(super) type Inquire = fn(Context) -> Result<()>;
 
 #[derive(Clone, Debug, Default)]
 struct Notes {
-    /// The number of rounds so far.
+    /// The number of round trips for input requests so far.
     round: u32,
     answers: BTreeMap<String, Answer>,
     memory: BTreeMap<String, Box<RawValue>>,
@@ -56,8 +58,8 @@ struct Notes {
     asked: InputRequests,
 }
 
-/// An answer, with the digest of the input request that was shown. The answer is not used for any
-/// other input request.
+/// An answer of the client, with the digest of the input request that was sent. The answer is not
+/// used for any other input request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Answer {
     #[serde(rename = "q")]
@@ -67,13 +69,14 @@ struct Answer {
     /// The error with which the client refused to answer. Only legacy clients can refuse.
     #[serde(rename = "e", skip_serializing_if = "Option::is_none")]
     refusal: Option<RpcError>,
-    /// Another reason why the answer is missing. Only used in the legacy era, where no sealed state
-    /// is sent.
+    /// The error because of which no answer came, such as a closed connection. Only set in the
+    /// legacy era, where no sealed state is sent.
     #[serde(skip)]
     failure: Option<Error>,
 }
 
-/// The plaintext of a sealed state. The client carries it between the rounds in the modern era.
+/// The content of a sealed state before encryption. A modern client stores the sealed state while
+/// it answers input requests.
 #[derive(Serialize, Deserialize)]
 struct Content {
     #[serde(rename = "r")]
@@ -175,7 +178,7 @@ impl MrtrState {
             })
     }
 
-    /// Remembers a value for later rounds.
+    /// Remembers a value under a key, for later runs of the handler.
     pub(super) fn remember(&mut self, key: &str, value: &impl Serialize) -> Result<()> {
         let value = serde_json::value::to_raw_value(value).map_err(|error| {
             Error::new(
@@ -202,14 +205,14 @@ impl MrtrState {
         self.wants_task = true;
     }
 
-    /// Returns whether the handler should continue as a task, and clears the wish. The wish is
-    /// dropped if this run made input requests: they are sent first.
+    /// Returns whether the call becomes a task now, and clears the handler's wish for a task. If
+    /// this run made input requests, returns false, since the input requests are sent first.
     pub(super) fn take_wish_for_task(&mut self) -> bool {
         std::mem::take(&mut self.wants_task) && !self.has_asked()
     }
 
-    /// Begins the next round. Returns the input requests to send in it, or `None` after too many
-    /// rounds.
+    /// Begins the next round trip. Returns the input requests to send, or `None` after too many
+    /// round trips.
     pub(super) fn next(&mut self) -> Option<InputRequests> {
         let notes = self.notes();
         notes.round += 1;
@@ -217,7 +220,8 @@ impl MrtrState {
         (notes.round <= MAX_ROUNDS).then_some(asked)
     }
 
-    /// Returns the state of the call as JSON. It is kept until the answers to `asked` come.
+    /// Returns the state of the call as JSON. The client gets this state, sealed, together with the
+    /// input requests `asked`.
     pub(super) fn to_content(&self, asked: &InputRequests) -> Result<Vec<u8>> {
         let digests = asked
             .iter()
@@ -354,7 +358,8 @@ mod tests {
             .is_some()
     }
 
-    /// Returns the next round of the modern era, with answers under these keys.
+    /// Returns the state of the client's next request in the modern era, with answers under these
+    /// keys.
     fn again(rounds: &mut MrtrState, keys: &[&str]) -> MrtrState {
         let asked = rounds.next().expect("not too many");
         let content = rounds.to_content(&asked).expect("JSON");
@@ -365,8 +370,8 @@ mod tests {
         MrtrState::resume(&content, responses).expect("our own content")
     }
 
-    // Must not happen: answers of earlier rounds are lost; independent input
-    // requests take a round each.
+    // Must not happen: answers of earlier round trips are lost; independent input requests take a
+    // round trip each.
     // M-MRTR-S-27, M-MRTR-S-28
     #[test]
     fn answers_of_all_rounds_are_kept_and_missing_ones_asked_again() {
@@ -452,7 +457,7 @@ mod tests {
         );
     }
 
-    // Seen in other SDKs: rounds never end, or follow without a pause.
+    // Seen in other SDKs: round trips never end, or follow without a pause.
     #[test]
     fn the_rounds_are_bounded() {
         let mut rounds = MrtrState::default();
