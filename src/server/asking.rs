@@ -218,8 +218,8 @@ enum Reason {
 }
 
 impl AskError {
-    /// Returns whether the answer is still missing. If so, the handler should return. The handler
-    /// is run again when the answer has come.
+    /// Returns whether the answer to the input request has not come yet. If true, the handler
+    /// should return. The handler is run again when the answer has come.
     pub fn is_pending(&self) -> bool {
         matches!(self.0, Reason::Needed)
     }

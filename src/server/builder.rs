@@ -150,7 +150,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Sets how long active calls may continue after the peer has closed its side. Defaults to 5 s.
+    /// Sets how long active calls may continue after the client has closed its side. Defaults to 5
+    /// s.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.inner.drain = drain;
         self
@@ -341,9 +342,9 @@ impl ServerBuilder {
         self
     }
 
-    /// Adds a tool that takes its arguments as `A`. The JSON Schemas of `A` and of a
-    /// [`Json`](super::Json) result are derived from their types. A tool without arguments takes
-    /// `()`.
+    /// Adds a tool whose handler takes its arguments as `A`. The JSON Schemas of `A` and of a
+    /// [`Json`](super::Json) result are derived from their types. The handler of a tool without
+    /// arguments takes `()`.
     ///
     /// # Examples
     ///

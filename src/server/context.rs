@@ -116,7 +116,8 @@ impl Context {
         Ok(())
     }
 
-    /// Adds to the reservation of a call that is [held](Self::hold).
+    /// Adds bytes to the call's reservation in the memory budget. Does nothing if the call has no
+    /// reservation. Fails when the memory budget is used up.
     pub(super) fn hold_more(&mut self, bytes: usize) -> Result<(), RpcError> {
         let Call { link, hold, .. } = &mut *self.0;
         let (max, limits) = (link.server.max_held(), &link.server.limits);
@@ -304,7 +305,7 @@ impl Context {
     }
 
     /// Returns the token that is cancelled when the client cancels the call or has gone. A handler
-    /// can wait on it or pass it on.
+    /// can wait for the cancellation, or pass the token on.
     pub fn cancel_token(&self) -> &CancelToken {
         self.0.responder.cancel_token()
     }

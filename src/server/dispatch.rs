@@ -286,7 +286,7 @@ impl Conversation {
         Self::with(server, None, true, SessionState::default(), attendance)
     }
 
-    /// Creates the conversation with HTTP clients that have no session.
+    /// Creates the conversation with all HTTP clients that have no session.
     #[cfg(feature = "http-server")]
     pub(super) fn over_http(server: &Arc<Inner>) -> Arc<Self> {
         Self::with(server, None, true, SessionState::default(), None)
@@ -631,8 +631,8 @@ impl Conversation {
         Err(RpcError::method_not_found(request.method()))
     }
 
-    /// Adds the server's name and version to the `_meta` of a modern result, if the host allows
-    /// this.
+    /// Adds the server's name and version to the `_meta` of a modern result, unless the host has
+    /// switched this off.
     pub(super) fn finish(&self, meta: &mut Option<ResultMetaObject>, terms: &ClientContext) {
         if self.server.sends_server_info_to(terms.revision) {
             meta.get_or_insert_default().server_info = Some(self.server.info.clone());
@@ -663,7 +663,7 @@ impl Conversation {
         }
     }
 
-    /// Returns the client info of a request. Begins the session if this is its first valid request.
+    /// Returns the client info of a request. Begins the session with its first valid request.
     pub(super) fn terms(
         &self,
         responder: &Responder,

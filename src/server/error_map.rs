@@ -36,7 +36,7 @@ impl HandlerError {
     }
 
     /// Returns the error for a request that lacks a required scope. `scopes` must contain all
-    /// required scopes, including the granted ones.
+    /// required scopes, including scopes that are granted already.
     ///
     /// Over HTTP, the client gets status 403 with the scopes. The client can then ask its user to
     /// grant the scopes. See

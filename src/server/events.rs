@@ -87,8 +87,8 @@ pub struct ServerEvent {
     /// The number of the connection ([`Context::connection`](super::Context::connection)). `None`
     /// for an HTTP request that reached no connection.
     pub connection: Option<u64>,
-    /// The client's name in the log. Clients that share a connection, such as modern ones over
-    /// HTTP, share a name.
+    /// The client's name in the log. Clients that share a connection, such as modern HTTP clients,
+    /// share a name.
     pub peer: String,
     /// The method of the request that the incident is about. `None` if there is no request, or if
     /// the request could not be parsed.

@@ -23,7 +23,7 @@ use crate::schema::{
     ReadResourceResult, RequestMetaObject,
 };
 
-/// A guard: decides which clients may see and use which items, and checks outgoing results.
+/// A guard decides which clients may see and use which items, and checks outgoing results.
 ///
 /// A server calls all its guards in the order in which
 /// [`ServerBuilder::guard`](super::ServerBuilder::guard) added them. The first refusal ends the
@@ -153,8 +153,8 @@ impl<'a> GuardedRequest<'a> {
 
     /// Returns the item that the request is about, or `None` for a list as a whole.
     ///
-    /// The item is the called tool, the prompt, the resource to read or subscribe to, the template
-    /// of a completed variable, or an item on a list.
+    /// The item is the called tool, the prompt, the resource to read or subscribe to, or the
+    /// template of a completed variable. On a list, it is each item of the list.
     ///
     /// A `subscriptions/listen` request is first checked as a whole, with `None`, and then for each
     /// resource. A refused resource is left out of the subscription. If the guard returns "not
@@ -182,7 +182,7 @@ impl<'a> GuardedRequest<'a> {
     ///
     /// # Errors
     ///
-    /// [`HandlerError::insufficient_scope`]. Return it with `?`.
+    /// [`HandlerError::insufficient_scope`]. Return the error with `?`.
     pub fn require_scopes(&self, scopes: &[&str]) -> Result<(), HandlerError> {
         let needed = scope_set(scopes);
         if self.link.grants(self.responder, &needed) {

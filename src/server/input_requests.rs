@@ -120,7 +120,7 @@ struct Gathered {
     _place: PendingInputs,
 }
 
-/// The key of an input request, the request, and its answer or error.
+/// The key of an input request, the input request itself, and its answer or error.
 pub(super) type Gained = (String, InputRequest, Result<InputResponse>);
 
 impl AnswerCollector {
@@ -243,8 +243,7 @@ fn method_of(question: &InputRequest) -> &'static str {
     }
 }
 
-/// Writes the params of an input request that belongs to a task. The params must contain the task's
-/// id.
+/// Writes the params of an input request that belongs to a task. The params contain the task's id.
 fn write_related(
     question: &InputRequest,
     task: &str,

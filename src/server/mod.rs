@@ -152,13 +152,13 @@ struct Inner {
     /// The keys that seal the state of a call while the client answers input requests.
     keys: KeyRing,
     state_lifetime: Duration,
-    /// Remembers which sealed states were used, so that each state is usable only once. `None` if
-    /// states may be used repeatedly.
+    /// The store that remembers which sealed states were used, so that each state is usable only
+    /// once. `None` if states may be used repeatedly.
     state_store: Option<Arc<dyn StateStore>>,
     pages: Pages,
     /// The tasks of the server. `Some` when the host has enabled tasks.
     tasks: Option<Tasks>,
-    /// Checks the arguments and structured results of tools.
+    /// The validator that checks the arguments and structured results of tools.
     validator: Option<Validator>,
     /// Whether the host was warned that a tool embeds resources but the server does not declare
     /// resources.
@@ -174,8 +174,8 @@ impl Server {
     /// # Errors
     ///
     /// [`ErrorKind::Invalid`] when another tool has the name, the name is not a valid tool name, or
-    /// the input schema does not describe an object. [`ErrorKind::Invalid`] also when the tool may
-    /// run as a task but the server has no [`tasks`](ServerBuilder::tasks). With a
+    /// the input schema does not describe an object. The same error when the tool may run as a task
+    /// but the server has no [`tasks`](ServerBuilder::tasks). With a
     /// [`validator`](ServerBuilder::validator), also the errors of [`Validator::compile`] for both
     /// schemas.
     pub fn add_tool<A, R>(

@@ -65,7 +65,7 @@ impl Pace {
     }
 
     /// Returns the progress notification if it may be sent now. Drops a notification whose value
-    /// does not grow. Holds back a notification above the rate limit.
+    /// does not grow. Holds back a notification that exceeds the rate limit.
     pub(super) fn admit(&mut self, progress: Progress, now: Instant) -> Option<Progress> {
         let grows = progress.progress.is_finite() && progress.progress > self.last;
         if !grows {

@@ -15,7 +15,7 @@ use crate::schema::method;
 use crate::sync::Mutex;
 use crate::transport::clock::CENTURY;
 
-/// The number of callers below which idle callers are never removed.
+/// The minimum number of callers at which idle callers are removed.
 const FEW: usize = 1024;
 
 /// A [`Guard`] that limits the request rate of each caller.
@@ -137,7 +137,8 @@ enum Caller {
 #[derive(Default)]
 struct Callers {
     full_at: HashMap<Caller, Instant>,
-    /// The number of callers from which idle callers are removed, if it is larger than `FEW`.
+    /// The number of callers at which idle callers are removed next. Values below `FEW` count as
+    /// `FEW`.
     crowd: usize,
 }
 

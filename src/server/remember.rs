@@ -11,9 +11,9 @@ impl Context {
     /// Runs `effect` once for the whole call, even if the handler runs several times. Each run of
     /// the handler gets the value of `effect`.
     ///
-    /// In the modern era, the client stores the sealed value while it answers input requests. If a
-    /// client sends an earlier state again, the effect can run again. A
-    /// [`StateStore`](super::StateStore) prevents this repetition.
+    /// In the modern era, the client stores the sealed value while it answers input requests.
+    /// Without a [`StateStore`](super::StateStore), a client that sends an earlier state again can
+    /// make the effect run again.
     ///
     /// If several threads of a handler use the same key, one thread runs the effect. The other
     /// threads block until the effect has ended, and get its value.

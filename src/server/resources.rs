@@ -355,8 +355,8 @@ impl Conversation {
         );
     }
 
-    /// Returns the handler for a URI, with its input. `found` is the resource with this URI.
-    /// Without such a resource, returns the handler of the first matching template.
+    /// Returns the handler of the resource `found`, or else of the first template that matches the
+    /// URI. Also returns the input of the handler.
     fn reader_of(
         &self,
         uri: &str,

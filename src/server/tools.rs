@@ -39,7 +39,7 @@ impl Work {
     }
 }
 
-/// The requirements of a tool's output schema on its results.
+/// The requirements that a tool's output schema makes on the results of the tool.
 #[derive(Clone, Debug)]
 pub(super) enum Promise {
     /// The tool has no output schema, so all results are valid.
