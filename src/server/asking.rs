@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use super::context::Context;
 use super::input_requests;
 use super::input_rules::{self, missing_capabilities};
-use super::mrtr::{MAX_ROUNDS, MrtrState, Unusable};
+use super::mrtr::{MAX_ROUND_TRIPS, MrtrState, Unusable};
 use super::state::{Opened, Refused};
 use super::tasks::Start;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
@@ -66,7 +66,7 @@ impl TextSpan {
 
     pub(super) fn text<'a>(&'a self, request: &'a Request) -> &'a str {
         match self {
-            Self::Within(place) => &request.params()[place.clone()],
+            Self::Within(range) => &request.params()[range.clone()],
             Self::Written(text) => text,
         }
     }
@@ -114,13 +114,13 @@ impl InputRequester {
         let server = context.server();
         let opened = server.keys.open(state, &self.binding(context), now());
         let opened = opened.map_err(|why| refused(&why))?;
-        let rounds = match MrtrState::resume(&opened.content, responses.unwrap_or_default()) {
-            Ok(rounds) => rounds,
+        let mrtr = match MrtrState::resume(&opened.content, responses.unwrap_or_default()) {
+            Ok(mrtr) => mrtr,
             Err(Unusable::Content) => return Err(refused(&"its content can't be read")),
             Err(Unusable::Answer(text)) => return Err(RpcError::invalid_params(text)),
         };
         match claim(context, &opened) {
-            Ok(true) => Ok(rounds),
+            Ok(true) => Ok(mrtr),
             Ok(false) => Err(refused(&Refused::Used)),
             Err(error) => Err(refused(&error)),
         }
@@ -137,8 +137,8 @@ impl InputRequester {
     ) {
         let again = Arc::clone(&self.again);
         match self.resume(&context, state, responses) {
-            Ok(rounds) => {
-                let context = context.asking(self, rounds);
+            Ok(mrtr) => {
+                let context = context.asking(self, mrtr);
                 match start {
                     Some(start) => start.begin(context, move |context| again.run(context)),
                     None => again.run(context),
@@ -151,7 +151,7 @@ impl InputRequester {
 
     fn seal(&self, context: &Context, asked: &InputRequests) -> Result<String> {
         let server = context.server();
-        let content = context.rounds().lock().to_content(asked)?;
+        let content = context.mrtr().lock().to_content(asked)?;
         let expiry = now().saturating_add(millis(server.state_lifetime));
         let state = server.keys.seal(&content, &self.binding(context), expiry)?;
         if state.len() > MAX_STATE_BYTES {
@@ -296,7 +296,7 @@ impl Context {
     ) -> Result<InputResponse, AskError> {
         let question = question.into();
         let answer = input_rules::check(&question, self.terms().revision)
-            .and_then(|()| self.rounds().lock().with(ask_client).ask(key, &question));
+            .and_then(|()| self.mrtr().lock().with(ask_client).ask(key, &question));
         match answer {
             Ok(Some(Ok(response))) => Ok(response),
             Ok(Some(Err(refusal))) => Err(AskError(Reason::Refused(refusal))),
@@ -330,7 +330,7 @@ impl Context {
         if !self.can_become_task() {
             return Ok(());
         }
-        self.rounds().lock().with(ask_client).want_task();
+        self.mrtr().lock().with(ask_client).want_task();
         Err(AskError(Reason::Needed))
     }
 
@@ -402,15 +402,15 @@ fn ask_client(context: Context) -> Result<()> {
         // The call is cancelled, so `refuse` sends nothing and returns an error.
         return context.refuse(RpcError::internal("cancelled"));
     }
-    if context.rounds().lock().take_wish_for_task() {
+    if context.mrtr().lock().take_wish_for_task() {
         context.go_on_as_task();
         return Ok(());
     }
-    let asked = context.rounds().lock().next();
+    let asked = context.mrtr().lock().next();
     let Some(asked) = asked else {
         return fail(
             context,
-            &format!("the call asked for input in more than {MAX_ROUNDS} rounds"),
+            &format!("the call asked for input in more than {MAX_ROUND_TRIPS} rounds"),
         );
     };
     let missing = missing_capabilities(&asked, context.terms());

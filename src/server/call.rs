@@ -11,7 +11,7 @@ use super::events::ServerEventKind;
 use super::guard::GuardedResult;
 use super::output::{Failure, ToolError, ToolOutput};
 use super::paging::List;
-use super::tools::Promise;
+use super::tools::OutputCheck;
 use crate::error::{Error, Result, RpcError, without_position};
 use crate::protocol::LogLevel;
 use crate::schema::{CallToolResult, ContentBlock, FitTo};
@@ -71,7 +71,7 @@ impl Drop for Unanswered {
         let Some(context) = self.context.take() else {
             return;
         };
-        let inquiry = context.rounds().lock().inquiry();
+        let inquiry = context.mrtr().lock().inquiry();
         if let Some(inquire) = inquiry.filter(|_| !std::thread::panicking()) {
             // Answering fails when the client no longer waits. Then nothing is left to do.
             _ = inquire(context);
@@ -86,13 +86,13 @@ impl Drop for Unanswered {
 /// internal error.
 pub struct ToolCall {
     call: Unanswered,
-    promise: Promise,
+    output_check: OutputCheck,
 }
 
 impl ToolCall {
-    pub(super) fn new(context: Context, promise: Promise) -> Self {
+    pub(super) fn new(context: Context, output_check: OutputCheck) -> Self {
         let call = Unanswered::new(context);
-        Self { call, promise }
+        Self { call, output_check }
     }
 
     /// Returns the context of the call.
@@ -143,7 +143,7 @@ impl ToolCall {
     /// error.
     pub fn respond(mut self, output: impl ToolOutput) -> Result<()> {
         // If input is missing, this answer is not sent, so it is not checked either.
-        let needs_input = self.call.context_mut().rounds_mut().needs_input();
+        let needs_input = self.call.context_mut().mrtr_mut().needs_input();
         let mut answer = match output.into_result() {
             Ok(result) => Ok(result),
             Err(ToolError(Failure::Tool(result))) => Ok(*result),
@@ -155,14 +155,14 @@ impl ToolCall {
             Err(ToolError(Failure::Unwritable(_))) if needs_input => {
                 Err(RpcError::internal("internal error"))
             }
-            Err(ToolError(Failure::Unwritable(error))) => return self.break_promise(error),
+            Err(ToolError(Failure::Unwritable(error))) => return self.refuse_output(error),
         };
         if let Ok(result) = &mut answer {
             self.context().release(GuardedResult::Tool(result));
             // The check runs after the guards' changes, so it checks the result that is sent.
             if !needs_input {
-                if let Err(error) = self.promise.check(result) {
-                    return self.break_promise(error);
+                if let Err(error) = self.output_check.check(result) {
+                    return self.refuse_output(error);
                 }
                 self.notice_embedded(result);
             }
@@ -191,7 +191,7 @@ impl ToolCall {
 
     /// Answers the call with an internal error, because the result violates the output schema or
     /// can't be written as JSON. The details are reported to the host only.
-    fn break_promise(self, error: Error) -> Result<()> {
+    fn refuse_output(self, error: Error) -> Result<()> {
         let error = error.context(format_args!("the result of tool '{}'", self.name()));
         let context = self.call.into_context();
         let peer = context.peer();

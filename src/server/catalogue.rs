@@ -225,7 +225,7 @@ impl<T: Listed, H> Catalogue<T, H> {
     }
 
     #[cfg(all(test, not(loom)))]
-    pub(super) fn pages_kept(&self) -> usize {
+    pub(super) fn cached_pages(&self) -> usize {
         self.shelf.lock().pages.len()
     }
 

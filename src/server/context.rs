@@ -51,8 +51,8 @@ struct Call {
     pace: Mutex<Pace>,
     /// The rate limit of the call's log messages.
     logs: Mutex<Budget>,
-    rounds: Mutex<MrtrState>,
-    turns: InProgress,
+    mrtr: Mutex<MrtrState>,
+    effects: InProgress,
     /// The target, arguments and handler of a call that may make input requests. `None` if the
     /// handler must not make input requests.
     asker: Option<InputRequester>,
@@ -94,8 +94,8 @@ impl Context {
             link,
             pace: Mutex::new(Pace::new()),
             logs: Mutex::new(Budget::new()),
-            rounds: Mutex::default(),
-            turns: InProgress::default(),
+            mrtr: Mutex::default(),
+            effects: InProgress::default(),
             asker: None,
             task: None,
             never_a_task: false,
@@ -128,11 +128,11 @@ impl Context {
         Err(no_room(max))
     }
 
-    /// Enables input requests for the call. `rounds` contains the answers to earlier input
+    /// Enables input requests for the call. `mrtr` contains the answers to earlier input
     /// requests.
-    pub(super) fn asking(mut self, asker: InputRequester, rounds: MrtrState) -> Self {
+    pub(super) fn asking(mut self, asker: InputRequester, mrtr: MrtrState) -> Self {
         self.0.asker = Some(asker);
-        self.0.rounds = Mutex::new(rounds);
+        self.0.mrtr = Mutex::new(mrtr);
         self
     }
 
@@ -183,17 +183,17 @@ impl Context {
         self.0.responder.asking()
     }
 
-    pub(super) fn rounds(&self) -> &Mutex<MrtrState> {
-        &self.0.rounds
+    pub(super) fn mrtr(&self) -> &Mutex<MrtrState> {
+        &self.0.mrtr
     }
 
     /// Returns the MRTR state of the call. Takes no lock, since the caller has the only reference.
-    pub(super) fn rounds_mut(&mut self) -> &mut MrtrState {
-        self.0.rounds.get_mut()
+    pub(super) fn mrtr_mut(&mut self) -> &mut MrtrState {
+        self.0.mrtr.get_mut()
     }
 
-    pub(super) fn turns(&self) -> &InProgress {
-        &self.0.turns
+    pub(super) fn effects(&self) -> &InProgress {
+        &self.0.effects
     }
 
     /// Returns the counter of the connection's calls that wait for input.
@@ -479,7 +479,7 @@ impl Context {
     /// Maps the error of a handler to the error that is sent to the client. The details are logged
     /// for the host only.
     pub(super) fn reveal(&self, error: HandlerError, noun: &str, name: &str) -> RpcError {
-        if self.rounds().lock().needs_input() {
+        if self.mrtr().lock().needs_input() {
             // The handler returned early because input is missing. That is not a failure, and this
             // error is not sent.
             return RpcError::internal("internal error");
@@ -517,7 +517,7 @@ impl Context {
         answer: Result<R, RpcError>,
         append: impl FnOnce(&R, Option<&str>, &mut Vec<u8>) -> serde_json::Result<()>,
     ) -> Result<()> {
-        if let Some(inquire) = self.rounds_mut().inquiry() {
+        if let Some(inquire) = self.mrtr_mut().inquiry() {
             return inquire(self);
         }
         match answer {

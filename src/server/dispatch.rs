@@ -24,7 +24,7 @@ use super::scopes;
 use super::session_state::{ClientContext, SessionState, is_modern, unsupported_version};
 use super::subscriptions::{ConnectionSubscribers, StandingStream};
 use super::tasks::Start;
-use super::tools::{Entry, Promise, Work};
+use super::tools::{Entry, OutputCheck, Work};
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 use crate::jsonrpc::raw_object::read_beside;
 use crate::jsonrpc::{Request, is_empty_array};
@@ -196,13 +196,13 @@ fn read_call(request: &Request) -> Result<Call<'_>, RpcError> {
 fn plain_call(request: &Request) -> Option<Call<'_>> {
     let [mut name, mut arguments, mut meta] = [None; 3];
     for (key, value) in request.members() {
-        let place = match &*key {
+        let slot = match &*key {
             "name" => &mut name,
             "arguments" => &mut arguments,
             "_meta" => &mut meta,
             _ => return None,
         };
-        if place.replace(value).is_some() {
+        if slot.replace(value).is_some() {
             return None;
         }
     }
@@ -217,7 +217,7 @@ fn plain_call(request: &Request) -> Option<Call<'_>> {
 }
 
 /// A tool call that was looked up and admitted.
-struct Found {
+struct AdmittedCall {
     entry: Arc<Entry>,
     name: TextSpan,
     input_responses: Option<InputResponses>,
@@ -516,7 +516,7 @@ impl Conversation {
         match self.find_tool(&request, &responder) {
             Err(error) => send::<()>(Err(error), responder),
             Ok(found) => {
-                let Found {
+                let AdmittedCall {
                     entry,
                     name,
                     input_responses,
@@ -533,7 +533,7 @@ impl Conversation {
                 };
                 if let Err(error) = fit {
                     let fail = move |context| {
-                        ToolCall::new(context, Promise::Nothing).fail_arguments(&error);
+                        ToolCall::new(context, OutputCheck::Nothing).fail_arguments(&error);
                     };
                     // In the legacy era, a client that requests a task must get a task.
                     return match start {
@@ -553,7 +553,11 @@ impl Conversation {
         }
     }
 
-    fn find_tool(&self, request: &Request, responder: &Responder) -> Result<Found, RpcError> {
+    fn find_tool(
+        &self,
+        request: &Request,
+        responder: &Responder,
+    ) -> Result<AdmittedCall, RpcError> {
         let (params, aside) = read_call(request)?;
         let says_nothing = |text: &&str| *text == "null" || is_empty_array(text);
         let [arguments, meta] = aside.map(|text| text.filter(|text| !says_nothing(text)));
@@ -581,7 +585,7 @@ impl Conversation {
             Some(tasks) => tasks.decide(&entry.item, &terms, params.task.as_ref())?,
             None => None,
         };
-        Ok(Found {
+        Ok(AdmittedCall {
             entry,
             name: match params.name {
                 Cow::Borrowed(name) => TextSpan::of(request, name),
@@ -695,9 +699,11 @@ impl Conversation {
 impl Rerun for Entry {
     fn run(self: Arc<Self>, context: Context) {
         let Work {
-            handler, promise, ..
+            handler,
+            output_check,
+            ..
         } = &self.handler;
-        handler(ToolCall::new(context, promise.clone()));
+        handler(ToolCall::new(context, output_check.clone()));
     }
 }
 

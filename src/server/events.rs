@@ -131,7 +131,7 @@ struct State {
     /// Events that are not delivered yet. Invariant: each event is queued before its delivery is
     /// scheduled, and each delivery takes the oldest event. So the host gets the begin before the
     /// end, even if the deliveries are scheduled in the other order.
-    untold: VecDeque<SessionEvent>,
+    undelivered: VecDeque<SessionEvent>,
 }
 
 #[derive(Default)]
@@ -163,9 +163,9 @@ impl Attendance {
         }
         let session = Arc::new(describe(terms));
         state.phase = Phase::Begun(Arc::clone(&session));
-        state.untold.push_back(SessionEvent::Began { session });
+        state.undelivered.push_back(SessionEvent::Began { session });
         drop(state);
-        self.have_told(peer);
+        self.schedule_delivery(peer);
     }
 
     /// Ends the session after its connection has ended. Does not block.
@@ -176,16 +176,16 @@ impl Attendance {
         };
         let error = peer.core().ended();
         state
-            .untold
+            .undelivered
             .push_back(SessionEvent::Ended { session, error });
         drop(state);
-        self.have_told(peer);
+        self.schedule_delivery(peer);
     }
 
-    fn have_told(self: &Arc<Self>, peer: &Peer) {
+    fn schedule_delivery(self: &Arc<Self>, peer: &Peer) {
         let this = Arc::clone(self);
         peer.run_in_order(move || {
-            let event = this.state.lock().untold.pop_front();
+            let event = this.state.lock().undelivered.pop_front();
             if let Some(event) = event {
                 (this.hook)(event);
             }

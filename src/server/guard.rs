@@ -304,7 +304,7 @@ impl Context {
         let guards = &self.server().guards;
         // A result is not sent if the handler still needs input.
         let is_log = matches!(outgoing, GuardedResult::Log(_));
-        if guards.is_empty() || (!is_log && self.rounds().lock().needs_input()) {
+        if guards.is_empty() || (!is_log && self.mrtr().lock().needs_input()) {
             return;
         }
         for guard in guards {

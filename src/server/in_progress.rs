@@ -30,7 +30,7 @@ impl InProgress {
         }
         running.insert(key.to_owned(), me);
         Ok(InProgressGuard {
-            turns: self,
+            effects: self,
             key: key.to_owned(),
         })
     }
@@ -38,13 +38,13 @@ impl InProgress {
 
 /// The right to run an effect. Dropping the right releases the key, also when the effect panics.
 pub(super) struct InProgressGuard<'a> {
-    turns: &'a InProgress,
+    effects: &'a InProgress,
     key: String,
 }
 
 impl Drop for InProgressGuard<'_> {
     fn drop(&mut self) {
-        self.turns.running.lock().remove(&self.key);
-        self.turns.ended.notify_all();
+        self.effects.running.lock().remove(&self.key);
+        self.effects.ended.notify_all();
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
     let (peer, revision) = (context.peer(), context.terms().revision);
     let asking = context.asking_client();
     let max = peer.core().limits().max_questions;
-    let Some(place) = context.waiting().take(max) else {
+    let Some(permit) = context.waiting().take(max) else {
         let text = format!("busy: {max} calls wait for answers already (max_questions)");
         return fail(context, &text);
     };
@@ -70,7 +70,7 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
         answers: Vec::new(),
         left: asked.len(),
         guard: None,
-        _place: place,
+        _permit: permit,
     }))));
     let mut started = Vec::new();
     for ((key, question), shown) in asked.into_iter().zip(prepared) {
@@ -117,7 +117,7 @@ struct Gathered {
     left: usize,
     /// Keeps the callback for the client's cancellation registered.
     guard: Option<OnCancel>,
-    _place: PendingInputs,
+    _permit: PendingInputs,
 }
 
 /// The key of an input request, the input request itself, and its answer or error.
@@ -131,9 +131,9 @@ impl AnswerCollector {
             return;
         };
         let answer = answer.and_then(|response| {
-            let kept = gathered.context.hold_more(response.as_str().len());
+            let reserved = gathered.context.hold_more(response.as_str().len());
             let no_room = |error: RpcError| Error::new(ErrorKind::Limit, error.message).sent(true);
-            kept.map(|()| response).map_err(no_room)
+            reserved.map(|()| response).map_err(no_room)
         });
         gathered.answers.push((key, question, answer));
         gathered.left -= 1;
@@ -179,7 +179,7 @@ pub(super) fn run_again(mut context: Context, answers: Vec<Gained>) {
         task.goes_on();
     }
     for (key, question, answer) in answers {
-        if let Err(error) = context.rounds().lock().answer(key, &question, answer) {
+        if let Err(error) = context.mrtr().lock().answer(key, &question, answer) {
             context.peer().core().log_as("server", LogLevel::Error, || {
                 format!("an answer of '{}' is lost: {error}", context.peer().name())
             });

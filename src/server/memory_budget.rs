@@ -74,12 +74,13 @@ impl Reservation {
         let mut room = self.room.0.lock();
         let shares = room
             .get_or_insert_with(|| Shares::new(max, limits.part_of(max), limits.reserve_of(max)));
-        let taken = shares.total() == 0 || shares.admit(&self.client, bytes) == Admission::Granted;
-        if taken {
+        let granted =
+            shares.total() == 0 || shares.admit(&self.client, bytes) == Admission::Granted;
+        if granted {
             shares.take(&self.client, bytes);
             self.bytes += bytes;
         }
-        taken
+        granted
     }
 
     /// Releases a number of bytes of the reservation.

@@ -31,7 +31,7 @@ use crate::schema::{
 
 /// The maximum number of round trips for input requests in one call. A call that needs more round
 /// trips fails.
-pub(super) const MAX_ROUNDS: u32 = 10;
+pub(super) const MAX_ROUND_TRIPS: u32 = 10;
 
 /// The input requests, answers and remembered values of one call.
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ pub(super) type Inquire = fn(Context) -> Result<()>;
 #[derive(Clone, Debug, Default)]
 struct Notes {
     /// The number of round trips for input requests so far.
-    round: u32,
+    round_trips: u32,
     answers: BTreeMap<String, Answer>,
     memory: BTreeMap<String, Box<RawValue>>,
     /// The input requests of this run that have no answer yet.
@@ -80,7 +80,7 @@ struct Answer {
 #[derive(Serialize, Deserialize)]
 struct Content {
     #[serde(rename = "r")]
-    round: u32,
+    round_trips: u32,
     #[serde(rename = "a")]
     answers: BTreeMap<String, Answer>,
     #[serde(rename = "m")]
@@ -215,9 +215,9 @@ impl MrtrState {
     /// round trips.
     pub(super) fn next(&mut self) -> Option<InputRequests> {
         let notes = self.notes();
-        notes.round += 1;
+        notes.round_trips += 1;
         let asked = std::mem::take(&mut notes.asked);
-        (notes.round <= MAX_ROUNDS).then_some(asked)
+        (notes.round_trips <= MAX_ROUND_TRIPS).then_some(asked)
     }
 
     /// Returns the state of the call as JSON. The client gets this state, sealed, together with the
@@ -228,7 +228,7 @@ impl MrtrState {
             .map(|(key, question)| Ok((key.clone(), digest(question)?)));
         let notes = self.notes.as_deref().cloned().unwrap_or_default();
         let content = Content {
-            round: notes.round,
+            round_trips: notes.round_trips,
             answers: notes.answers,
             memory: notes.memory,
             asked: digests.collect::<Result<_>>()?,
@@ -240,7 +240,7 @@ impl MrtrState {
     /// requests that were not sent with this state.
     pub(super) fn resume(content: &[u8], responses: InputResponses) -> Result<Self, Unusable> {
         let Content {
-            round,
+            round_trips,
             mut answers,
             memory,
             asked,
@@ -263,7 +263,7 @@ impl MrtrState {
             }
         }
         let notes = Notes {
-            round,
+            round_trips,
             answers,
             memory,
             asked: InputRequests::new(),
@@ -351,18 +351,17 @@ mod tests {
         InputResponse::new(&ElicitResult::decline()).expect("JSON")
     }
 
-    fn is_answered(rounds: &mut MrtrState, key: &str, text: &str) -> bool {
-        rounds
-            .ask(key, &question(text))
+    fn is_answered(mrtr: &mut MrtrState, key: &str, text: &str) -> bool {
+        mrtr.ask(key, &question(text))
             .expect("a question")
             .is_some()
     }
 
     /// Returns the state of the client's next request in the modern era, with answers under these
     /// keys.
-    fn again(rounds: &mut MrtrState, keys: &[&str]) -> MrtrState {
-        let asked = rounds.next().expect("not too many");
-        let content = rounds.to_content(&asked).expect("JSON");
+    fn again(mrtr: &mut MrtrState, keys: &[&str]) -> MrtrState {
+        let asked = mrtr.next().expect("not too many");
+        let content = mrtr.to_content(&asked).expect("JSON");
         let responses = keys
             .iter()
             .map(|key| ((*key).to_owned(), response()))
@@ -375,29 +374,29 @@ mod tests {
     // M-MRTR-S-27, M-MRTR-S-28
     #[test]
     fn answers_of_all_rounds_are_kept_and_missing_ones_asked_again() {
-        let mut rounds = MrtrState::default();
-        assert!(!is_answered(&mut rounds, "a", "A?"));
-        assert!(!is_answered(&mut rounds, "b", "B?"));
-        let mut rounds = again(&mut rounds, &["a", "unasked"]);
-        assert!(is_answered(&mut rounds, "a", "A?"));
-        assert!(!is_answered(&mut rounds, "b", "B?"));
-        assert!(!is_answered(&mut rounds, "unasked", "C?"));
-        let mut rounds = again(&mut rounds, &["b", "unasked"]);
+        let mut mrtr = MrtrState::default();
+        assert!(!is_answered(&mut mrtr, "a", "A?"));
+        assert!(!is_answered(&mut mrtr, "b", "B?"));
+        let mut mrtr = again(&mut mrtr, &["a", "unasked"]);
+        assert!(is_answered(&mut mrtr, "a", "A?"));
+        assert!(!is_answered(&mut mrtr, "b", "B?"));
+        assert!(!is_answered(&mut mrtr, "unasked", "C?"));
+        let mut mrtr = again(&mut mrtr, &["b", "unasked"]);
         for (key, text) in [("a", "A?"), ("b", "B?"), ("unasked", "C?")] {
-            assert!(is_answered(&mut rounds, key, text), "{key}");
+            assert!(is_answered(&mut mrtr, key, text), "{key}");
         }
-        assert!(!rounds.needs_input());
+        assert!(!mrtr.needs_input());
     }
 
     // M-MRTR-S-25
     #[test]
     fn an_answer_that_is_none_to_its_question_is_not_taken() {
-        let mut rounds = MrtrState::default();
-        is_answered(&mut rounds, "form", "A?");
-        let roots = rounds.ask("roots", &InputRequest::list_roots());
+        let mut mrtr = MrtrState::default();
+        is_answered(&mut mrtr, "form", "A?");
+        let roots = mrtr.ask("roots", &InputRequest::list_roots());
         assert!(roots.expect("a question").is_none());
-        let asked = rounds.next().expect("not too many");
-        let content = rounds.to_content(&asked).expect("JSON");
+        let asked = mrtr.next().expect("not too many");
+        let content = mrtr.to_content(&asked).expect("JSON");
         let resume = |key: &str, answer: &str| {
             let answer = serde_json::from_str(answer).expect("JSON");
             MrtrState::resume(&content, [(key.to_owned(), answer)].into()).map(drop)
@@ -435,22 +434,21 @@ mod tests {
     // Must not happen: an answer is used for an input request that has changed.
     #[test]
     fn an_answer_to_another_question_is_none() {
-        let mut rounds = MrtrState::default();
-        is_answered(&mut rounds, "a", "Delete the file?");
-        let mut rounds = again(&mut rounds, &["a"]);
-        assert!(!is_answered(&mut rounds, "a", "Delete the disk?"));
-        assert!(rounds.needs_input());
+        let mut mrtr = MrtrState::default();
+        is_answered(&mut mrtr, "a", "Delete the file?");
+        let mut mrtr = again(&mut mrtr, &["a"]);
+        assert!(!is_answered(&mut mrtr, "a", "Delete the disk?"));
+        assert!(mrtr.needs_input());
     }
 
     // M-MRTR-S-03
     #[test]
     fn two_questions_under_one_key_are_refused() {
-        let mut rounds = MrtrState::default();
-        assert!(!is_answered(&mut rounds, "a", "one"));
-        assert!(!is_answered(&mut rounds, "a", "one"));
+        let mut mrtr = MrtrState::default();
+        assert!(!is_answered(&mut mrtr, "a", "one"));
+        assert!(!is_answered(&mut mrtr, "a", "one"));
         assert_eq!(
-            rounds
-                .ask("a", &question("other"))
+            mrtr.ask("a", &question("other"))
                 .expect_err("refused")
                 .kind(),
             ErrorKind::Invalid
@@ -460,48 +458,46 @@ mod tests {
     // Seen in other SDKs: round trips never end, or follow without a pause.
     #[test]
     fn the_rounds_are_bounded() {
-        let mut rounds = MrtrState::default();
-        for round in 0..MAX_ROUNDS {
-            is_answered(&mut rounds, &round.to_string(), "more?");
-            rounds = again(&mut rounds, &[&round.to_string()]);
+        let mut mrtr = MrtrState::default();
+        for round_trip in 0..MAX_ROUND_TRIPS {
+            is_answered(&mut mrtr, &round_trip.to_string(), "more?");
+            mrtr = again(&mut mrtr, &[&round_trip.to_string()]);
         }
-        is_answered(&mut rounds, "last", "more?");
-        assert!(rounds.next().is_none());
+        is_answered(&mut mrtr, "last", "more?");
+        assert!(mrtr.next().is_none());
     }
 
     // Seen in other SDKs: code before an input request runs twice, a payment too.
     #[test]
     fn what_is_remembered_travels_along() {
-        let mut rounds = MrtrState::default();
-        rounds.remember("paid", &7).expect("JSON");
-        is_answered(&mut rounds, "a", "A?");
-        let rounds = again(&mut rounds, &[]);
-        assert_eq!(rounds.recall::<u32>("paid").expect("a number"), Some(7));
-        assert_eq!(rounds.recall::<u32>("other").expect("nothing"), None);
-        assert!(rounds.recall::<String>("paid").is_err());
+        let mut mrtr = MrtrState::default();
+        mrtr.remember("paid", &7).expect("JSON");
+        is_answered(&mut mrtr, "a", "A?");
+        let mrtr = again(&mut mrtr, &[]);
+        assert_eq!(mrtr.recall::<u32>("paid").expect("a number"), Some(7));
+        assert_eq!(mrtr.recall::<u32>("other").expect("nothing"), None);
+        assert!(mrtr.recall::<String>("paid").is_err());
     }
 
     #[test]
     fn a_refusal_is_an_answer_too() {
-        let mut rounds = MrtrState::default();
-        is_answered(&mut rounds, "a", "A?");
-        let asked = rounds.next().expect("one");
+        let mut mrtr = MrtrState::default();
+        is_answered(&mut mrtr, "a", "A?");
+        let asked = mrtr.next().expect("one");
         for (key, question) in &asked {
-            rounds
-                .answer(
-                    key.clone(),
-                    question,
-                    Err(Error::peer(
-                        "the client",
-                        "elicitation/create",
-                        RpcError::invalid_params("no"),
-                    )),
-                )
-                .expect("JSON");
+            mrtr.answer(
+                key.clone(),
+                question,
+                Err(Error::peer(
+                    "the client",
+                    "elicitation/create",
+                    RpcError::invalid_params("no"),
+                )),
+            )
+            .expect("JSON");
         }
         assert!(
-            rounds
-                .ask("a", &question("A?"))
+            mrtr.ask("a", &question("A?"))
                 .expect("a question")
                 .expect("answered")
                 .is_err()

@@ -88,11 +88,11 @@ impl Guard for RateLimit {
             Some(principal) => Caller::Principal(principal.into()),
             None => Caller::Connection(access.connection()),
         };
-        let taken = self
+        let admitted = self
             .callers
             .lock()
             .take(caller, self.requests, self.per, Instant::now());
-        taken.map_err(|wait| {
+        admitted.map_err(|wait| {
             let text = format!(
                 "too many requests: {} within {} are allowed; try again in {}",
                 self.requests,

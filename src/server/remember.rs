@@ -27,8 +27,8 @@ impl Context {
         key: &str,
         effect: impl FnOnce() -> T,
     ) -> Result<T, AskError> {
-        let turn = self.turns().take(key);
-        let _turn = turn.map_err(|error| self.unable(key, error))?;
+        let guard = self.effects().take(key);
+        let _guard = guard.map_err(|error| self.unable(key, error))?;
         if let Some(value) = self.recall(key)? {
             return Ok(value);
         }
@@ -43,7 +43,7 @@ impl Context {
     ///
     /// An error when the value can't be written as JSON.
     pub fn remember(&self, key: &str, value: &impl Serialize) -> Result<(), AskError> {
-        let remembered = self.rounds().lock().remember(key, value);
+        let remembered = self.mrtr().lock().remember(key, value);
         remembered.map_err(|error| self.unable(key, error))
     }
 
@@ -54,7 +54,7 @@ impl Context {
     ///
     /// An error when a value of another type was remembered under this key.
     pub fn recall<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, AskError> {
-        let value = self.rounds().lock().recall(key);
+        let value = self.mrtr().lock().recall(key);
         value.map_err(|error| self.unable(key, error))
     }
 }

@@ -64,7 +64,7 @@ pub(super) struct SessionState {
 }
 
 /// The maximum length of a cached `_meta`, in bytes.
-const MAX_KEPT: usize = 1024;
+const MAX_CACHED: usize = 1024;
 
 /// A parsed `_meta`: first its members without the client info, then the client info.
 type Read = (Arc<RequestMetaObject>, Arc<ClientContext>);
@@ -97,7 +97,7 @@ impl Known {
 }
 
 /// Returns the range of the progress token's value in the text of a `_meta`.
-fn place_of_token(text: &str) -> Option<Range<usize>> {
+fn range_of_token(text: &str) -> Option<Range<usize>> {
     let (_, token) = RawObject::of(text).find(|(key, _)| key == "progressToken")?;
     let start = token.as_ptr() as usize - text.as_ptr() as usize;
     Some(start..start + token.len())
@@ -176,10 +176,10 @@ impl SessionState {
         let is_modern = is_modern(Some(&meta));
         let terms = self.terms(Some(&mut meta), served);
         let meta = Arc::new(meta);
-        let token = place_of_token(text);
-        let may_return = is_modern && text.len() <= MAX_KEPT;
-        let is_told = token.is_some() == meta.progress_token.is_some();
-        if let (true, Ok(terms)) = (may_return && is_told, &terms) {
+        let token = range_of_token(text);
+        let may_return = is_modern && text.len() <= MAX_CACHED;
+        let token_matches = token.is_some() == meta.progress_token.is_some();
+        if let (true, Ok(terms)) = (may_return && token_matches, &terms) {
             let known = Known {
                 text: text.into(),
                 token,
@@ -434,7 +434,7 @@ mod tests {
         assert!(!Arc::ptr_eq(&first, &other));
         assert_eq!(meta, read("b", r#","x":1"#).0);
         // The token belongs to its request only; all else is shared.
-        let (_, told) = read("b", r#","progressToken":7,"x":1"#);
+        let (_, cached) = read("b", r#","progressToken":7,"x":1"#);
         for token in [
             "7",
             "8",
@@ -445,10 +445,10 @@ mod tests {
         ] {
             let (meta, terms) = read("b", &format!(r#","progressToken":{token},"x":1"#));
             assert_eq!(meta.progress_token, ProgressToken::from_json(token));
-            assert!(Arc::ptr_eq(&told, &terms) && meta.extra.contains_key("x"));
+            assert!(Arc::ptr_eq(&cached, &terms) && meta.extra.contains_key("x"));
         }
         let (meta, terms) = read("b", r#","progressToken":7"#);
-        assert!(meta.progress_token.is_some() && !Arc::ptr_eq(&told, &terms));
+        assert!(meta.progress_token.is_some() && !Arc::ptr_eq(&cached, &terms));
         assert_eq!(read("b", r#","x":1"#).0.progress_token, None);
         assert_eq!(read("a", "").0.progress_token, None);
         assert!(conversation.read_terms("[1]", &newest_first()).is_err());

@@ -25,7 +25,7 @@ pub(super) struct Work {
     /// The compiled input schema, which checks arguments before the handler runs. `None` if the
     /// server has no validator.
     arguments: Option<CompiledSchema>,
-    pub(super) promise: Promise,
+    pub(super) output_check: OutputCheck,
 }
 
 impl Work {
@@ -41,7 +41,7 @@ impl Work {
 
 /// The requirements that a tool's output schema makes on the results of the tool.
 #[derive(Clone, Debug)]
-pub(super) enum Promise {
+pub(super) enum OutputCheck {
     /// The tool has no output schema, so all results are valid.
     Nothing,
     /// Results must be structured. Results are not checked against the schema, since the server has
@@ -51,7 +51,7 @@ pub(super) enum Promise {
     Fitting(CompiledSchema),
 }
 
-impl Promise {
+impl OutputCheck {
     /// Checks a result against the output schema. A result with `isError` needs no structured
     /// content.
     pub(super) fn check(&self, result: &CallToolResult) -> Result<()> {
@@ -119,16 +119,16 @@ fn describe(tool: &Tool, handler: ToolHandler, validator: Option<&Validator>) ->
             .map_err(|error| error.context(name.to_owned()))
     };
     let arguments = compile("inputSchema", &tool.input_schema)?;
-    let promise = match &tool.output_schema {
-        None => Promise::Nothing,
+    let output_check = match &tool.output_schema {
+        None => OutputCheck::Nothing,
         Some(schema) => {
-            compile("outputSchema", schema)?.map_or(Promise::Structured, Promise::Fitting)
+            compile("outputSchema", schema)?.map_or(OutputCheck::Structured, OutputCheck::Fitting)
         }
     };
     Ok(Work {
         handler,
         arguments,
-        promise,
+        output_check,
     })
 }
 
@@ -275,7 +275,7 @@ mod tests {
             let page = tools.page(ProtocolVersion::LATEST, cursor, &paging);
             assert!(page.is_ok(), "{number}");
         }
-        assert!(tools.pages_kept() <= 10);
+        assert!(tools.cached_pages() <= 10);
         let past = Some(Cursor::after(Paged::Tools, 100));
         assert!(tools.page(ProtocolVersion::LATEST, past, &paging).is_err());
     }

@@ -216,13 +216,13 @@ impl Path {
 
     /// Returns a set of positions in `path` for each part. From each of these positions, the part
     /// and all later parts match the rest of `path`. The last set contains only the end of `path`.
-    fn fits(&self, path: &[u8]) -> Vec<Places> {
-        let mut end = Places::none_of(path.len() + 1);
+    fn fits(&self, path: &[u8]) -> Vec<Positions> {
+        let mut end = Positions::none_of(path.len() + 1);
         end.add(path.len());
         let mut fits = vec![end];
         for part in self.parts.iter().rev() {
             let behind = &fits[fits.len() - 1];
-            let mut places = Places::none_of(path.len() + 1);
+            let mut positions = Positions::none_of(path.len() + 1);
             match part {
                 Part::Text(text) => {
                     let starts = path.windows(text.len()).enumerate();
@@ -232,19 +232,19 @@ impl Path {
                                 && behind.has(at + text.len())
                                 && !splits_encoded(path, *at)
                         })
-                        .for_each(|(at, _)| places.add(at));
+                        .for_each(|(at, _)| positions.add(at));
                 }
                 Part::Variable(Variable { kind, .. }) => {
                     let mut ends = false;
                     for (at, byte) in path.iter().enumerate().rev() {
                         ends = (ends || behind.has(at + 1)) && kind.takes(*byte);
                         if ends {
-                            places.add(at);
+                            positions.add(at);
                         }
                     }
                 }
             }
-            fits.push(places);
+            fits.push(positions);
         }
         fits.reverse();
         fits
@@ -274,19 +274,19 @@ fn splits_encoded(path: &[u8], at: usize) -> bool {
 }
 
 /// A set of positions in a text, as a bit set.
-struct Places(Vec<u64>);
+struct Positions(Vec<u64>);
 
-impl Places {
+impl Positions {
     fn none_of(count: usize) -> Self {
         Self(vec![0; count.div_ceil(64)])
     }
 
-    fn add(&mut self, place: usize) {
-        self.0[place / 64] |= 1 << (place % 64);
+    fn add(&mut self, position: usize) {
+        self.0[position / 64] |= 1 << (position % 64);
     }
 
-    fn has(&self, place: usize) -> bool {
-        self.0[place / 64] & (1 << (place % 64)) != 0
+    fn has(&self, position: usize) -> bool {
+        self.0[position / 64] & (1 << (position % 64)) != 0
     }
 }
 
