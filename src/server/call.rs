@@ -52,7 +52,7 @@ impl Unanswered {
         asker.map_or("", |asker| asker.target(context.request()))
     }
 
-    /// Returns the arguments as JSON text.
+    /// Returns the arguments of the call as JSON text.
     pub(super) fn arguments(&self) -> &str {
         let context = self.context();
         let asker = context.asker();

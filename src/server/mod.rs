@@ -173,11 +173,14 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when another tool has the name, the name is not a valid tool name, or
-    /// the input schema does not describe an object. The same error when the tool may run as a task
-    /// but the server has no [`tasks`](ServerBuilder::tasks). With a
-    /// [`validator`](ServerBuilder::validator), also the errors of [`Validator::compile`] for both
-    /// schemas.
+    /// [`ErrorKind::Invalid`] in these cases:
+    ///
+    /// - Another tool has the name, or the name is not a valid tool name.
+    /// - The input schema does not describe an object.
+    /// - The tool may run as a task, but the server has no [`tasks`](ServerBuilder::tasks).
+    ///
+    /// With a [`validator`](ServerBuilder::validator), also the errors of [`Validator::compile`]
+    /// for both schemas.
     pub fn add_tool<A, R>(
         &self,
         tool: Tool,

@@ -63,7 +63,7 @@ pub(super) struct SessionState {
     latest: Mutex<Option<Box<Known>>>,
 }
 
-/// The maximum length of a cached `_meta`, in bytes.
+/// The maximum length of a cached `_meta`, in bytes. A longer `_meta` is not cached.
 const MAX_CACHED: usize = 1024;
 
 /// A parsed `_meta`: first its members without the client info, then the client info.

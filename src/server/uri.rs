@@ -81,7 +81,8 @@ struct Variable {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Simple,
-    /// A percent-decoded value without `/`, `?`, `#` and dots.
+    /// A value whose text in the URI contains no `/`, `?`, `#` or dot. The value is
+    /// percent-decoded.
     Extension,
     /// A value that may contain `/`, but no `?` or `#`. The value is not percent-decoded.
     Reserved,
