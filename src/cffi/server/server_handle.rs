@@ -132,8 +132,8 @@ unsafe fn described(
 /// out: receives the server, NULL on failure. The caller owns it and frees it with
 /// mcplink_server_free.
 /// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for options that contradict each other; the status of the
-/// first setter of the options that failed. Threads: any. Blocks: no. Since 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for options that contradict each other; the status of a
+/// setter of the options that failed. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_new_with(
