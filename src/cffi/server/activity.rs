@@ -131,8 +131,8 @@ pub unsafe extern "C" fn mcplink_server_activity(
     }
 }
 
-/// Sends a log message that belongs to no call to the clients that requested messages of this
-/// level. The function sends nothing unless logging is enabled
+/// Sends a log message to the clients that requested messages of this level. The message belongs to
+/// no call. The function sends nothing unless logging is enabled
 /// (mcplink_server_options_set_logging). Only clients of revisions before 2026-07-28 can receive
 /// the message. Newer clients receive only messages of mcplink_responder_log.
 ///

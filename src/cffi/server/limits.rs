@@ -125,9 +125,9 @@ pub unsafe extern "C" fn mcplink_server_options_set_slow_handler_ms(
     }
 }
 
-/// Sets the time after which a silent client is pinged. A client that sends nothing after three
-/// successive pings is disconnected. Only clients of revisions before 2026-07-28 are pinged.
-/// Default: no pings.
+/// Sets the time after which a silent client is pinged. If a client sends nothing after three
+/// successive pings, the server disconnects the client. Only clients of revisions before 2026-07-28
+/// are pinged. Default: no pings.
 ///
 /// options: the options.
 /// interval_ms: the time without a message from the client, in milliseconds; 0 for no pings.
@@ -610,8 +610,8 @@ pub unsafe extern "C" fn mcplink_server_options_set_thread_prefix(
 /// start: called before any other callback on the thread; NULL for no hook.
 /// stop: called after all other callbacks on the thread; NULL for no hook.
 /// user, destroy: passed to both hooks. destroy runs when other hooks are set. Otherwise destroy
-/// runs after the options, all servers made with them and all responders of these servers are
-/// freed, and the threads of these servers have ended.
+/// runs when the options, all servers made with them and all responders of these servers are freed.
+/// The threads of these servers have ended by then.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

@@ -416,12 +416,13 @@ pub enum mcplink_http_limit {
     /// with the most sessions ends to make room. If no session is idle, the next client is refused
     /// with status 503.
     MCPLINK_HTTP_LIMIT_SESSIONS = 1,
-    /// The maximum number of requests in flight of clients of revisions since 2026-07-28. Default:
-    /// 1024. The next request is answered with a "busy" error.
+    /// The maximum number of requests in flight, of all clients of revisions since 2026-07-28.
+    /// Default: 1024. The next request is answered with a "busy" error.
     MCPLINK_HTTP_LIMIT_REQUESTS = 2,
-    /// The maximum number of streams of change notifications of clients of revisions since
-    /// 2026-07-28. Default: 10000. The next stream is refused with a "busy" error. Some streams are
-    /// reserved for clients that have few streams: see MCPLINK_LIMIT_RESERVE_PERCENT.
+    /// The maximum number of streams of change notifications, for all clients of revisions since
+    /// 2026-07-28. Each resource and task in the filter of a stream counts too. Default: 10000. The
+    /// next stream is refused with a "busy" error. Some streams are reserved for clients that have
+    /// few streams: see MCPLINK_LIMIT_RESERVE_PERCENT.
     MCPLINK_HTTP_LIMIT_STREAMS = 3,
     /// The maximum number of open connections. Default: 24000, and never more than seven eighths of
     /// the process's descriptor limit. At the limit, an idle connection of the client with the most
@@ -438,8 +439,8 @@ pub enum mcplink_http_limit {
     /// The maximum length of a request line with its header fields, in bytes. Default: 32 KiB. A
     /// longer request head is answered with status 431 or 414.
     MCPLINK_HTTP_LIMIT_HEAD_BYTES = 7,
-    /// The maximum number of header fields of a request. Default: 128; 256 at most. A request with
-    /// more fields is answered with status 431.
+    /// The maximum number of header fields of a request. Default: 128; values above 256 act as 256.
+    /// A request with more fields is answered with status 431.
     MCPLINK_HTTP_LIMIT_FIELDS = 8,
     /// The maximum number of bytes of a stream that wait for a client that does not read. Default:
     /// 256 KiB. At the limit, nothing more is written to the stream until the client reads.
@@ -463,8 +464,8 @@ pub enum mcplink_http_limit {
     /// the limit, the oldest events of the stream with the most stored bytes are dropped.
     MCPLINK_HTTP_LIMIT_KEPT_BYTES = 15,
     /// The maximum number of bytes that wait for all clients that do not read. Default: 256 MiB.
-    /// Above the limit, connections are aborted. The first ones are the connections with the
-    /// highest product of waiting bytes and time without reading.
+    /// Above the limit, connections are aborted. Connections with the highest product of waiting
+    /// bytes and time without reading are aborted first.
     MCPLINK_HTTP_LIMIT_UNSENT_BYTES = 16,
     /// The maximum time until the first byte of a new connection, in milliseconds. Default: 10000.
     /// After that the connection is closed.

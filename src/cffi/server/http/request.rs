@@ -57,8 +57,8 @@ pub type mcplink_authenticate_fn =
 pub(super) type AuthenticateFn =
     unsafe extern "C-unwind" fn(user: *mut c_void, request: *mut mcplink_http_request_t);
 
-/// The interval of checks whether the server was stopped. A thread makes these checks while it
-/// waits for the host's callback.
+/// The interval at which a waiting thread checks whether the server was stopped. The thread waits
+/// for the host's callback.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The host's callback that authenticates requests or verifies tokens, with the server to which it

@@ -23,7 +23,8 @@ use crate::server::http::ResourceServer;
 /// Each request must have a token in its field Authorization. The token must be valid, issued for
 /// this server, and not expired. Other requests are answered with status 401 and a challenge that
 /// says where to obtain tokens. A request that lacks a scope is answered with 403 and the required
-/// scopes. The challenge refers to the metadata of the server, which needs no token.
+/// scopes. The challenge refers to the metadata of the server. Clients can fetch the metadata
+/// without a token.
 #[derive(Clone)]
 pub struct mcplink_resource_server_t {
     resource: String,
@@ -80,7 +81,7 @@ impl Settings for mcplink_resource_server_t {
 
 impl mcplink_resource_server_t {
     /// Fails if another way to verify tokens is set already, so that no setter silently replaces
-    /// it. `fits` returns whether the current way may be replaced.
+    /// that way. `fits` returns whether the current way may be replaced.
     fn need_check(&self, fits: impl FnOnce(&Checked) -> bool) -> Result<()> {
         if fits(&self.check) {
             return Ok(());
