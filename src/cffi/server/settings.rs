@@ -253,7 +253,7 @@ pub unsafe extern "C" fn mcplink_server_options_on_session(
     }
 }
 
-/// Sets the function that is called for incidents with clients. With it a host can count incidents,
+/// Sets the function that is called for incidents with clients. The function can count incidents,
 /// raise an alarm or block a client. Incidents are messages that are malformed, too long, too many
 /// or denied, and handlers that fail. Each kind of incident has its own event. The log has a record
 /// for most incidents.

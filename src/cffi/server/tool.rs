@@ -220,9 +220,9 @@ pub unsafe extern "C" fn mcplink_tool_add_param_schema(
 }
 
 /// Sets the complete input schema of the tool. The schema replaces all arguments that were added
-/// before. An argument that is added later replaces the schema. The schema is sent to clients
-/// unchanged. Only if it lacks "properties", lists of tools contain an empty "properties" object,
-/// which some models need.
+/// before. An argument that is added later replaces the schema. Clients receive the schema
+/// unchanged, with one exception: if "properties" is missing, an empty "properties" object is
+/// added, which some models need.
 ///
 /// tool: the tool.
 /// schema, len: a JSON Schema of an object; len may be MCPLINK_NUL for text that ends in NUL.
