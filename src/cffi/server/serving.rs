@@ -24,10 +24,10 @@ use crate::transport::{Stack, Threads};
 
 /// The maximum time that freeing a server waits for threads that close a connection, listener or
 /// endpoint of the server.
-const LAST: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum number of threads that close connections, listeners and endpoints of a server in
 /// parallel.
-const ENDING_AT_ONCE: usize = 64;
+const MAX_CLOSING_THREADS: usize = 64;
 
 /// The connection to the client of a session. Closing also drops the connection, which releases the
 /// descriptors.
@@ -94,7 +94,7 @@ pub(super) struct Serving {
     ended: AtomicBool,
     /// The wakeup descriptor of the watcher thread. The first [`enter`](Self::enter) creates the
     /// descriptor.
-    bell: OnceLock<Wake>,
+    wake: OnceLock<Wake>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -139,7 +139,7 @@ impl Serving {
             threads,
             stopped: AtomicBool::new(false),
             ended: AtomicBool::new(false),
-            bell: OnceLock::new(),
+            wake: OnceLock::new(),
             state: Mutex::default(),
             changed: Condvar::new(),
         }
@@ -165,10 +165,10 @@ impl Serving {
     }
 
     fn try_enter(self: &Arc<Self>, served: &Served) -> Result<u64> {
-        if self.bell.get().is_none() {
-            let bell = Wake::new().map_err(|error| Error::io("preparing to serve", error))?;
+        if self.wake.get().is_none() {
+            let wake = Wake::new().map_err(|error| Error::io("preparing to serve", error))?;
             // Another thread may have set the descriptor first.
-            _ = self.bell.set(bell);
+            _ = self.wake.set(wake);
         }
         let mut state = self.state.lock();
         while matches!(state.watcher, Watcher::Leaving) {
@@ -214,8 +214,8 @@ impl Serving {
     /// and writes to a descriptor.
     pub(super) fn ask_to_stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
-        if let Some(bell) = self.bell.get() {
-            bell.fire();
+        if let Some(wake) = self.wake.get() {
+            wake.fire();
         }
     }
 
@@ -255,10 +255,10 @@ impl Serving {
         }
     }
 
-    /// Waits until no thread is closing a connection, listener or endpoint, at most [`LAST`]. So
-    /// the events of these threads are delivered before the server has ended.
+    /// Blocks until no thread is closing a connection, listener or endpoint, at most
+    /// [`CLOSE_TIMEOUT`]. So the events of these threads are delivered before the server has ended.
     fn wait_for_closers(&self) {
-        let until = Instant::now() + LAST;
+        let until = Instant::now() + CLOSE_TIMEOUT;
         let mut state = self.state.lock();
         while state.closers > 0 && Instant::now() < until {
             state = self.changed.wait_until(state, Some(until));
@@ -274,7 +274,7 @@ impl Serving {
 
     fn close_all(self: &Arc<Self>) {
         let all = self.all();
-        for some in all.chunks(ENDING_AT_ONCE) {
+        for some in all.chunks(MAX_CLOSING_THREADS) {
             let threads = some.iter().skip(1).map(|served| {
                 let (this, elsewhere) = (Arc::clone(self), served.clone());
                 let threads = &self.threads;
@@ -307,35 +307,35 @@ impl Serving {
             }
         };
         drop(state);
-        let Some(bell) = self.bell.get() else {
+        let Some(wake) = self.wake.get() else {
             return;
         };
-        bell.fire();
+        wake.fire();
         // The thread does not panic: closing catches panics of callbacks.
         _ = watcher.join();
         let mut state = self.state.lock();
         state.watcher = Watcher::None;
         // Clearing may remove the wakeup of a stop request. The request is not lost, because the
         // next `enter` checks the flag.
-        bell.clear();
+        wake.clear();
         self.changed.notify_all();
     }
 
     /// Runs the loop of the watcher thread: waits for a request to stop, and then closes everything
     /// that is served.
     fn watch(self: &Arc<Self>) {
-        let Some(bell) = self.bell.get() else {
+        let Some(wake) = self.wake.get() else {
             return;
         };
         loop {
             // If waiting fails, stop requests have no effect; freeing the server still ends
             // everything.
-            if bell.wait(None).is_err() {
+            if wake.wait(None).is_err() {
                 return;
             }
             // Clear the descriptor before checking the flags, so that a later request wakes the
             // thread again.
-            bell.clear();
+            wake.clear();
             if matches!(self.state.lock().watcher, Watcher::Leaving) {
                 return;
             }

@@ -47,7 +47,7 @@ impl Handled for mcplink_session_t {
 /// # Safety
 ///
 /// `principal` is NULL or ends in NUL.
-unsafe fn somebody<'a>(principal: *const c_char) -> Result<Option<&'a str>> {
+unsafe fn optional_principal<'a>(principal: *const c_char) -> Result<Option<&'a str>> {
     if principal.is_null() {
         return Ok(None);
     }
@@ -264,7 +264,7 @@ pub unsafe extern "C" fn mcplink_server_serve_fds_start(
     unsafe {
         giving(session, err, || {
             let server = enter(server, "server")?;
-            let principal = somebody(principal)?;
+            let principal = optional_principal(principal)?;
             server.start(principal, descriptors(input, output)?)
         })
     }
@@ -303,7 +303,7 @@ pub unsafe extern "C" fn mcplink_server_attach(
         giving(session, err, || {
             let server = enter(server, "server")?;
             let transport = enter(transport, "transport")?;
-            let principal = somebody(principal)?;
+            let principal = optional_principal(principal)?;
             server.check_open()?;
             server.start(principal, transport.connector().connect()?)
         })

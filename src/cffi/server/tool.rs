@@ -289,7 +289,7 @@ pub unsafe extern "C" fn mcplink_tool_set_annotation(
     unsafe {
         set(tool, "mcplink_tool_set_annotation", |tool| {
             let annotations = tool.0.annotations.get_or_insert_default();
-            let place = match hint {
+            let field = match hint {
                 _ if hint == Hint::MCPLINK_HINT_READ_ONLY as i32 => &mut annotations.read_only_hint,
                 _ if hint == Hint::MCPLINK_HINT_DESTRUCTIVE as i32 => {
                     &mut annotations.destructive_hint
@@ -306,7 +306,7 @@ pub unsafe extern "C" fn mcplink_tool_set_annotation(
                     return Err(Error::new(ErrorKind::Invalid, text).into());
                 }
             };
-            *place = Some(is_so);
+            *field = Some(is_so);
             Ok(())
         })
     }

@@ -275,9 +275,9 @@ impl Writer {
             return;
         }
         let mut state = self.channel.state.lock();
-        let nobody_asks = (state.on_gone.take(), state.on_silence.take());
+        let unused = (state.on_gone.take(), state.on_silence.take());
         drop(state);
-        drop(nobody_asks);
+        drop(unused);
         match &self.stage {
             None => self.channel.run(&Step::End(complete)),
             Some(stage) => self.post(stage, Step::End(complete)),

@@ -111,7 +111,7 @@ impl mcplink_exchange_t {
 /// # Safety
 ///
 /// `exchange` is NULL or a live exchange.
-unsafe fn say(
+unsafe fn run_setter(
     exchange: *mut mcplink_exchange_t,
     setter: &str,
     change: impl FnOnce(&mcplink_exchange_t) -> Outcome<()>,
@@ -191,7 +191,7 @@ pub unsafe extern "C" fn mcplink_exchange_add_header(
     // SAFETY: the header requires an exchange of this library, text that ends in NUL, and bytes
     // with their length.
     unsafe {
-        say(exchange, "mcplink_exchange_add_header", |exchange| {
+        run_setter(exchange, "mcplink_exchange_add_header", |exchange| {
             let field = name(field, "field")?.to_owned();
             let header = (field, measured(content, len, "content")?.to_owned());
             exchange.change(|asked| asked.headers.push(header))
@@ -215,7 +215,7 @@ pub unsafe extern "C" fn mcplink_exchange_set_body(
 ) -> mcplink_status_t {
     // SAFETY: the header requires an exchange of this library and bytes with their length.
     unsafe {
-        say(exchange, "mcplink_exchange_set_body", |exchange| {
+        run_setter(exchange, "mcplink_exchange_set_body", |exchange| {
             let body = measured(body, len, "body")?.to_owned();
             exchange.change(|asked| asked.body = body)
         })
@@ -246,7 +246,7 @@ pub unsafe extern "C" fn mcplink_exchange_set_addresses(
     }
     // SAFETY: the header requires an exchange of this library and texts that end in NUL.
     unsafe {
-        say(exchange, "mcplink_exchange_set_addresses", |exchange| {
+        run_setter(exchange, "mcplink_exchange_set_addresses", |exchange| {
             let local = address(name(local, "local")?)?;
             let remote = optional(remote, "remote")?.map(address).transpose()?;
             exchange.change(|asked| (asked.local, asked.remote) = (Some(local), remote))

@@ -59,7 +59,7 @@ pub(super) type AuthenticateFn =
 
 /// The interval at which a waiting thread checks whether the server was stopped. The thread waits
 /// for the host's callback.
-const LOOK: Duration = Duration::from_millis(100);
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The host's callback that authenticates requests or verifies tokens, with the server to which it
 /// belongs.
@@ -115,7 +115,7 @@ impl Check {
             _ = sender.send(request.judged(&hook, owner));
         });
         loop {
-            match verdict.recv_timeout(LOOK) {
+            match verdict.recv_timeout(STOP_CHECK_INTERVAL) {
                 Ok(judged) => return Ok(judged),
                 Err(RecvTimeoutError::Timeout)
                     if self.serving.upgrade().is_some_and(|it| !it.is_stopped()) => {}
