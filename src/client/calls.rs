@@ -1,4 +1,4 @@
-//! Typed calls.
+//! Typed calls of a client: tools, resources, prompts, completion and log level.
 
 use std::time::Instant;
 
@@ -79,10 +79,10 @@ impl Client {
 
     /// Lists all tools, over all pages.
     ///
-    /// Blocks for each page at most as long as a call with default options. Fresh pages are taken
-    /// from the cache: see [`ResponseCache`](super::ResponseCache) and
-    /// [`CallOptions::bypass_cache`]. An entry that violates the specification is left out and
-    /// logged: see [`Misfit`](crate::schema::Misfit).
+    /// Each page blocks at most as long as a call with default options. Fresh pages are taken from
+    /// the cache: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An
+    /// entry that violates the specification is left out and logged: see
+    /// [`Misfit`](crate::schema::Misfit).
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl Client {
     /// Calls a tool and waits for its result.
     ///
     /// Blocks the calling thread until the result arrives, 60 s pass without an answer or progress,
-    /// or the connection closes. A tool that ran and failed is not an error: see
+    /// or the connection closes. If a tool ran and failed, the call still succeeds: see
     /// [`CallToolResult::is_error`].
     ///
     /// Spec: Server Features, Tools, "Calling Tools" (every revision).
@@ -153,10 +153,10 @@ impl Client {
     /// Calls a tool and returns its result as raw JSON. Intended for relays, which need not parse
     /// the result.
     ///
-    /// Input requests are answered, tasks are polled, and a server is restarted as usual. The
-    /// result is parsed only if it has to be [validated](super::ClientBuilder::validator).
-    /// Otherwise the caller has to check whether it is a tool result at all, and whether the tool
-    /// failed.
+    /// Input requests are answered, tasks are polled, and a server is restarted as for
+    /// [`call_tool`](Self::call_tool). The result is parsed only if it has to be
+    /// [validated](super::ClientBuilder::validator). Otherwise the caller has to check whether the
+    /// JSON is a tool result, and whether the tool failed.
     ///
     /// # Errors
     ///
@@ -188,7 +188,8 @@ impl Client {
         self.call_tool_written(name, tool_params(name, arguments), options)
     }
 
-    /// Calls a tool with params that [`tool_params`] has serialized, and returns raw JSON.
+    /// Calls a tool with params that [`tool_params`] has serialized. Returns the result as raw
+    /// JSON.
     pub(crate) fn call_tool_written(
         &self,
         name: &str,
@@ -204,7 +205,7 @@ impl Client {
     }
 
     /// Prepares the validation of a tool's result before the call. Returns the output schema and
-    /// the generation of the known tools.
+    /// the time limits of the validation.
     pub(super) fn promise_of(&self, name: &str, options: &CallOptions<'_>) -> Result<Promised> {
         let link = &self.0.link;
         let age = link.outputs.age();
@@ -222,7 +223,7 @@ impl Client {
         })
     }
 
-    /// Parses a tool's result, and validates the result against the output schema.
+    /// Parses the result of a tool call, and validates the result against the output schema.
     pub(super) fn read_tool_result(
         &self,
         name: &str,
@@ -231,8 +232,8 @@ impl Client {
     ) -> Result<CallToolResult> {
         // Results are large, so the value is checked in place.
         let mut read = self.decode(method::TOOLS_CALL, text);
-        // A restarted server has no known schemas, and a server whose tools have changed has
-        // others.
+        // After a restart no schemas are known. After a change of the tools other schemas are
+        // known.
         let is_valid = self.0.link.outputs.age() == promised.age;
         let schema = promised.schema.as_ref().filter(|_| is_valid);
         if let Ok(result) = &mut read
@@ -267,7 +268,7 @@ impl Client {
         Ok(())
     }
 
-    /// Fails if the server did not declare the capability `tools`.
+    /// Returns an error if the server did not declare the capability `tools`.
     pub(super) fn need_tools(&self) -> Result<()> {
         self.need(
             self.capabilities().tools.is_some(),
@@ -278,10 +279,10 @@ impl Client {
 
     /// Lists all resources, over all pages.
     ///
-    /// Blocks for each page at most as long as a call with default options. Fresh pages are taken
-    /// from the cache: see [`ResponseCache`](super::ResponseCache) and
-    /// [`CallOptions::bypass_cache`]. An entry that violates the specification is left out and
-    /// logged: see [`Misfit`](crate::schema::Misfit).
+    /// Each page blocks at most as long as a call with default options. Fresh pages are taken from
+    /// the cache: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An
+    /// entry that violates the specification is left out and logged: see
+    /// [`Misfit`](crate::schema::Misfit).
     ///
     /// # Errors
     ///
@@ -310,10 +311,10 @@ impl Client {
 
     /// Lists all resource templates, over all pages.
     ///
-    /// Blocks for each page at most as long as a call with default options. Fresh pages are taken
-    /// from the cache: see [`ResponseCache`](super::ResponseCache) and
-    /// [`CallOptions::bypass_cache`]. An entry that violates the specification is left out and
-    /// logged: see [`Misfit`](crate::schema::Misfit).
+    /// Each page blocks at most as long as a call with default options. Fresh pages are taken from
+    /// the cache: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An
+    /// entry that violates the specification is left out and logged: see
+    /// [`Misfit`](crate::schema::Misfit).
     ///
     /// # Errors
     ///
@@ -361,7 +362,7 @@ impl Client {
         self.read_resource_with(uri, CallOptions::new())
     }
 
-    /// Reads a resource with these options.
+    /// Reads a resource. The options apply to the request.
     ///
     /// # Errors
     ///
@@ -399,10 +400,10 @@ impl Client {
 
     /// Lists all prompts, over all pages.
     ///
-    /// Blocks for each page at most as long as a call with default options. Fresh pages are taken
-    /// from the cache: see [`ResponseCache`](super::ResponseCache) and
-    /// [`CallOptions::bypass_cache`]. An entry that violates the specification is left out and
-    /// logged: see [`Misfit`](crate::schema::Misfit).
+    /// Each page blocks at most as long as a call with default options. Fresh pages are taken from
+    /// the cache: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An
+    /// entry that violates the specification is left out and logged: see
+    /// [`Misfit`](crate::schema::Misfit).
     ///
     /// # Errors
     ///
@@ -442,7 +443,7 @@ impl Client {
         self.get_prompt_with(name, arguments, CallOptions::new())
     }
 
-    /// Gets a prompt with these options.
+    /// Gets a prompt. The options apply to the request.
     ///
     /// # Errors
     ///
@@ -485,8 +486,8 @@ impl Client {
 
     /// Requests completions for an argument of a prompt or of a resource template.
     ///
-    /// Blocks as [`call_tool`](Self::call_tool) does. Every call sends a request: while a user
-    /// types, wait for a pause and keep the results.
+    /// Blocks as [`call_tool`](Self::call_tool) does. Every call sends a request, and no result is
+    /// cached. While a user types, wait for a pause.
     ///
     /// Spec: Server Features, Utilities, "Completion" (every revision; the capability since
     /// 2025-03-26).
@@ -510,7 +511,7 @@ impl Client {
         self.complete_with(params, CallOptions::new())
     }
 
-    /// Requests completions with these options.
+    /// Requests completions. The options apply to the request.
     ///
     /// # Errors
     ///
@@ -547,8 +548,10 @@ impl Client {
         Ok(result)
     }
 
-    /// Sets the minimum level of log messages that the server sends. Legacy era only; since
-    /// 2026-07-28 each call sets its own level with [`CallOptions::log_level`].
+    /// Sets the minimum level of log messages that the server sends.
+    ///
+    /// The function works only in the legacy era. Since 2026-07-28 each call sets its own level
+    /// with [`CallOptions::log_level`].
     ///
     /// Spec: Server Features, Utilities, "Logging" (up to 2025-11-25).
     ///
@@ -559,7 +562,8 @@ impl Client {
         self.set_log_level_with(level, CallOptions::new())
     }
 
-    /// Sets the log level with these options.
+    /// Sets the minimum level of log messages that the server sends. The options apply to the
+    /// request.
     ///
     /// # Errors
     ///
@@ -596,7 +600,8 @@ impl Client {
         self.call::<EmptyResult>(method, &(), options).map(drop)
     }
 
-    /// Sends a request of any method, with the usual `_meta`, and returns its result as raw JSON.
+    /// Sends a request of any method, with the `_meta` members of the library. Returns the result
+    /// as raw JSON.
     ///
     /// `params` must serialize to an object or to `null`.
     ///
@@ -615,8 +620,7 @@ impl Client {
         })
     }
 
-    /// Sends a request and decodes the result as the result type of the method, not by the shape of
-    /// its JSON.
+    /// Sends a request and decodes the result. The method determines the type of the result.
     pub(super) fn call<R: DeserializeOwned>(
         &self,
         method: &str,
@@ -637,8 +641,8 @@ impl Client {
         Ok(answer.result)
     }
 
-    /// Returns the cached response to a request if it is fresh. Otherwise sends the request, whose
-    /// response may be cached.
+    /// Returns the cached response to a request if the response is fresh. Otherwise sends the
+    /// request, and the response may be cached.
     pub(super) fn call_or_recall<R: DeserializeOwned>(
         &self,
         method: &str,
@@ -650,7 +654,7 @@ impl Client {
         self.decode_and_keep(method, answer)
     }
 
-    /// Decodes a result. Caches the result unless it cannot be parsed.
+    /// Decodes a result. If the result can be parsed, the response is cached.
     fn decode_and_keep<R: DeserializeOwned>(&self, method: &str, answer: Fetched) -> Result<R> {
         let result = self.decode(method, answer.as_str())?;
         answer.keep();
@@ -666,7 +670,7 @@ impl Client {
     ) -> Result<Fetched> {
         let params = params_text(method, params)?;
         let request = cache::request_text(method, &params, options.own_meta());
-        // Responses of a server that has gone are not used.
+        // Cached responses of a server that has gone are not used.
         let link = &self.0.link;
         let bypass = options.bypasses_cache() || link.generation().peer.is_closed();
         let fetch = match link.cache.look_up(request, topic, bypass) {
@@ -705,8 +709,8 @@ impl Client {
         Ok(read)
     }
 
-    /// In strict mode, parses a raw result to refuse deviations from the specification. Otherwise
-    /// does nothing.
+    /// Parses a raw result in strict mode, so that deviations from the specification are refused.
+    /// Otherwise does nothing.
     fn check_strictly<R: DeserializeOwned>(&self, method: &str, text: &str) -> Result<()> {
         if self.0.link.settings().strict {
             self.decode::<R>(method, text)?;
@@ -714,8 +718,8 @@ impl Client {
         Ok(())
     }
 
-    /// Fails if the server did not declare a protocol extension; nothing is sent. For an optional
-    /// extension check
+    /// Returns an error if the server did not declare a protocol extension. No message is sent. For
+    /// an optional extension check
     /// [`ServerCapabilities::extension`](crate::schema::ServerCapabilities::extension) instead.
     ///
     /// # Errors
@@ -733,8 +737,8 @@ impl Client {
         Err(Error::new(ErrorKind::Unsupported, text))
     }
 
-    /// Fails if `has` is false, that is, if the server did not declare the capability that a method
-    /// needs. Does not fail if the host lets the client assume capabilities.
+    /// Returns an error if the server lacks the capability that a method needs, which means that
+    /// `has` is false. If the host lets the client assume capabilities, there is no error.
     pub(super) fn need(&self, has: bool, capability: &str, method: &str) -> Result<()> {
         if has || self.0.link.settings().assumes_capabilities {
             return Ok(());
