@@ -21,13 +21,14 @@ use crate::schema::{ResultType, demanded_pages, method};
 use crate::transport::clock::about_now;
 use crate::transport::exchange_transport::ExchangeTransport;
 
-/// The maximum number of rounds of one call. After these rounds the server gets no more answers.
+/// The maximum number of round trips of one call. After these round trips the server gets no more
+/// answers.
 const MAX_ROUNDS: u32 = 10;
-/// The pause before a round without input requests, which only returns the request state: the first
-/// pause, and the maximum.
+/// The first and the maximum pause before the call is repeated without answers, only with the
+/// request state of the server.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(250));
 
-/// The result of a call, after all rounds.
+/// The final result of a call, after all round trips.
 pub(super) struct Answer {
     pub(super) result: RawResult,
     /// Whether the result is a task. Always false in the legacy era.
@@ -36,7 +37,7 @@ pub(super) struct Answer {
     pub(super) asked: bool,
 }
 
-/// The outcome of one round of a multi round-trip request.
+/// The outcome of one round trip of a call.
 enum RoundOutcome {
     /// The call is over: the result is complete or is a task.
     Over {
@@ -72,7 +73,7 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// Returns the options of the call with the time that is left.
+    /// Returns the options of the call with the remaining time.
     fn rest_of<'o>(&self, options: &'o mut CallOptions<'_>) -> CallOptions<'o> {
         let people_took = self
             .carrier
@@ -84,9 +85,11 @@ impl<'a> Clock<'a> {
 }
 
 impl Client {
-    /// Sends a request with the usual `_meta`. If the server refused the request without processing
-    /// it, and the client resolved the reason of the refusal, sends the request once more. Other
-    /// retries follow [`Supervisor::send`](super::supervisor::Supervisor::send).
+    /// Sends a request with the `_meta` members of the library.
+    ///
+    /// If the server refused the request without processing it, the client may be able to resolve
+    /// the reason. The request is then sent once more. Other retries follow
+    /// [`Supervisor::send`](super::supervisor::Supervisor::send).
     pub(super) fn request_text(
         &self,
         method: &str,
@@ -113,8 +116,8 @@ impl Client {
             .inspect_err(|error| self.note_demanded_pages(error))
     }
 
-    /// Whether to repeat a request that the server refused without processing it: the reason of the
-    /// refusal was resolved.
+    /// Whether the client has resolved the reason why the server refused a request, so that the
+    /// request can be repeated.
     fn is_dealt_with(
         &self,
         generation: &ClientConnection,
@@ -144,8 +147,8 @@ impl Client {
         )
     }
 
-    /// Records the URL elicitations that an error requires. The server will report when they are
-    /// complete.
+    /// Records the URL elicitations that an error requires. The server later reports which of them
+    /// are complete.
     fn note_demanded_pages(&self, error: &Error) {
         let demanded = error.rpc().and_then(demanded_pages);
         for id in demanded.into_iter().flatten() {
@@ -153,8 +156,8 @@ impl Client {
         }
     }
 
-    /// Sends a request in rounds until its result is complete. Each round has its own timeout. The
-    /// timeout does not run while a user answers.
+    /// Sends a request and repeats it with answers until its result is complete. Each round trip
+    /// has its own timeout. The timeout does not run while a user answers.
     pub(super) fn call_in_rounds(
         &self,
         method: &str,
@@ -203,8 +206,9 @@ impl Client {
                 );
                 Error::new(ErrorKind::Invalid, text).sent(true)
             })?;
-            // An earlier round may have had an effect, whatever happened to this one. A retry on
-            // another server is not possible, because only the requesting server knows the state.
+            // An earlier round trip may have had an effect, so the error must say that the call was
+            // sent. A retry on another server is not possible, because only the requesting server
+            // knows the state.
             let spent = started.elapsed().saturating_sub(people_took);
             result = self
                 .request_text(
@@ -231,7 +235,7 @@ impl Client {
         }
     }
 
-    /// Parses the outcome of a round: the result, or the input that the server requests first.
+    /// Parses the outcome of a round trip: the result, or the server's input requests.
     fn judge_round(
         &self,
         generation: &ClientConnection,

@@ -1,5 +1,5 @@
-//! Open URL elicitations: those whose interaction the server has not yet reported as complete. Only
-//! in 2025-11-25.
+//! Open URL elicitations. An elicitation is open until the server reports that its interaction is
+//! complete. The report exists only in 2025-11-25.
 //!
 //! Spec: Client Features, "Elicitation", "Completion Notifications for URL Mode Elicitation"
 //! (2025-11-25).
@@ -27,7 +27,7 @@ pub(super) struct OpenPages {
 }
 
 impl OpenPages {
-    /// Creates a tracker with this tracker's callback for another client. Each client tracks only
+    /// Creates an empty tracker with the same callback for another client. Each client tracks only
     /// its own elicitations.
     pub(super) fn for_one_client(&self) -> Self {
         Self {

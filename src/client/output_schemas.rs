@@ -2,7 +2,8 @@
 //! results.
 //!
 //! A schema is compiled when its tool is called for the first time. All schemas are forgotten when
-//! the server reports a change or is lost. They are known again after the tools are listed again.
+//! the server reports a change or is lost. The schemas are known again after the tools are listed
+//! again.
 //!
 //! Spec: Server Features, Tools, "Output Schema" (since 2025-06-18).
 
@@ -33,8 +34,8 @@ pub(super) struct Promised {
 }
 
 impl Promised {
-    /// Returns the deadline for validating a result: the end of the call's timeout. If this time
-    /// has passed, because the call was extended, validation gets the whole timeout again.
+    /// Returns the deadline for validating a result, which is the end of the call's timeout. If
+    /// this time has passed because the call was extended, validation gets the whole timeout again.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let timeout = self.timeout?;
         let (now, end) = (Instant::now(), self.began.checked_add(timeout)?);
@@ -50,11 +51,13 @@ impl Promised {
 #[derive(Debug)]
 pub(super) struct Outputs {
     validator: Option<Validator>,
-    /// Whether schemas are used exactly as written, without corrections for known server errors.
+    /// Whether schemas are used exactly as written. Otherwise known errors of servers are
+    /// corrected.
     strict: bool,
     /// The known tools, with their schemas.
-    // Not held while a schema is compiled, since that takes long. So the schema may have been
-    // replaced meanwhile: the compiled one is stored only if its source is still the known one.
+    // The lock is not held while a schema is compiled, because that takes long. The schema may be
+    // replaced meanwhile. So the compiled schema is stored only if its source is still the known
+    // schema.
     known: Mutex<Known>,
 }
 
@@ -64,8 +67,8 @@ struct Known {
     /// The names of the tools that can only be called as tasks.
     tasks: HashSet<String>,
     bytes: usize,
-    /// The generation of the known tools. It increases when the server reports a change, and when
-    /// the server is lost.
+    /// The generation of the known tools. The number increases when the server reports a change,
+    /// and when the server is lost.
     age: u64,
 }
 
@@ -84,7 +87,7 @@ impl Outputs {
         }
     }
 
-    /// Forgets all tools, because the list may have changed.
+    /// Forgets all tools, because the list of tools may have changed.
     pub(super) fn forget(&self) {
         let mut known = self.known.lock();
         let age = known.age + 1;
@@ -99,13 +102,13 @@ impl Outputs {
         drop(old);
     }
 
-    /// Returns the generation of the known tools. Call this before the tools are listed.
+    /// Returns the generation of the known tools. Must be called before the tools are listed.
     pub(super) fn age(&self) -> u64 {
         self.known.lock().age
     }
 
     /// Remembers tools, unless the generation of the known tools has changed since `age`. Returns
-    /// whether all of the tools fitted into the limit.
+    /// whether the limit had room for all of the tools.
     pub(super) fn learn(&self, tools: &[Tool], age: u64) -> bool {
         let mut known = self.known.lock();
         if known.age != age {
@@ -115,7 +118,7 @@ impl Outputs {
         if self.validator.is_none() {
             return true;
         }
-        // A smaller schema may fit after one that does not.
+        // After a schema that does not fit, a smaller schema may fit.
         let left_out = tools.iter().filter(|tool| !known.learn(tool)).count();
         left_out == 0
     }
@@ -159,8 +162,8 @@ impl Outputs {
 /// The hint added to the error when a server's output schema can't be used.
 const SWITCH: &str = "ClientBuilder::validator can switch the check off";
 
-/// Converts the error of an unusable schema into a protocol error, because the server caused it and
-/// not the caller.
+/// Converts the error of an unusable schema into a protocol error, because the server caused the
+/// error.
 fn blaming_the_server(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Invalid => error.with_kind(ErrorKind::Protocol),
@@ -169,8 +172,8 @@ fn blaming_the_server(error: Error) -> Error {
 }
 
 impl Known {
-    /// Remembers that a tool requires a task. If the limit is reached, the tool is not remembered,
-    /// and the server refuses a plain call of the tool.
+    /// Remembers that a tool can only be called as a task. If the limit is reached, the tool is not
+    /// remembered. The server then refuses a plain call of the tool.
     fn learn_task(&mut self, tool: &Tool) {
         let execution = tool.execution.as_ref();
         let support = execution.and_then(|execution| execution.task_support.as_ref());
@@ -211,7 +214,7 @@ impl Known {
 }
 
 /// Replaces an empty array in a result by an empty object where the schema allows only an object.
-/// Servers written in PHP cannot distinguish empty arrays from empty objects.
+/// Servers written in PHP send empty arrays instead of empty objects.
 pub(super) fn settle_empty(
     promised: Option<&CompiledSchema>,
     revision: ProtocolVersion,

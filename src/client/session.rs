@@ -2,9 +2,9 @@
 //!
 //! A server that does not know a session answers with 404, or refuses the request in a response
 //! that does not contain the request's id. In both cases the server has not processed the request.
-//! After a 404 the client opens a new session at once. After another refusal it first sends a
-//! `ping`, and opens a new session if the `ping` is refused too. Then it sends the request again.
-//! One caller recovers the session for all waiting callers.
+//! After a 404 the client opens a new session at once. After another refusal the client first sends
+//! a `ping`, and opens a new session if the `ping` is refused too. Then the client sends the
+//! request again. One caller recovers the session for all waiting callers.
 //!
 //! ```text
 //!  refused ─┬─ 404 ───────────────────────────────▶ initialize ──▶ once more
@@ -25,7 +25,7 @@ use crate::protocol::{CallOptions, CancelToken, LogLevel};
 use crate::schema::{InitializeRequestParams, JsonObject, SetLevelRequestParams, method};
 use crate::sync::{Condvar, Mutex};
 
-/// The params and the timeout for opening a new session.
+/// The params and the timeout for opening a new session of the server.
 #[derive(Debug)]
 pub(super) struct Reopening {
     pub(super) params: InitializeRequestParams,
@@ -33,24 +33,24 @@ pub(super) struct Reopening {
     turn: Arc<RecoveryLock>,
 }
 
-/// The lock for recovering the session. One caller holds it at a time.
+/// The lock for recovering the session. Only one caller at a time holds the lock.
 #[derive(Debug, Default)]
 struct RecoveryLock {
-    // Protects the right, not the session. It is not held during requests. Waiters check the
-    // session's number and `is_taken` under it.
+    // Guards the right to recover, not the session, and is not held during requests. Waiters check
+    // the session's number and `is_taken` under this mutex.
     state: Mutex<TurnState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct TurnState {
-    /// Whether a caller holds the lock for recovering the session.
+    /// Whether a caller holds the recovery lock.
     is_taken: bool,
-    /// The time of the last check in which the server knew the session.
+    /// When the server last proved that it knows the session.
     was_good: Option<Instant>,
 }
 
-/// How certainly the refusal of a request shows that the session of the request is lost.
+/// Whether the refusal of a request proves that the session of the request is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Loss {
     Certain,
@@ -76,8 +76,8 @@ impl Loss {
 enum Proof {
     Known,
     Lost,
-    /// The check failed: there was no answer, or the answer does not show whether the session is
-    /// known.
+    /// The check failed. Either there was no answer, or the answer does not show whether the server
+    /// knows the session.
     Neither,
 }
 
@@ -94,7 +94,7 @@ impl Reopening {
 impl RecoveryLock {
     /// Wakes the callers that wait for the recovery lock.
     fn wake(&self) {
-        // The lock is taken so that the wakeup cannot fall between a waiter's check and its wait.
+        // The mutex is locked so that the wakeup cannot fall between a waiter's check and its wait.
         let _state = self.state.lock();
         self.changed.notify_all();
     }
@@ -106,8 +106,8 @@ impl ClientConnection {
         self.peer.core().carrier()?.session()
     }
 
-    /// Whether to repeat a refused request, because its session was lost and a new session is open.
-    /// Opens the new session, unless another caller has opened it.
+    /// Whether to repeat a refused request. This is so if the session of the request was lost and a
+    /// new session is open. Opens the new session, unless another caller has opened it.
     ///
     /// # Errors
     ///
@@ -125,8 +125,8 @@ impl ClientConnection {
         }
     }
 
-    /// Checks the session after the server refused the stream for messages outside of calls. Opens
-    /// a new session if the session is lost.
+    /// Checks the session after the server refused the stream for messages outside of calls. If the
+    /// session is lost, opens a new session.
     pub(super) fn look_after_session(&self, refusal: &Error, link: &Supervisor) {
         if Loss::of(refusal).is_none() {
             return;
@@ -259,7 +259,7 @@ impl ClientConnection {
     }
 }
 
-/// A guard that releases the recovery lock and wakes the waiters when it is dropped.
+/// A guard for the recovery lock. Dropping the guard releases the lock and wakes the waiters.
 struct RecoveryGuard<'a>(&'a RecoveryLock);
 
 impl Drop for RecoveryGuard<'_> {

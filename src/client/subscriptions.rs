@@ -9,12 +9,12 @@
 //!       ╰──▶ over         ╰──▶ ending ──▶ over               ╰──▶ over               changed
 //! ```
 //!
-//! Answers and the acknowledgement are processed on the reading thread, so that a subscription can
-//! be opened from any callback. Events and the end go through the connection's ordered notification
-//! thread. Each subscription accepts messages only from the connection on which it was last opened.
+//! Answers and the acknowledgement are processed on the reading thread. So any callback can open a
+//! subscription. Events and the end go through the connection's ordered notification thread. Each
+//! subscription accepts messages only from the connection on which it was last opened.
 //!
-//! **Lock order:** `uris` before the table, the table before a subscription's state. No lock is
-//! held while user code runs.
+//! **Lock order:** `uris` before the table, then a subscription's state. No lock is held while user
+//! code runs.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -43,15 +43,16 @@ use crate::transport::message::RequestKind;
 
 /// The table of all subscriptions of a client.
 pub(super) struct Subscriptions {
-    // Held for lookups and changes of the list only. Subscribers are copied out, and called after
-    // it is released.
+    // The lock is held only for lookups and changes of the list. Subscribers are copied, and called
+    // after the lock is released.
     table: Mutex<Vec<Entry>>,
-    /// In the legacy era: the number of subscriptions of each resource URI, on the connection with
-    /// this number.
-    // Held while a request about a resource is sent. So the requests leave in the order in which
-    // the counts changed. Otherwise a late unsubscribe could end a newer subscription.
+    /// In the legacy era: the number of a connection, and the number of its subscriptions of each
+    /// resource URI.
+    // The lock is held while a request about a resource is sent. So the requests are sent in the
+    // order in which the counts changed. Otherwise a late unsubscribe could end a newer
+    // subscription.
     uris: Mutex<(u64, HashMap<String, usize>)>,
-    /// Whether a lost connection will be followed by another connection.
+    /// Whether another connection will follow a lost connection.
     lasting: AtomicBool,
 }
 
@@ -119,7 +120,7 @@ impl Subscriptions {
             self.subscribe(told, generation, uris)
         };
         if told.has_ended() {
-            // The subscription was dropped meanwhile.
+            // The subscription was dropped in the meantime.
             self.remove(told);
         }
         opened
@@ -139,7 +140,8 @@ impl Subscriptions {
             method::SUBSCRIPTIONS_LISTEN,
             manner,
             |id, text| {
-                // Added before sending: the acknowledgement may arrive before the send returns.
+                // The entry is added before the request is sent. The acknowledgement may arrive
+                // before the send returns.
                 self.add((number, id), told);
                 generation.envelope.write(id, &params, &told.meta, text)
             },
@@ -232,8 +234,8 @@ impl Subscriptions {
         for (told, opened) in opened {
             let server = generation.peer.name();
             match opened.and_then(|()| told.wait(&wait, &server)) {
-                // Reported after the server has agreed: later changes are then reported, so that no
-                // change is missed in between.
+                // The event is reported after the server has agreed. From then on the server
+                // reports changes, so no change in between is missed.
                 Ok(()) => {
                     let told = Arc::clone(&told);
                     generation
@@ -254,7 +256,7 @@ impl Subscriptions {
         self.lasting.store(false, Ordering::SeqCst);
     }
 
-    /// Ends the subscriptions that wait for the next connection. Runs their callbacks on this
+    /// Ends the subscriptions that wait for the next connection. Their callbacks run on this
     /// thread.
     pub(super) fn end_waiting(&self) {
         for told in self.waiting() {
@@ -285,18 +287,19 @@ impl Subscriptions {
         }
     }
 
-    /// Ends a subscription that failed. Notifies the host, and the server if it is connected.
+    /// Ends a subscription that failed. Notifies the host. Also notifies the server if it is
+    /// connected.
     fn end_one(&self, told: &Arc<Subscriber>) {
         if self.drop_one(told) {
-            // A panic of this callback must not prevent the others from running.
+            // A panic of this callback must not prevent other callbacks from running.
             _ = catch_unwind(AssertUnwindSafe(|| {
                 (told.on_event)(Event::Ended { clean: false });
             }));
         }
     }
 
-    /// Ends a subscription, because its handle was dropped or it failed. Returns whether the
-    /// subscription was still wanted.
+    /// Ends a subscription because its handle was dropped or the subscription failed. Returns false
+    /// if the subscription had already ended.
     pub(super) fn drop_one(&self, told: &Arc<Subscriber>) -> bool {
         let mut state = told.state.lock();
         let was_wanted = std::mem::replace(&mut state.phase, Phase::Over) != Phase::Over;
@@ -386,7 +389,7 @@ impl Subscriptions {
         }
     }
 
-    /// Subscribes to the resources of all subscriptions again, because the server has opened a new
+    /// Subscribes again to the resources of all subscriptions, because the server has opened a new
     /// session on this connection.
     pub(super) fn subscribe_again(&self, peer: &Peer, number: u64) {
         let counts = self.uris.lock();
@@ -398,7 +401,7 @@ impl Subscriptions {
                 |_, text| serde_json::to_writer(text, &params),
                 drop,
             );
-            // If it cannot be sent, the server has gone.
+            // Sending fails only if the server has gone.
             if let Ok(call) = call {
                 call.forget();
             }
@@ -419,12 +422,12 @@ impl Subscriptions {
         }
     }
 
-    /// Unsubscribes from those resources that no other subscription of the connection uses.
+    /// Unsubscribes from those of the resources that no other subscription of the connection uses.
     fn unsubscribe(&self, peer: &Peer, number: u64, uris: &[String]) {
         let mut counts = self.uris.lock();
         for uri in uris {
             if counts.0 != number {
-                // The connection has gone, and its subscriptions with it.
+                // The connection has gone, and its subscriptions have gone with it.
                 return;
             }
             if let Some(count) = counts.1.get_mut(uri) {
@@ -441,7 +444,7 @@ impl Subscriptions {
                 |_, text| serde_json::to_writer(text, &params),
                 drop,
             );
-            // If it cannot be sent, the server has gone.
+            // Sending fails only if the server has gone.
             if let Ok(call) = call {
                 call.forget();
             }
