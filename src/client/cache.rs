@@ -16,7 +16,7 @@
 //! under one lock. Changes are processed on the reading thread, before any later message. So a
 //! response that was created before a change is never cached after the change was reported.
 //!
-//! **Lock order:** the store's lock before a client's `place`, so that no fetch is noted for a
+//! **Lock order:** the store's lock before a client's `scope`, so that no fetch is noted for a
 //! server that was lost. No message is sent and no user code runs under either lock.
 //!
 //! Spec: Server Features, Utilities, "Caching" (2026-07-28).
@@ -118,21 +118,21 @@ pub(super) struct ClientCache {
     number: u64,
     /// The server of the connection and the principal. `None` if there is no connection; the cache
     /// is then unused.
-    place: Mutex<Option<Place>>,
+    scope: Mutex<Option<KeyScope>>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
 
 /// The server of the connection, and the principal of the requests, as parts of cache keys.
 #[derive(Clone)]
-struct Place {
+struct KeyScope {
     server: Arc<str>,
     realm: Arc<str>,
     /// The transport of the connection, if the authorization of its requests can change.
     carrier: Option<Arc<dyn ExchangeTransport>>,
 }
 
-impl Place {
+impl KeyScope {
     /// Returns the key of the principal that private responses belong to.
     fn realm(&self) -> Arc<str> {
         let carrier = self.carrier.as_ref();
@@ -157,7 +157,7 @@ impl ClientCache {
         Self {
             cache,
             number,
-            place: Mutex::new(None),
+            scope: Mutex::new(None),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
         }
@@ -221,7 +221,7 @@ impl ClientCache {
             Some(principal) => format!("as {principal}\n{}", envelope.capabilities()),
             None => format!("of {}", self.number),
         };
-        *self.place.lock() = Some(Place {
+        *self.scope.lock() = Some(KeyScope {
             server: server.into(),
             realm: realm.into(),
             carrier,
@@ -238,8 +238,8 @@ impl ClientCache {
     /// the next server.
     pub(super) fn lose(&self) {
         let mut store = self.cache.store.lock();
-        if let Some(place) = self.place.lock().take() {
-            store.drop_all(Some(&place.server), None);
+        if let Some(scope) = self.scope.lock().take() {
+            store.drop_all(Some(&scope.server), None);
         }
     }
 
@@ -250,8 +250,8 @@ impl ClientCache {
 
     fn changed(&self, change: Option<&Topic>) {
         let mut store = self.cache.store.lock();
-        if let Some(place) = &*self.place.lock() {
-            store.drop_all(Some(&place.server), change);
+        if let Some(scope) = &*self.scope.lock() {
+            store.drop_all(Some(&scope.server), change);
         }
     }
 
@@ -260,16 +260,16 @@ impl ClientCache {
     pub(super) fn look_up(&self, request: String, topic: Topic, bypass: bool) -> Looked {
         let store = Arc::clone(&self.cache.store);
         // The authorizer may be host code, so it runs before any lock is taken.
-        let before = self.place.lock().clone();
-        let realm = before.as_ref().map(Place::realm);
+        let before = self.scope.lock().clone();
+        let realm = before.as_ref().map(KeyScope::realm);
         let mut open = store.lock();
-        let place = self.place.lock().clone();
-        let is_same = |place: &Place| {
+        let scope = self.scope.lock().clone();
+        let is_same = |scope: &KeyScope| {
             let before = before.as_ref();
-            before.is_some_and(|before| Arc::ptr_eq(&before.server, &place.server))
+            before.is_some_and(|before| Arc::ptr_eq(&before.server, &scope.server))
         };
-        let (Some(Place { server, .. }), Some(realm), false) =
-            (place.filter(is_same), realm, open.is_off())
+        let (Some(KeyScope { server, .. }), Some(realm), false) =
+            (scope.filter(is_same), realm, open.is_off())
         else {
             drop(open);
             return Looked::Missing(Fetch { store, noted: None });
@@ -351,7 +351,7 @@ impl Fetch {
 /// A response, either from the cache or from the server.
 pub(super) enum Fetched {
     /// The response is from the cache.
-    Kept(Arc<String>),
+    Cached(Arc<String>),
     /// The response is from the server. If there is a fetch, the response may be cached.
     New(RawResult, Option<Fetch>),
 }
@@ -359,7 +359,7 @@ pub(super) enum Fetched {
 impl Fetched {
     pub(super) fn as_str(&self) -> &str {
         match self {
-            Self::Kept(text) => text,
+            Self::Cached(text) => text,
             Self::New(result, _) => result,
         }
     }
@@ -374,7 +374,7 @@ impl Fetched {
     /// Caches the response if it is new and may be cached. Returns the response as text.
     pub(super) fn into_raw(self) -> RawResult {
         match self {
-            Self::Kept(text) => RawResult::alone(text.as_str()),
+            Self::Cached(text) => RawResult::alone(text.as_str()),
             Self::New(result, fetch) => {
                 if let Some(fetch) = fetch {
                     fetch.keep(&result);

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::cache::{self, Fetched, Looked, Topic};
-use super::output_schemas::{self, Promised};
+use super::output_schemas::{self, ResultCheck};
 use super::paging::Pages;
 use super::request_meta::params_text;
 use super::supervisor::ping_method;
@@ -145,9 +145,9 @@ impl Client {
     ) -> Result<CallToolResult> {
         self.need_tools()?;
         let params = tool_params(name, arguments)?;
-        let promised = self.promise_of(name, &options)?;
+        let check = self.prepare_check(name, &options)?;
         let result = self.call_tool_to_its_end(name, params, options)?;
-        self.read_tool_result(name, promised, &result)
+        self.read_tool_result(name, check, &result)
     }
 
     /// Calls a tool and returns its result as raw JSON. Intended for relays, which need not parse
@@ -198,15 +198,19 @@ impl Client {
     ) -> Result<RawResult> {
         self.need_tools()?;
         let params = params?;
-        let promised = self.promise_of(name, &options)?;
+        let check = self.prepare_check(name, &options)?;
         let result = self.call_tool_to_its_end(name, params, options)?;
-        self.check_tool_result(name, promised, &result)?;
+        self.check_tool_result(name, check, &result)?;
         Ok(result)
     }
 
     /// Prepares the validation of a tool's result before the call. Returns the output schema and
     /// the time limits of the validation.
-    pub(super) fn promise_of(&self, name: &str, options: &CallOptions<'_>) -> Result<Promised> {
+    pub(super) fn prepare_check(
+        &self,
+        name: &str,
+        options: &CallOptions<'_>,
+    ) -> Result<ResultCheck> {
         let link = &self.0.link;
         let age = link.outputs.age();
         let schema = link.outputs.check_of(name).map_err(|error| {
@@ -215,7 +219,7 @@ impl Client {
                 "the output schema of tool '{name}' of '{server}' can't be used"
             ))
         })?;
-        Ok(Promised {
+        Ok(ResultCheck {
             schema,
             age,
             began: Instant::now(),
@@ -227,15 +231,15 @@ impl Client {
     pub(super) fn read_tool_result(
         &self,
         name: &str,
-        promised: Promised,
+        check: ResultCheck,
         text: &str,
     ) -> Result<CallToolResult> {
         // Results are large, so the value is checked in place.
         let mut read = self.decode(method::TOOLS_CALL, text);
         // After a restart no schemas are known. After a change of the tools other schemas are
         // known.
-        let is_valid = self.0.link.outputs.age() == promised.age;
-        let schema = promised.schema.as_ref().filter(|_| is_valid);
+        let is_valid = self.0.link.outputs.age() == check.age;
+        let schema = check.schema.as_ref().filter(|_| is_valid);
         if let Ok(result) = &mut read
             && !self.0.link.settings().strict
         {
@@ -244,7 +248,7 @@ impl Client {
         let (Ok(result), Some(schema)) = (&read, schema) else {
             return read;
         };
-        if let Err(error) = output_schemas::check(schema, result, promised.deadline()) {
+        if let Err(error) = output_schemas::check(schema, result, check.deadline()) {
             let error = error.with_result(text);
             let (name, server) = (Excerpt(name), self.server_name());
             return Err(error.context(format_args!(
@@ -259,11 +263,11 @@ impl Client {
     pub(super) fn check_tool_result(
         &self,
         name: &str,
-        promised: Promised,
+        check: ResultCheck,
         text: &str,
     ) -> Result<()> {
-        if promised.schema.is_some() || self.0.link.settings().strict {
-            self.read_tool_result(name, promised, text)?;
+        if check.schema.is_some() || self.0.link.settings().strict {
+            self.read_tool_result(name, check, text)?;
         }
         Ok(())
     }
@@ -674,7 +678,7 @@ impl Client {
         let link = &self.0.link;
         let bypass = options.bypasses_cache() || link.generation().peer.is_closed();
         let fetch = match link.cache.look_up(request, topic, bypass) {
-            Looked::Found(text) => return Ok(Fetched::Kept(text)),
+            Looked::Found(text) => return Ok(Fetched::Cached(text)),
             Looked::Missing(fetch) => fetch,
         };
         let answer = self.call_in_rounds(method, params, &mut options)?;
@@ -704,7 +708,7 @@ impl Client {
         if !misfits.is_empty() {
             let peer = &link.generation().peer;
             let server = self.server_name();
-            link.told_misfits.tell(peer, &server, method, &misfits);
+            link.reported_misfits.tell(peer, &server, method, &misfits);
         }
         Ok(read)
     }

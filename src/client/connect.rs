@@ -59,7 +59,7 @@ pub(super) struct Opened {
 
 /// How long connecting waits for a legacy server's stream for messages outside of calls. Messages
 /// that the server sends before the stream is open could be lost.
-const HEARING: Duration = Duration::from_secs(2);
+const STREAM_WAIT: Duration = Duration::from_secs(2);
 
 /// The state of one connect operation, from the first attempt to the result.
 pub(super) struct Opening<'a> {
@@ -463,7 +463,7 @@ impl<'a> Opening<'a> {
             |id, text| envelope.write(id, "{}", &JsonObject::new(), text),
             &mut options,
         );
-        self.note_people(peer);
+        self.note_user_time(peer);
         era::judge(
             answer.as_deref().map_err(Clone::clone),
             &self.settings.revisions,
@@ -503,7 +503,7 @@ impl<'a> Opening<'a> {
         let params = self.initialize_params()?;
         let cancel = self.cancel.as_ref();
         let done = initialize(&connection.peer(), &params, patience, cancel);
-        self.note_people(&connection.peer());
+        self.note_user_time(&connection.peer());
         match done {
             // A server with the older HTTP+SSE transport answers in the same way.
             Err(error) if is_unknown_here(&error) => {
@@ -560,8 +560,14 @@ impl<'a> Opening<'a> {
         // From this notification on, the server may send requests.
         self.know(&server);
         let peer = connection.peer();
-        finish_opening(&peer, revision, self.left(), HEARING, self.cancel.as_ref())
-            .map_err(|error| self.explain(error, &connection))?;
+        finish_opening(
+            &peer,
+            revision,
+            self.left(),
+            STREAM_WAIT,
+            self.cancel.as_ref(),
+        )
+        .map_err(|error| self.explain(error, &connection))?;
         let reopening = Reopening::new(self.initialize_params()?, self.settings.connect_timeout);
         Ok(Opened {
             connection,
@@ -603,7 +609,7 @@ impl<'a> Opening<'a> {
 
     /// Records the time that users took on this connection, for example for a login. This time does
     /// not count as connect time.
-    fn note_people(&self, peer: &Peer) {
+    fn note_user_time(&self, peer: &Peer) {
         if let Some(carrier) = peer.core().carrier() {
             self.people_took.set(carrier.people_took());
         }
@@ -698,12 +704,13 @@ fn read_initialized(peer: &Peer, answer: &RawResult) -> Result<InitializeResult>
 }
 
 /// Completes initialization within the time `left`. Notifies the server, and starts to receive
-/// messages outside of calls. Waits at most `hearing` until the stream for these messages is open.
+/// messages outside of calls. Waits at most `stream_wait` until the stream for these messages is
+/// open.
 pub(super) fn finish_opening(
     peer: &Peer,
     revision: ProtocolVersion,
     left: Duration,
-    hearing: Duration,
+    stream_wait: Duration,
     cancel: Option<&CancelToken>,
 ) -> Result<()> {
     let deadline = Instant::now().checked_add(left);
@@ -728,10 +735,10 @@ pub(super) fn finish_opening(
         Err(error) => return Err(error.context("notifications/initialized was not taken")),
         Ok(()) => {}
     }
-    let left = deadline.map_or(hearing, |deadline| {
+    let left = deadline.map_or(stream_wait, |deadline| {
         deadline.saturating_duration_since(Instant::now())
     });
-    core.listen(hearing.min(left), cancel);
+    core.listen(stream_wait.min(left), cancel);
     Ok(())
 }
 

@@ -22,7 +22,7 @@ use crate::transport::{Stack, Transport};
 /// without joining the connecting thread. Ending a child process takes a fraction of this time.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-enum News {
+enum Event {
     Cancelled,
     /// The result of connecting, or the panic of the connecting thread. If the caller has already
     /// returned, the client is dropped, which closes the connection.
@@ -38,27 +38,27 @@ pub(super) fn connect(
     if token.is_triggered() {
         return Err(cancelled());
     }
-    let (sender, news) = mpsc::channel();
-    let (teller, heeded) = (sender.clone(), token.clone());
+    let (sender, events) = mpsc::channel();
+    let (result_sender, cancel) = (sender.clone(), token.clone());
     let threads = settings.threads.clone();
     let thread = threads.start("connect", Stack::Large, move || {
         // The transport may belong to the host. A panic of it is resumed on the calling thread.
         let opened = catch_unwind(AssertUnwindSafe(|| {
-            Supervisor::open(settings, transport, Some(heeded)).map(Client::new)
+            Supervisor::open(settings, transport, Some(cancel)).map(Client::new)
         }));
         // Sending fails if the caller has returned without this thread.
-        _ = teller.send(News::Done(opened));
+        _ = result_sender.send(Event::Done(opened));
     })?;
-    let _told = token.on_trigger(move || _ = sender.send(News::Cancelled));
-    let done = match news.recv() {
-        Ok(News::Done(done)) => done,
-        Ok(News::Cancelled) => match news.recv_timeout(PATIENCE) {
+    let _on_cancel = token.on_trigger(move || _ = sender.send(Event::Cancelled));
+    let done = match events.recv() {
+        Ok(Event::Done(done)) => done,
+        Ok(Event::Cancelled) => match events.recv_timeout(PATIENCE) {
             // Connecting has just succeeded, but the connection is no longer wanted.
-            Ok(News::Done(Ok(done))) => Ok(done.and_then(|unwanted| {
+            Ok(Event::Done(Ok(done))) => Ok(done.and_then(|unwanted| {
                 unwanted.0.link.close_at_once();
                 Err(cancelled())
             })),
-            Ok(News::Done(panicked)) => panicked,
+            Ok(Event::Done(panicked)) => panicked,
             _ => return Err(cancelled()),
         },
         Err(mpsc::RecvError) => return Err(cancelled()),

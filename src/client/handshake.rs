@@ -46,7 +46,7 @@ pub(super) struct Handshake {
     events: Receiver<Event>,
     calls: Vec<StartedCall>,
     /// An answer that arrived while the handshake waited for another answer.
-    kept: Option<Answer>,
+    stored: Option<Answer>,
     /// The method of the last sent request, and when the request was sent.
     last: (&'static str, Instant),
     cancel: Option<CancelToken>,
@@ -71,7 +71,7 @@ impl Handshake {
             sender,
             events,
             calls: Vec::new(),
-            kept: None,
+            stored: None,
             last: (method::SERVER_DISCOVER, Instant::now()),
             cancel: cancel.cloned(),
             _waker: on_cancel,
@@ -127,17 +127,17 @@ impl Handshake {
         &mut self,
         patience: impl Fn(Duration) -> Duration,
     ) -> Result<Option<Result<RawResult>>> {
-        let kept = self.kept.take();
+        let stored = self.stored.take();
         let answer = loop {
             match self.answer_once_read(&patience)? {
                 Some(Answer::Probe(answer)) => break Some(answer),
                 // This is a late answer to `initialize`, which was sent before the probe was
                 // repeated.
-                Some(other) => self.kept = Some(other),
+                Some(other) => self.stored = Some(other),
                 None => break None,
             }
         };
-        self.kept = self.kept.take().or(kept);
+        self.stored = self.stored.take().or(stored);
         Ok(answer)
     }
 
@@ -165,8 +165,8 @@ impl Handshake {
     ///
     /// `Cancelled` when the connect operation was cancelled.
     pub(super) fn answer_until(&mut self, until: Option<Instant>) -> Result<Option<Answer>> {
-        match self.kept.take() {
-            Some(kept) => Ok(Some(kept)),
+        match self.stored.take() {
+            Some(stored) => Ok(Some(stored)),
             None => self.next_until(until),
         }
     }

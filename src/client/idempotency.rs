@@ -49,7 +49,7 @@ impl HarmlessTools {
     pub(super) fn note(&self, tools: &[Tool], max: usize, number: u64) {
         let mut known = self.0.lock();
         for tool in tools {
-            if !says_so(tool) {
+            if !claims_idempotent(tool) {
                 known.remove(&tool.name);
             } else if known.len() < max || known.contains_key(&tool.name) {
                 known.insert(tool.name.clone(), number);
@@ -67,7 +67,7 @@ impl HarmlessTools {
     }
 }
 
-fn says_so(tool: &Tool) -> bool {
+fn claims_idempotent(tool: &Tool) -> bool {
     tool.annotations.as_ref().is_some_and(|annotations| {
         annotations.read_only_hint == Some(true) || annotations.idempotent_hint == Some(true)
     })

@@ -58,19 +58,19 @@ pub(super) fn log(peer: &Peer, server: &str, method: &str, misfits: &[Misfit]) {
         return;
     }
     peer.core().log_as("client", LogLevel::Warning, || {
-        let told: Vec<_> = misfits
+        let listed: Vec<_> = misfits
             .iter()
             .take(MAX_LINES)
             .map(ToString::to_string)
             .collect();
-        let more = misfits.len() - told.len();
+        let more = misfits.len() - listed.len();
         let more = if more > 0 {
             format!("; {more} more")
         } else {
             String::new()
         };
-        let told = told.join("; ");
-        format!("not all of the result of {method} of '{server}' fits: {told}{more}")
+        let listed = listed.join("; ");
+        format!("not all of the result of {method} of '{server}' fits: {listed}{more}")
     });
 }
 

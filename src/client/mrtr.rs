@@ -23,7 +23,7 @@ use crate::transport::exchange_transport::ExchangeTransport;
 
 /// The maximum number of round trips of one call. After these round trips the server gets no more
 /// answers.
-const MAX_ROUNDS: u32 = 10;
+const MAX_ROUND_TRIPS: u32 = 10;
 /// The first and the maximum pause before the call is repeated without answers, only with the
 /// request state of the server.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(250));
@@ -38,7 +38,7 @@ pub(super) struct Answer {
 }
 
 /// The outcome of one round trip of a call.
-enum RoundOutcome {
+enum RoundTripOutcome {
     /// The call is over: the result is complete or is a task.
     Over {
         is_task: bool,
@@ -78,8 +78,8 @@ impl<'a> Clock<'a> {
         let people_took = self
             .carrier
             .map_or(Duration::ZERO, |carrier| carrier.people_took());
-        let people = people_took.saturating_sub(self.people_took);
-        let spent = self.started.elapsed().saturating_sub(people);
+        let user_time = people_took.saturating_sub(self.people_took);
+        let spent = self.started.elapsed().saturating_sub(user_time);
         options.after(spent, spent)
     }
 }
@@ -169,14 +169,14 @@ impl Client {
         let mut result = self.request_text(method, &params, options, is_harmless)?;
         let generation = self.0.link.generation();
         let mut pause = PAUSES.0;
-        for round in 0..MAX_ROUNDS {
-            let asked = match self.judge_round(&generation, method, &result)? {
-                RoundOutcome::Asked(asked) => asked,
-                RoundOutcome::Over { is_task } => {
+        for round_trip in 0..MAX_ROUND_TRIPS {
+            let asked = match self.judge_result(&generation, method, &result)? {
+                RoundTripOutcome::Asked(asked) => asked,
+                RoundTripOutcome::Over { is_task } => {
                     return Ok(Answer {
                         result,
                         is_task,
-                        asked: round > 0,
+                        asked: round_trip > 0,
                     });
                 }
             };
@@ -219,15 +219,15 @@ impl Client {
                 )
                 .map_err(|error| error.sent(true))?;
         }
-        match self.judge_round(&generation, method, &result)? {
-            RoundOutcome::Over { is_task } => Ok(Answer {
+        match self.judge_result(&generation, method, &result)? {
+            RoundTripOutcome::Over { is_task } => Ok(Answer {
                 result,
                 is_task,
                 asked: true,
             }),
-            RoundOutcome::Asked(_) => {
+            RoundTripOutcome::Asked(_) => {
                 let text = format!(
-                    "{}: the server asks on after {MAX_ROUNDS} rounds",
+                    "{}: the server asks on after {MAX_ROUND_TRIPS} rounds",
                     self.during(method)
                 );
                 Err(Error::new(ErrorKind::Limit, text).sent(true))
@@ -236,13 +236,13 @@ impl Client {
     }
 
     /// Parses the outcome of a round trip: the result, or the server's input requests.
-    fn judge_round(
+    fn judge_result(
         &self,
         generation: &ClientConnection,
         method: &str,
         result: &str,
-    ) -> Result<RoundOutcome> {
-        let over = |is_task| Ok(RoundOutcome::Over { is_task });
+    ) -> Result<RoundTripOutcome> {
+        let over = |is_task| Ok(RoundTripOutcome::Over { is_task });
         if generation.revision.is_legacy() {
             return over(false);
         }
@@ -268,7 +268,7 @@ impl Client {
                     ))
                 })?;
                 if asked.input_requests.is_some() || asked.request_state.is_some() {
-                    Ok(RoundOutcome::Asked(asked))
+                    Ok(RoundTripOutcome::Asked(asked))
                 } else {
                     Err(broken(format!(
                         "{}: input is required, but none is named",

@@ -55,8 +55,8 @@ impl OpenPages {
     /// was open.
     pub(super) fn remove(&self, id: &str) -> bool {
         let mut open = self.open.lock();
-        let place = open.iter().position(|other| other == id);
-        place.is_some_and(|place| open.remove(place).is_some())
+        let index = open.iter().position(|other| other == id);
+        index.is_some_and(|index| open.remove(index).is_some())
     }
 
     /// Adds the handler of completion notifications. The handler ignores ids of elicitations that

@@ -23,7 +23,7 @@ use crate::validation::{CompiledSchema, Validator};
 const MAX_BYTES: usize = 16 << 20;
 
 /// The output schema and the time limits for validating the result of one call.
-pub(super) struct Promised {
+pub(super) struct ResultCheck {
     pub(super) schema: Option<CompiledSchema>,
     /// The value of `Known::age` when the call began. Another value means that the tools may have
     /// changed since then.
@@ -33,7 +33,7 @@ pub(super) struct Promised {
     pub(super) timeout: Option<Duration>,
 }
 
-impl Promised {
+impl ResultCheck {
     /// Returns the deadline for validating a result, which is the end of the call's timeout. If
     /// this time has passed because the call was extended, validation gets the whole timeout again.
     pub(super) fn deadline(&self) -> Option<Instant> {
@@ -63,7 +63,7 @@ pub(super) struct Outputs {
 
 #[derive(Debug, Default)]
 struct Known {
-    schemas: HashMap<String, Promise>,
+    schemas: HashMap<String, KnownSchema>,
     /// The names of the tools that can only be called as tasks.
     tasks: HashSet<String>,
     bytes: usize,
@@ -73,7 +73,7 @@ struct Known {
 }
 
 #[derive(Clone, Debug)]
-struct Promise {
+struct KnownSchema {
     schema: Arc<JsonSchema>,
     compiled: Option<Result<CompiledSchema>>,
 }
@@ -129,22 +129,22 @@ impl Outputs {
     }
 
     /// Returns the compiled output schema of a tool; `None` if no output schema is known.
-    fn promise(&self, name: &str) -> Option<Result<CompiledSchema>> {
+    fn compiled(&self, name: &str) -> Option<Result<CompiledSchema>> {
         let validator = self.validator.as_ref()?;
-        let promise = self.known.lock().schemas.get(name)?.clone();
-        if promise.compiled.is_some() {
-            return promise.compiled;
+        let entry = self.known.lock().schemas.get(name)?.clone();
+        if entry.compiled.is_some() {
+            return entry.compiled;
         }
-        let mut compiled = validator.compile_of_peer(&promise.schema);
+        let mut compiled = validator.compile_of_peer(&entry.schema);
         if compiled.is_err()
             && !self.strict
-            && let Some(settled) = promise.schema.with_empty_objects()
+            && let Some(settled) = entry.schema.with_empty_objects()
             && let Ok(other) = validator.compile(&settled)
         {
             compiled = Ok(other);
         }
         if let Some(known) = self.known.lock().schemas.get_mut(name)
-            && Arc::ptr_eq(&known.schema, &promise.schema)
+            && Arc::ptr_eq(&known.schema, &entry.schema)
         {
             known.compiled = Some(compiled.clone());
         }
@@ -154,7 +154,7 @@ impl Outputs {
     /// Prepares the validation of a tool's results before the call. Returns the compiled output
     /// schema, if one is known.
     pub(super) fn check_of(&self, name: &str) -> Result<Option<CompiledSchema>> {
-        let compiled = self.promise(name).transpose();
+        let compiled = self.compiled(name).transpose();
         compiled.map_err(|error| blaming_the_server(error).remark(SWITCH))
     }
 }
@@ -204,11 +204,11 @@ impl Known {
             return false;
         }
         self.bytes += size(schema);
-        let promise = Promise {
+        let entry = KnownSchema {
             schema: Arc::new(schema.clone()),
             compiled: None,
         };
-        self.schemas.insert(tool.name.clone(), promise);
+        self.schemas.insert(tool.name.clone(), entry);
         true
     }
 }
@@ -216,7 +216,7 @@ impl Known {
 /// Replaces an empty array in a result by an empty object where the schema allows only an object.
 /// Servers written in PHP send empty arrays instead of empty objects.
 pub(super) fn settle_empty(
-    promised: Option<&CompiledSchema>,
+    schema: Option<&CompiledSchema>,
     revision: ProtocolVersion,
     result: &mut CallToolResult,
 ) {
@@ -227,7 +227,7 @@ pub(super) fn settle_empty(
     if !is_empty_array(content.get()) {
         return;
     }
-    let means_object = match promised {
+    let means_object = match schema {
         _ if revision.is_legacy() => true,
         Some(schema) => schema.check(content.get()).is_err() && schema.check(OBJECT).is_ok(),
         None => false,
@@ -239,7 +239,7 @@ pub(super) fn settle_empty(
 
 /// Validates a tool's result against the tool's output schema.
 pub(super) fn check(
-    promised: &CompiledSchema,
+    schema: &CompiledSchema,
     result: &CallToolResult,
     deadline: Option<Instant>,
 ) -> Result<()> {
@@ -247,7 +247,7 @@ pub(super) fn check(
         return Ok(());
     }
     let checked = match &result.structured_content {
-        Some(content) => promised.check_of_peer(content.get(), deadline),
+        Some(content) => schema.check_of_peer(content.get(), deadline),
         None => Err(Error::new(ErrorKind::Invalid, "there is none")),
     };
     checked.map_err(|error| blaming_the_server(error).sent(true))
@@ -273,15 +273,15 @@ mod tests {
         let outputs = outputs();
         assert!(outputs.learn(&[tool("a", 10 << 20)], 0));
         assert!(!outputs.learn(&[tool("b", 10 << 20), tool("c", 1)], 0));
-        assert!(outputs.promise("b").is_none());
-        assert!(outputs.promise("a").is_some() && outputs.promise("c").is_some());
+        assert!(outputs.compiled("b").is_none());
+        assert!(outputs.compiled("a").is_some() && outputs.compiled("c").is_some());
         // A later description of a tool replaces the earlier one.
         for _ in 0..10 {
             assert!(outputs.learn(&[tool("a", 9 << 20)], 0));
             assert!(outputs.learn(&[tool("a", 10 << 20)], 0));
         }
         assert!(outputs.learn(&[Tool::new("a")], 0));
-        assert!(outputs.promise("a").is_none());
+        assert!(outputs.compiled("a").is_none());
         assert!(outputs.learn(&[tool("b", 10 << 20)], 0));
     }
 
@@ -292,10 +292,10 @@ mod tests {
         let age = outputs.age();
         assert!(outputs.learn(&[tool("a", 1)], age));
         outputs.forget();
-        assert!(outputs.promise("a").is_none());
+        assert!(outputs.compiled("a").is_none());
         assert!(outputs.learn(&[tool("a", 1)], age));
-        assert!(outputs.promise("a").is_none());
+        assert!(outputs.compiled("a").is_none());
         assert!(outputs.learn(&[tool("a", 1)], outputs.age()));
-        assert!(outputs.promise("a").is_some());
+        assert!(outputs.compiled("a").is_some());
     }
 }

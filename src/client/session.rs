@@ -30,24 +30,24 @@ use crate::sync::{Condvar, Mutex};
 pub(super) struct Reopening {
     pub(super) params: InitializeRequestParams,
     pub(super) patience: Duration,
-    turn: Arc<RecoveryLock>,
+    recovery: Arc<RecoveryLock>,
 }
 
 /// The lock for recovering the session. Only one caller at a time holds the lock.
 #[derive(Debug, Default)]
 struct RecoveryLock {
     // Guards the right to recover, not the session, and is not held during requests. Waiters check
-    // the session's number and `is_taken` under this mutex.
-    state: Mutex<TurnState>,
+    // the session's number and `is_held` under this mutex.
+    state: Mutex<RecoveryState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct TurnState {
+struct RecoveryState {
     /// Whether a caller holds the recovery lock.
-    is_taken: bool,
+    is_held: bool,
     /// When the server last proved that it knows the session.
-    was_good: Option<Instant>,
+    last_proved: Option<Instant>,
 }
 
 /// Whether the refusal of a request proves that the session of the request is lost.
@@ -86,7 +86,7 @@ impl Reopening {
         Self {
             params,
             patience,
-            turn: Arc::default(),
+            recovery: Arc::default(),
         }
     }
 }
@@ -159,21 +159,21 @@ impl ClientConnection {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             left.map_or(reopening.patience, |left| left.min(reopening.patience))
         };
-        let turn = &reopening.turn;
+        let recovery = &reopening.recovery;
         let _nudge = cancel.as_ref().map(|token| {
-            let turn = Arc::clone(turn);
-            token.on_trigger(move || turn.wake())
+            let recovery = Arc::clone(recovery);
+            token.on_trigger(move || recovery.wake())
         });
-        let mut state = turn.state.lock();
+        let mut state = recovery.state.lock();
         loop {
             if self.session() != session {
                 return Ok(true);
             }
             // Another caller has checked the session after this refusal.
-            if loss == Loss::Possible && state.was_good.is_some_and(|at| at >= refused) {
+            if loss == Loss::Possible && state.last_proved.is_some_and(|at| at >= refused) {
                 return Ok(false);
             }
-            if !state.is_taken {
+            if !state.is_held {
                 break;
             }
             if cancel.as_ref().is_some_and(CancelToken::is_triggered) {
@@ -184,16 +184,16 @@ impl ClientConnection {
                 let text = "another session was not opened in time";
                 return Err(Error::new(ErrorKind::Timeout, text));
             }
-            state = turn.changed.wait_until(state, deadline);
+            state = recovery.changed.wait_until(state, deadline);
         }
-        state.is_taken = true;
+        state.is_held = true;
         drop(state);
-        let _taken = RecoveryGuard(turn);
+        let _guard = RecoveryGuard(recovery);
         if loss == Loss::Possible {
             let asked = Instant::now();
             match self.prove(patience(), cancel.as_ref()) {
                 Proof::Known => {
-                    turn.state.lock().was_good = Some(asked);
+                    recovery.state.lock().last_proved = Some(asked);
                     return Ok(false);
                 }
                 Proof::Neither => return Ok(false),
@@ -264,7 +264,7 @@ struct RecoveryGuard<'a>(&'a RecoveryLock);
 
 impl Drop for RecoveryGuard<'_> {
     fn drop(&mut self) {
-        self.0.state.lock().is_taken = false;
+        self.0.state.lock().is_held = false;
         self.0.changed.notify_all();
     }
 }

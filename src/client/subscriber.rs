@@ -258,10 +258,10 @@ impl Subscriber {
                 drop(state);
                 // Earlier events are still queued. So the subscription stays in the table until
                 // these events were reported.
-                let (told, all) = (Arc::clone(self), Arc::clone(all));
+                let (subscriber, all) = (Arc::clone(self), Arc::clone(all));
                 peer.run_in_order(move || {
-                    if all.drop_one(&told) {
-                        (told.on_event)(Event::Ended { clean });
+                    if all.drop_one(&subscriber) {
+                        (subscriber.on_event)(Event::Ended { clean });
                     }
                 });
             }
@@ -271,12 +271,12 @@ impl Subscriber {
 
     /// Blocks until the server has agreed to the subscription.
     pub(super) fn wait(self: &Arc<Self>, wait: &Wait, server: &str) -> Result<()> {
-        let told = Arc::clone(self);
+        let subscriber = Arc::clone(self);
         let _nudge = wait.cancel.as_ref().map(|token| {
             token.on_trigger(move || {
                 // The lock is taken so that the wakeup cannot fall between the check and the wait.
-                let _state = told.state.lock();
-                told.changed.notify_all();
+                let _state = subscriber.state.lock();
+                subscriber.changed.notify_all();
             })
         });
         let mut state = self.state.lock();

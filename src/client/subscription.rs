@@ -70,7 +70,7 @@ pub enum Event {
 /// A subscription does not keep the connection open.
 #[must_use = "dropping it ends the subscription"]
 pub struct Subscription {
-    told: Arc<Subscriber>,
+    subscriber: Arc<Subscriber>,
     all: Arc<Subscriptions>,
 }
 
@@ -79,18 +79,18 @@ impl Subscription {
     /// that the server does not support. The result may differ after each
     /// [`Event::EverythingChanged`].
     pub fn granted(&self) -> SubscriptionFilter {
-        self.told.granted()
+        self.subscriber.granted()
     }
 
     /// Whether the subscription has ended.
     pub fn has_ended(&self) -> bool {
-        self.told.has_ended()
+        self.subscriber.has_ended()
     }
 }
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.all.drop_one(&self.told);
+        self.all.drop_one(&self.subscriber);
     }
 }
 
@@ -174,7 +174,7 @@ impl Client {
         let meta = self.0.link.own_meta(generation.revision, &options)?;
         let on_event: OnEvent = Arc::new(on_event);
         let make = || Subscription {
-            told: Arc::new(Subscriber::new(
+            subscriber: Arc::new(Subscriber::new(
                 filter.clone(),
                 meta.clone(),
                 Arc::clone(&on_event),
@@ -202,8 +202,8 @@ impl Client {
         generation: &ClientConnection,
         wait: &Wait,
     ) -> Result<()> {
-        let Subscription { told, all } = subscription;
-        all.open(told, generation, self.capabilities())?;
-        told.wait(wait, &self.server_name())
+        let Subscription { subscriber, all } = subscription;
+        all.open(subscriber, generation, self.capabilities())?;
+        subscriber.wait(wait, &self.server_name())
     }
 }

@@ -60,7 +60,7 @@ struct Entry {
     /// The number of the connection and the id of the request that opened the subscription. The id
     /// is 0 in the legacy era.
     opened: (u64, i64),
-    told: Arc<Subscriber>,
+    subscriber: Arc<Subscriber>,
 }
 
 impl Subscriptions {
@@ -99,7 +99,7 @@ impl Subscriptions {
     /// server's agreement.
     pub(super) fn open(
         self: &Arc<Self>,
-        told: &Arc<Subscriber>,
+        subscriber: &Arc<Subscriber>,
         generation: &ClientConnection,
         capabilities: &ServerCapabilities,
     ) -> Result<()> {
@@ -107,33 +107,33 @@ impl Subscriptions {
         let granted = if modern {
             SubscriptionFilter::default()
         } else {
-            possible(&told.filter, capabilities)
+            possible(&subscriber.filter, capabilities)
         };
         let uris = granted.resource_subscriptions.clone().unwrap_or_default();
         let awaited = if modern { 1 } else { uris.len() };
-        if !told.begin(generation, granted, awaited) {
+        if !subscriber.begin(generation, granted, awaited) {
             return Ok(());
         }
         let opened = if modern {
-            self.listen(told, generation)
+            self.listen(subscriber, generation)
         } else {
-            self.subscribe(told, generation, uris)
+            self.subscribe(subscriber, generation, uris)
         };
-        if told.has_ended() {
+        if subscriber.has_ended() {
             // The subscription was dropped in the meantime.
-            self.remove(told);
+            self.remove(subscriber);
         }
         opened
     }
 
     fn listen(
         self: &Arc<Self>,
-        told: &Arc<Subscriber>,
+        subscriber: &Arc<Subscriber>,
         generation: &ClientConnection,
     ) -> Result<()> {
-        let params = SubscriptionsListenRequestParams::new(told.filter.clone());
+        let params = SubscriptionsListenRequestParams::new(subscriber.filter.clone());
         let params = params_text(method::SUBSCRIPTIONS_LISTEN, &params)?;
-        let (all, ending) = (Arc::clone(self), Arc::clone(told));
+        let (all, ending) = (Arc::clone(self), Arc::clone(subscriber));
         let (peer, number) = (generation.peer.clone(), generation.number);
         let manner = generation.manner(method::SUBSCRIPTIONS_LISTEN, &params)?;
         let call = generation.peer.start_quick_request(
@@ -142,23 +142,25 @@ impl Subscriptions {
             |id, text| {
                 // The entry is added before the request is sent. The acknowledgement may arrive
                 // before the send returns.
-                self.add((number, id), told);
-                generation.envelope.write(id, &params, &told.meta, text)
+                self.add((number, id), subscriber);
+                generation
+                    .envelope
+                    .write(id, &params, &subscriber.meta, text)
             },
             move |outcome| ending.end(&all, &peer, number, outcome.map(drop)),
         )?;
-        told.keep(call, None);
+        subscriber.keep(call, None);
         Ok(())
     }
 
     fn subscribe(
         self: &Arc<Self>,
-        told: &Arc<Subscriber>,
+        subscriber: &Arc<Subscriber>,
         generation: &ClientConnection,
         uris: Vec<String>,
     ) -> Result<()> {
         let (peer, number) = (&generation.peer, generation.number);
-        self.add((number, 0), told);
+        self.add((number, 0), subscriber);
         if peer.is_closed() {
             let text = format!("the connection to '{}' is closed", peer.name());
             return Err(Error::new(ErrorKind::Closed, text));
@@ -173,7 +175,7 @@ impl Subscriptions {
             let params = SubscribeRequestParams::new(&*uri);
             let params = params_text(method::RESOURCES_SUBSCRIBE, &params)?;
             *counts.1.entry(uri.clone()).or_default() += 1;
-            let agreeing = Arc::clone(told);
+            let agreeing = Arc::clone(subscriber);
             let call = peer.start_quick_request(
                 method::RESOURCES_SUBSCRIBE,
                 RequestKind::default(),
@@ -189,7 +191,7 @@ impl Subscriptions {
                     return Err(error);
                 }
             };
-            if !told.keep(call, Some(&uri)) {
+            if !subscriber.keep(call, Some(&uri)) {
                 unwanted.push(uri);
             }
         }
@@ -203,13 +205,14 @@ impl Subscriptions {
     pub(super) fn connection_ended(self: &Arc<Self>, peer: &Peer, number: u64) {
         let table = self.table.lock();
         let concerned = table.iter().filter(|entry| entry.opened.0 == number);
-        let concerned: Vec<Arc<Subscriber>> =
-            concerned.map(|entry| Arc::clone(&entry.told)).collect();
+        let concerned: Vec<Arc<Subscriber>> = concerned
+            .map(|entry| Arc::clone(&entry.subscriber))
+            .collect();
         drop(table);
-        for told in concerned {
+        for subscriber in concerned {
             let text = format!("the connection to '{}' has ended", peer.name());
             let error = Error::new(ErrorKind::Closed, text).sent(true);
-            told.end(self, peer, number, Err(error));
+            subscriber.end(self, peer, number, Err(error));
         }
     }
 
@@ -225,27 +228,31 @@ impl Subscriptions {
         let wait = Wait::new(Some(patience), None);
         let opened: Vec<(Arc<Subscriber>, Result<()>)> = waiting
             .into_iter()
-            .map(|told| {
-                self.remove(&told);
-                let opened = self.open(&told, generation, capabilities);
-                (told, opened)
+            .map(|subscriber| {
+                self.remove(&subscriber);
+                let opened = self.open(&subscriber, generation, capabilities);
+                (subscriber, opened)
             })
             .collect();
-        for (told, opened) in opened {
+        for (subscriber, opened) in opened {
             let server = generation.peer.name();
-            match opened.and_then(|()| told.wait(&wait, &server)) {
+            match opened.and_then(|()| subscriber.wait(&wait, &server)) {
                 // The event is reported after the server has agreed. From then on the server
                 // reports changes, so no change in between is missed.
                 Ok(()) => {
-                    let told = Arc::clone(&told);
+                    let subscriber = Arc::clone(&subscriber);
                     generation
                         .peer
-                        .run_in_order(move || told.tell(Event::EverythingChanged));
+                        .run_in_order(move || subscriber.tell(Event::EverythingChanged));
                 }
-                Err(_) if generation.peer.is_closed() && self.lasts() => self.wait_for_next(&told),
+                Err(_) if generation.peer.is_closed() && self.lasts() => {
+                    self.wait_for_next(&subscriber)
+                }
                 Err(_) => {
                     let all = Arc::clone(self);
-                    generation.peer.run_in_order(move || all.end_one(&told));
+                    generation
+                        .peer
+                        .run_in_order(move || all.end_one(&subscriber));
                 }
             }
         }
@@ -259,8 +266,8 @@ impl Subscriptions {
     /// Ends the subscriptions that wait for the next connection. Their callbacks run on this
     /// thread.
     pub(super) fn end_waiting(&self) {
-        for told in self.waiting() {
-            self.end_one(&told);
+        for subscriber in self.waiting() {
+            self.end_one(&subscriber);
         }
     }
 
@@ -272,40 +279,40 @@ impl Subscriptions {
         let table = self.table.lock();
         let waiting = table
             .iter()
-            .filter(|entry| entry.told.state.lock().phase == Phase::Waiting);
-        waiting.map(|entry| Arc::clone(&entry.told)).collect()
+            .filter(|entry| entry.subscriber.state.lock().phase == Phase::Waiting);
+        waiting.map(|entry| Arc::clone(&entry.subscriber)).collect()
     }
 
-    fn wait_for_next(&self, told: &Arc<Subscriber>) {
-        let mut state = told.state.lock();
+    fn wait_for_next(&self, subscriber: &Arc<Subscriber>) {
+        let mut state = subscriber.state.lock();
         if state.phase != Phase::Over {
             state.phase = Phase::Waiting;
             state.fault = None;
             drop(state);
-            self.remove(told);
-            self.add((0, 0), told);
+            self.remove(subscriber);
+            self.add((0, 0), subscriber);
         }
     }
 
     /// Ends a subscription that failed. Notifies the host. Also notifies the server if it is
     /// connected.
-    fn end_one(&self, told: &Arc<Subscriber>) {
-        if self.drop_one(told) {
+    fn end_one(&self, subscriber: &Arc<Subscriber>) {
+        if self.drop_one(subscriber) {
             // A panic of this callback must not prevent other callbacks from running.
             _ = catch_unwind(AssertUnwindSafe(|| {
-                (told.on_event)(Event::Ended { clean: false });
+                (subscriber.on_event)(Event::Ended { clean: false });
             }));
         }
     }
 
     /// Ends a subscription because its handle was dropped or the subscription failed. Returns false
     /// if the subscription had already ended.
-    pub(super) fn drop_one(&self, told: &Arc<Subscriber>) -> bool {
-        let mut state = told.state.lock();
+    pub(super) fn drop_one(&self, subscriber: &Arc<Subscriber>) -> bool {
+        let mut state = subscriber.state.lock();
         let was_wanted = std::mem::replace(&mut state.phase, Phase::Over) != Phase::Over;
         let opened = state.opened.take();
         drop(state);
-        self.remove(told);
+        self.remove(subscriber);
         if let Some(opened) = opened {
             for call in &opened.calls {
                 call.cancel("the subscription is no longer wanted");
@@ -315,15 +322,15 @@ impl Subscriptions {
         was_wanted
     }
 
-    fn add(&self, opened: (u64, i64), told: &Arc<Subscriber>) {
-        let told = Arc::clone(told);
-        self.table.lock().push(Entry { opened, told });
+    fn add(&self, opened: (u64, i64), subscriber: &Arc<Subscriber>) {
+        let subscriber = Arc::clone(subscriber);
+        self.table.lock().push(Entry { opened, subscriber });
     }
 
-    fn remove(&self, told: &Arc<Subscriber>) {
+    fn remove(&self, subscriber: &Arc<Subscriber>) {
         self.table
             .lock()
-            .retain(|entry| !Arc::ptr_eq(told, &entry.told));
+            .retain(|entry| !Arc::ptr_eq(subscriber, &entry.subscriber));
     }
 
     /// Handles the server's acknowledgement of a subscription. Runs on the reading thread.
@@ -337,11 +344,11 @@ impl Subscriptions {
             return;
         };
         let table = self.table.lock();
-        let told = table.iter().find(|entry| entry.opened == (number, id));
-        let told = told.map(|entry| Arc::clone(&entry.told));
+        let subscriber = table.iter().find(|entry| entry.opened == (number, id));
+        let subscriber = subscriber.map(|entry| Arc::clone(&entry.subscriber));
         drop(table);
-        if let Some(told) = told {
-            told.agree(number, Some(params.notifications), None);
+        if let Some(subscriber) = subscriber {
+            subscriber.agree(number, Some(params.notifications), None);
         }
     }
 
@@ -379,13 +386,17 @@ impl Subscriptions {
         let table = self.table.lock();
         let concerned = table.iter().filter(|entry| {
             let (own_number, own_id) = entry.opened;
-            own_number == number && entry.told.concerns(&event, own_id != 0, Some(own_id) == id)
+            own_number == number
+                && entry
+                    .subscriber
+                    .concerns(&event, own_id != 0, Some(own_id) == id)
         });
-        let concerned: Vec<Arc<Subscriber>> =
-            concerned.map(|entry| Arc::clone(&entry.told)).collect();
+        let concerned: Vec<Arc<Subscriber>> = concerned
+            .map(|entry| Arc::clone(&entry.subscriber))
+            .collect();
         drop(table);
-        for told in concerned {
-            told.tell(event.clone());
+        for subscriber in concerned {
+            subscriber.tell(event.clone());
         }
     }
 
@@ -412,13 +423,14 @@ impl Subscriptions {
     pub(super) fn everything_changed(&self, peer: &Peer, number: u64) {
         let table = self.table.lock();
         let concerned = table.iter().filter(|entry| {
-            entry.opened == (number, 0) && entry.told.state.lock().phase == Phase::Open
+            entry.opened == (number, 0) && entry.subscriber.state.lock().phase == Phase::Open
         });
-        let concerned: Vec<Arc<Subscriber>> =
-            concerned.map(|entry| Arc::clone(&entry.told)).collect();
+        let concerned: Vec<Arc<Subscriber>> = concerned
+            .map(|entry| Arc::clone(&entry.subscriber))
+            .collect();
         drop(table);
-        for told in concerned {
-            peer.run_in_order(move || told.tell(Event::EverythingChanged));
+        for subscriber in concerned {
+            peer.run_in_order(move || subscriber.tell(Event::EverythingChanged));
         }
     }
 

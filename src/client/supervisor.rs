@@ -98,7 +98,7 @@ pub(super) struct Supervisor {
     pub(super) harmless_tools: HarmlessTools,
     pub(super) outputs: Outputs,
     pub(super) cache: Arc<ClientCache>,
-    pub(super) told_misfits: misfits::ReportedMisfits,
+    pub(super) reported_misfits: misfits::ReportedMisfits,
     /// The log level that the host set last; `None` if the host set no level.
     pub(super) log_level: Mutex<Option<LoggingLevel>>,
     /// The number of the newest connection.
@@ -124,7 +124,7 @@ struct State {
     connection: Option<Connection>,
     since: Instant,
     /// Whether the host was notified of the loss of the server. Used only without restarts.
-    end_told: bool,
+    is_end_reported: bool,
     /// The connection that is being opened. A close of the client ends this connection.
     opening: Option<Connection>,
     // Set when the thread is started. Cleared under the lock under which the thread sees that it
@@ -172,7 +172,7 @@ impl Supervisor {
             generation: None,
             connection: None,
             since: Instant::now(),
-            end_told: false,
+            is_end_reported: false,
             opening: None,
             restarting: false,
             restarter: None,
@@ -188,7 +188,7 @@ impl Supervisor {
             again,
             descriptions: Descriptions::new(),
             harmless_tools: HarmlessTools::default(),
-            told_misfits: misfits::ReportedMisfits::default(),
+            reported_misfits: misfits::ReportedMisfits::default(),
             log_level: Mutex::default(),
             numbers: AtomicUsize::new(0),
             state: Mutex::new(state),
@@ -369,7 +369,7 @@ impl Supervisor {
                 Phase::Down(error) => Some(error),
             };
             // A wait on the restarting thread would never end.
-            if RESTARTS.get() == self.place() {
+            if RESTARTS.get() == self.id() {
                 let error = why.cloned().unwrap_or_else(|| gone(state.last()));
                 return Err(error.sent(false));
             }
@@ -421,7 +421,7 @@ impl Supervisor {
         })
     }
 
-    fn place(&self) -> usize {
+    fn id(&self) -> usize {
         std::ptr::from_ref(self) as usize
     }
 
@@ -543,8 +543,8 @@ impl Supervisor {
         self.outputs.forget();
         let Some(again) = &self.again else {
             self.changed.notify_all();
-            if self.settings.on_connection_event.is_some() && !state.end_told {
-                state.end_told = true;
+            if self.settings.on_connection_event.is_some() && !state.is_end_reported {
+                state.is_end_reported = true;
                 let error = gone(state.last());
                 let (peer, link) = (state.last().peer.clone(), Arc::clone(self));
                 drop(state);
@@ -729,8 +729,8 @@ impl Descriptions {
 
     /// Sets the current description of the server. Called by one thread at a time.
     fn set(&self, description: ServerDescription) -> Result<()> {
-        for (index, place) in self.all.iter().enumerate() {
-            if *place.get_or_init(|| description.clone()) == description {
+        for (index, slot) in self.all.iter().enumerate() {
+            if *slot.get_or_init(|| description.clone()) == description {
                 self.current.store(index, Ordering::Release);
                 return Ok(());
             }

@@ -258,7 +258,7 @@ impl Client {
             Called::Task(task) => task.wait_since(started, options).inspect_err(|error| {
                 // No other code has the id of this task.
                 if matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Cancelled) {
-                    task.cancel_unheard();
+                    task.cancel_without_waiting();
                 }
             }),
         }
@@ -312,7 +312,7 @@ impl TaskHandle {
 
     /// Cancels the task without waiting for the server's answer, because the time of the call is
     /// over.
-    fn cancel_unheard(&self) {
+    fn cancel_without_waiting(&self) {
         let generation = self.client.0.link.generation();
         let sent = params_text(method::TASKS_CANCEL, &TaskRequestParams::new(&self.id))
             .and_then(|text| Ok((generation.manner(method::TASKS_CANCEL, &text)?, text)))
@@ -361,9 +361,9 @@ impl TaskHandle {
             let result = self.wait_unchecked(options)?;
             return self.client.decode(method::TOOLS_CALL, &result);
         };
-        let promised = self.client.promise_of(tool, &options)?;
+        let check = self.client.prepare_check(tool, &options)?;
         let result = self.wait_unchecked(options)?;
-        self.client.read_tool_result(tool, promised, &result)
+        self.client.read_tool_result(tool, check, &result)
     }
 
     /// Waits for the result of the task, and returns the result as raw JSON: see
@@ -376,9 +376,9 @@ impl TaskHandle {
         let Some(tool) = &self.tool else {
             return self.wait_unchecked(options);
         };
-        let promised = self.client.promise_of(tool, &options)?;
+        let check = self.client.prepare_check(tool, &options)?;
         let result = self.wait_unchecked(options)?;
-        self.client.check_tool_result(tool, promised, &result)?;
+        self.client.check_tool_result(tool, check, &result)?;
         Ok(result)
     }
 

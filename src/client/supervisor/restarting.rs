@@ -20,7 +20,7 @@ impl Supervisor {
     /// Runs the restarting thread, which restarts the server until it is connected or the client is
     /// over.
     pub(super) fn restart(self: Arc<Self>) {
-        RESTARTS.set(self.place());
+        RESTARTS.set(self.id());
         while let Some(error) = self.next_loss() {
             // The transport may belong to the host and may panic.
             let tried = catch_unwind(AssertUnwindSafe(|| self.try_again(error)));
@@ -57,7 +57,7 @@ impl Supervisor {
         if let Some(old) = old {
             old.close();
         }
-        let chance = RandomState::new().hash_one(self.place());
+        let chance = RandomState::new().hash_one(self.id());
         let next = again.attempts.lock().next(chance);
         let Some((attempt, delay)) = next else {
             return self.give_up(error);
@@ -151,7 +151,7 @@ impl Supervisor {
     pub(super) fn join_restarter(&self) {
         let deadline = Instant::now() + PATIENCE;
         let mut state = self.state.lock();
-        if RESTARTS.get() == self.place() {
+        if RESTARTS.get() == self.id() {
             return;
         }
         while state.restarting && Instant::now() < deadline {
