@@ -9,11 +9,11 @@
 //!                                                                      dropped and counted
 //! ```
 //!
-//! **Invariant:** a slot is in the table exactly while it is *waiting*. The thread that removes it
-//! from the table, under the table's lock, decides its outcome. So there is one outcome, and
-//! nothing is delivered for a call after it returned.
+//! **Invariant:** a slot is in the table exactly while it is *waiting*. The thread that removes the
+//! slot from the table, under the table's lock, decides the outcome of the call. So there is one
+//! outcome, and no message is delivered for a call after it returned.
 //!
-//! **Lock order:** the table's lock before a slot's.
+//! **Lock order:** the table's lock before a slot's lock.
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
@@ -29,8 +29,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::{Malformed, RequestId, Response};
 use crate::sync::{AtomicUsize, Mutex};
 
-/// The number of ended calls that are remembered. An answer to a remembered call is late; an answer
-/// to any other id is unknown.
+/// The number of ended calls that the table remembers. An answer to a remembered call is late; an
+/// answer to any other id is unknown.
 const RETIRED: usize = 256;
 
 /// The outcome of a call, as the caller or a callback gets it.
@@ -40,11 +40,11 @@ pub(crate) enum Outcome {
     /// The peer sent a response that cannot be parsed.
     Malformed(Malformed),
     Failed(Error),
-    /// The peer announced that it will not answer. Only callbacks get this outcome.
+    /// The peer announced that it will not answer the request. Only callbacks get this outcome.
     Withdrawn,
 }
 
-/// Progress of a request, as the peer reported it.
+/// A progress message of the peer about a request.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {
@@ -71,26 +71,25 @@ impl Progress {
 #[derive(Debug)]
 pub(crate) struct Slot {
     // A waiter sets `waiting` and reads the wait set's counter under this lock. A waker changes the
-    // state under it, then increments the counter that the waiter compares: no wakeup is lost.
+    // state under this lock, then increments the counter. So no wakeup is lost.
     state: Mutex<SlotState>,
     bell: Arc<WaitSet>,
-    /// The caller's place in the wait set.
+    /// The caller's place (index) in the wait set.
     place: usize,
-    /// A summary of the state, see [`SlotState::summary`]. The reading thread reads it after each
-    /// message without taking the lock.
-    // Stored under the lock with `Release`, loaded with `Acquire`: a thread that learned of a
-    // change by any synchronization also sees it here.
+    /// The [`SlotState::summary`] of the state. The reading thread reads it without the lock.
+    // Stored under the lock with `Release`, loaded with `Acquire`. So a thread that learned of a
+    // change by any synchronization also sees the change here.
     summary: AtomicUsize,
-    /// The number of progress messages that the caller keeps outside of the slot. These messages
-    /// count towards the limit of progress messages.
+    /// The number of progress messages that the caller stores outside of the slot. They count
+    /// towards the limit of progress messages.
     kept: AtomicUsize,
 }
 
-/// A caller that waits for its outcome. While the caller has the reading role, it keeps progress of
-/// its own call here.
+/// A caller that waits for its outcome. While the caller has the reading role, it stores progress
+/// of its own call in the waiter.
 ///
-/// No other thread reads then. So the kept progress is older than any progress put in the slot
-/// later.
+/// No other thread reads during that time. So progress in the waiter is older than any progress put
+/// in the slot later.
 #[derive(Debug)]
 pub(crate) struct Waiter {
     pub(crate) id: i64,
@@ -99,18 +98,18 @@ pub(crate) struct Waiter {
 }
 
 impl Waiter {
-    /// Keeps a progress message of the caller's own call in this waiter.
+    /// Stores a progress message of the caller's own call in this waiter.
     pub(crate) fn keep(&mut self, progress: Progress) {
         self.kept.push_back(progress);
         self.count_kept();
     }
 
-    /// Returns the number of kept progress messages.
+    /// Returns the number of progress messages that are stored in this waiter.
     pub(crate) fn kept(&self) -> usize {
         self.kept.len()
     }
 
-    /// Takes the next progress or the outcome, in the order of arrival.
+    /// Removes and returns the next progress message or the outcome, in the order of arrival.
     pub(crate) fn take(&mut self) -> Option<SlotEvent> {
         if let Some(progress) = self.kept.pop_front() {
             self.count_kept();
@@ -131,8 +130,8 @@ impl Waiter {
 struct SlotState {
     outcome: Option<Outcome>,
     progress: VecDeque<Progress>,
-    /// Whether the caller must return from its wait, because the call was cancelled or the caller
-    /// should take over reading.
+    /// Whether the caller must return from its wait. The reason is a cancellation of the call, or
+    /// that the caller should start to read.
     nudged: bool,
     /// Whether the caller is blocked on this slot and has to be woken.
     waiting: bool,
@@ -145,7 +144,7 @@ pub(crate) enum SlotEvent {
     Outcome(Outcome),
 }
 
-/// The content of a slot, as [`Slot::look`] reports it. Looking takes nothing out.
+/// The content of a slot, as [`Slot::look`] reports it without removing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SlotContent {
     Nothing,
@@ -169,7 +168,7 @@ impl SlotState {
 }
 
 impl Slot {
-    /// Creates an empty slot. All callers of a connection share the wait set.
+    /// Creates an empty slot. All slots of a connection share the wait set `bell`.
     pub(crate) fn new(bell: &Arc<WaitSet>, place: usize) -> Self {
         Self {
             state: Mutex::default(),
@@ -194,16 +193,16 @@ impl Slot {
         })
     }
 
-    /// Clears the wakeup flag, because the caller is checking its slot now. A wakeup after this
-    /// call is for the caller's next check.
+    /// Clears the wakeup flag before the caller checks its slot. A later wakeup sets the flag
+    /// again.
     pub(crate) fn look_up(&self) {
         if self.look() == SlotContent::Wake {
             self.change(|state| state.nudged = false);
         }
     }
 
-    /// Returns what the slot contains, without the lock. The result includes every change that
-    /// happened before this call.
+    /// Returns what kind of content the slot has, without the lock. The result includes every
+    /// change that happened before this call.
     pub(crate) fn look(&self) -> SlotContent {
         match self.summary.load(Ordering::Acquire) {
             0 => SlotContent::Nothing,
@@ -213,7 +212,7 @@ impl Slot {
         }
     }
 
-    /// Blocks until the slot contains something, until its caller is woken, or until `deadline`.
+    /// Blocks until the slot has content, until the slot's caller is woken, or until `deadline`.
     pub(crate) fn wait(&self, deadline: Option<Instant>) {
         let mut has_time = true;
         loop {
@@ -225,8 +224,8 @@ impl Slot {
                 return;
             }
             state.waiting = true;
-            // Read under the lock: a waker that sees `waiting` increments the counter later, and so
-            // ends the wait.
+            // The counter is read under the lock. A waker that sees `waiting` increments the
+            // counter later, and so ends the wait.
             let count = self.bell.count(self.place);
             drop(state);
             has_time = self.bell.wait(self.place, count, deadline);
@@ -245,8 +244,8 @@ impl Slot {
         waiting
     }
 
-    /// Queues progress in the slot. Returns whether the progress replaced the newest queued
-    /// progress, because the limit was reached.
+    /// Queues progress in the slot. If the limit is reached, the progress replaces the newest
+    /// queued progress. Returns whether this happened.
     fn report(&self, progress: Progress, max: usize) -> bool {
         let max = max.saturating_sub(self.kept.load(Ordering::Relaxed)).max(1);
         let (merged, waiting) = self.change(|state| {
@@ -263,7 +262,8 @@ impl Slot {
         merged
     }
 
-    /// Sets the outcome of the call. Returns the caller's place if the caller has to be woken.
+    /// Sets the outcome of the call. If the caller has to be woken, returns the wake mask with the
+    /// caller's place.
     #[must_use = "a caller that waits has to be woken"]
     fn complete(&self, outcome: Outcome) -> Option<WakeMask> {
         let waiting = self.change(|state| {
@@ -279,7 +279,7 @@ impl Slot {
 pub(crate) enum OnEnd {
     /// A callback that runs in order with notification handlers.
     InOrder(Box<dyn FnOnce(Outcome) + Send>),
-    /// An internal callback that never blocks. It runs on the thread that finds the outcome.
+    /// An internal callback that never blocks. It runs on the thread that receives the outcome.
     Quick(Box<dyn FnOnce(Outcome) + Send>),
 }
 
@@ -310,7 +310,7 @@ struct Asked {
 pub(crate) struct CallInfo {
     pub(crate) method: Box<str>,
     pub(crate) since: Instant,
-    /// The waiting thread; `None` if a callback gets the outcome.
+    /// The thread that waits for the outcome; `None` if a callback gets the outcome.
     pub(crate) thread: Option<Thread>,
 }
 
@@ -321,7 +321,7 @@ pub(crate) type PendingCallback = (OnEnd, Outcome);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {
     Delivered,
-    /// The answer was late: its caller had already given up.
+    /// The answer was late: the caller of the request had already given up.
     Late,
     /// No request of this side had the id of the answer.
     Unknown,
@@ -330,8 +330,8 @@ pub(crate) enum Delivery {
 /// The table of all calls in flight.
 #[derive(Debug)]
 pub(crate) struct Calls {
-    // Order: this lock, then a slot's. Callbacks and their captures are dropped outside of it,
-    // because they may use the connection.
+    // Lock order: this lock before a slot's lock. Callbacks and their captures are dropped outside
+    // of this lock, because they may use the connection.
     table: Mutex<Table>,
     bell: Arc<WaitSet>,
     max_calls: usize,
@@ -341,19 +341,20 @@ pub(crate) struct Calls {
 #[derive(Debug)]
 struct Table {
     last_id: i64,
-    // The keys are our own sequential ids, so a fast hash is safe: an id of the peer is only looked
+    // The keys are our own sequential ids, so a fast hash is safe. Ids of the peer are only looked
     // up.
     owed: FxHashMap<i64, Asked>,
     retired: VecDeque<i64>,
-    /// The callers to wake when the reading thread has read all available input; `Some` while a
-    /// [`WakeBatch`] exists.
+    /// The callers to wake when the reading thread has read all available input. The value is
+    /// `Some` while a [`WakeBatch`] exists.
     gathered: Option<WakeMask>,
     closed: Option<Error>,
 }
 
-/// Defers wakeups: completed callers are recorded, and the guard's drop wakes all of them together.
+/// A guard that defers wakeups. Completed callers are recorded, and dropping the guard wakes all of
+/// them together.
 // `complete` clears a slot's `waiting` flag and records its place, both under the table's lock.
-// Only the guard's drop wakes that place: a thread that blocked before dropping it would leave the
+// Only the guard's drop wakes that place. A thread that blocked before the drop would leave the
 // callers asleep.
 #[derive(Debug)]
 pub(crate) struct WakeBatch<'a>(&'a Calls);
@@ -386,7 +387,7 @@ impl Calls {
     ///
     /// # Errors
     ///
-    /// `Busy` above `max_calls`, or the reason why the connection is closed.
+    /// `Busy` if `max_calls` calls are in flight, or the reason why the connection is closed.
     pub(crate) fn register(&self, about: CallInfo) -> Result<Waiter> {
         let mut slot = None;
         let id = self.enter(about, |id| {
@@ -398,8 +399,8 @@ impl Calls {
         Ok(Waiter { id, slot, kept })
     }
 
-    /// Starts to defer wakeups. Only one thread may do this at a time. It must not block until it
-    /// drops the guard.
+    /// Starts to defer wakeups. Only one thread may defer wakeups at a time. The thread must not
+    /// block until it drops the guard.
     pub(crate) fn gather(&self) -> WakeBatch<'_> {
         self.table.lock().gathered.get_or_insert_default();
         WakeBatch(self)
@@ -427,7 +428,7 @@ impl Calls {
         Ok(id)
     }
 
-    /// Completes a call with the peer's answer. If a callback gets the outcome, returns the
+    /// Completes a call with the peer's answer. If the outcome goes to a callback, returns the
     /// callback.
     pub(crate) fn complete(
         &self,
@@ -464,8 +465,8 @@ impl Calls {
         (Delivery::Delivered, None)
     }
 
-    /// Handles the peer's announcement that it will not answer a request. If a callback waits, the
-    /// call ends. A waiting caller waits on until its timeout.
+    /// Handles the peer's announcement that it will not answer a request. If the outcome goes to a
+    /// callback, the call ends. A waiting caller continues to wait until its timeout.
     pub(crate) fn withdraw(&self, id: &RequestId) -> Option<PendingCallback> {
         let number = id.as_i64()?;
         let mut table = self.table.lock();
@@ -484,8 +485,8 @@ impl Calls {
         }
     }
 
-    /// Delivers progress to the call with this token. Returns whether a call was found, and whether
-    /// older progress was replaced.
+    /// Delivers progress to the call with this token. Returns the result of the delivery, and
+    /// whether older progress was replaced.
     pub(crate) fn report(&self, token: &RequestId, progress: Progress) -> (Delivery, bool) {
         let Some(number) = token.as_i64() else {
             return (Delivery::Unknown, false);
@@ -501,26 +502,26 @@ impl Calls {
         }
     }
 
-    /// Whether the outcome of a request is still pending.
+    /// Whether the request with this id has no outcome yet.
     pub(crate) fn is_owed(&self, id: i64) -> bool {
         self.table.lock().owed.contains_key(&id)
     }
 
-    /// Ends a call whose caller stops waiting. Returns whether the peer has to be notified; false
-    /// if the outcome has already arrived.
+    /// Ends a call whose caller stops waiting. Returns whether the peer has to be notified. The
+    /// result is false if the outcome has already arrived.
     pub(crate) fn give_up(&self, id: i64) -> bool {
         let mut table = self.table.lock();
         let given_up = table.owed.remove(&id);
         if given_up.is_some() {
             table.retire(id);
         }
-        // A callback's captures may belong to the host and use the connection in their `drop`.
+        // The captures of a callback may belong to the host and use the connection in their `drop`.
         drop(table);
         given_up.is_some()
     }
 
-    /// Fails every pending and every later call with the reason why the connection ended. Later
-    /// reasons are ignored. Returns the callbacks, which the caller has to run.
+    /// Fails every pending and every later call with the reason why the connection ended. Only the
+    /// first reason counts. Returns the callbacks, which the caller has to run.
     pub(crate) fn close(&self, error: &Error) -> Vec<PendingCallback> {
         let mut table = self.table.lock();
         if table.closed.is_none() {
@@ -777,7 +778,7 @@ mod loom_tests {
         });
     }
 
-    /// The caller gives up while the answer arrives: the caller either notifies the peer or finds
+    /// The caller gives up while the answer arrives. The caller either notifies the peer or finds
     /// the outcome.
     #[test]
     fn loom_giving_up_races_with_the_answer() {

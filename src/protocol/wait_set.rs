@@ -1,12 +1,12 @@
 //! The wait set, in which the callers of a connection block. Several callers are woken at once.
 //!
-//! Each wakeup is a system call, and the woken thread often preempts the waker. With many callers
-//! one wakeup for each answer costs two context switches for each answer. A thread that reads for
-//! many callers therefore wakes all of them with one call.
+//! Each wakeup is a system call, and the woken thread often preempts the waker. With many callers,
+//! a wakeup for each answer would cost two context switches for each answer. A thread that reads
+//! for many callers therefore wakes all of them with one system call.
 //!
 //! **Invariant:** a waiter reads the counter ([`WaitSet::count`]) *before* it publishes that it is
-//! waiting. A waker that sees the flag increments the counter before it wakes. So either the
-//! waiter's futex call returns at once, or it is woken; no wakeup is lost.
+//! waiting. A waker that sees the waiting flag increments the counter before the wakeup. So the
+//! waiter's futex call either returns at once or is woken; no wakeup is lost.
 
 use std::time::Instant;
 
@@ -15,8 +15,8 @@ pub(crate) use self::futex::WaitSet;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(loom))))]
 pub(crate) use self::portable::WaitSet;
 
-/// The number of places in a wait set. Waiters that share a place are woken together. Each waiter
-/// then checks whether the wakeup was for it.
+/// The number of places in a wait set. Waiters that share a place are woken together. Each woken
+/// waiter then checks its own slot.
 #[cfg(not(loom))]
 pub(crate) const PLACES: usize = 128;
 #[cfg(loom)]
@@ -48,8 +48,9 @@ mod futex {
     /// The wait set for Linux, with futexes that are woken by a mask. See the [module](super).
     #[derive(Debug, Default)]
     pub(crate) struct WaitSet {
-        // One counter and futex word for 32 places. Order: `fetch_add` first, then the futex call.
-        // So a waiter that has not entered the kernel yet sees a changed word and does not sleep.
+        // Each counter is the futex word of 32 places. The order is `fetch_add` first, then the
+        // futex call. So a waiter that has not entered the kernel yet sees a changed word and does
+        // not sleep.
         counts: [AtomicU32; PLACES / PLACES_OF_A_WORD],
     }
 
@@ -66,8 +67,8 @@ mod futex {
         /// Blocks until this place is woken or `deadline` passes. Returns at once if the place was
         /// woken after `count` was read.
         ///
-        /// Returns false if the deadline has passed. Spurious returns are possible, since 32 places
-        /// share a counter.
+        /// Returns false if the deadline has passed. Spurious returns are possible, because 32
+        /// places share a counter.
         pub(crate) fn wait(&self, place: usize, count: u32, deadline: Option<Instant>) -> bool {
             let bit = 1 << (place % PLACES_OF_A_WORD);
             futex::wait(self.word(place), count, bit, deadline)
