@@ -1,8 +1,8 @@
 //! A per-thread cache of one buffer for large messages.
 //!
-//! The operating system zeroes new memory page by page. For a large message zeroing costs more than
-//! the rest of the processing. A thread that serves consecutive requests keeps the buffer of one
-//! message for the next message, as long as the thread is busy.
+//! The operating system zeroes new memory page by page. For a large message, zeroing costs more
+//! than the rest of the processing. While a thread serves requests one after the other, it reuses
+//! the buffer of one message for the next message.
 
 use std::cell::Cell;
 
@@ -11,57 +11,57 @@ const SMALLEST: usize = 64 << 10;
 /// The maximum size of a cached buffer. Larger buffers are freed.
 const LARGEST: usize = 4 << 20;
 
-enum Spare {
-    NotKept,
+enum Cache {
+    Disabled,
     Empty,
-    Kept(Vec<u8>),
+    Full(Vec<u8>),
 }
 
 thread_local! {
-    static SPARE: Cell<Spare> = const { Cell::new(Spare::NotKept) };
+    static CACHE: Cell<Cache> = const { Cell::new(Cache::Disabled) };
 }
 
 /// Sets the cache of this thread and returns the previous value. If the thread-locals of the thread
-/// are already destroyed, it drops the buffer.
-fn replace(spare: Spare) -> Spare {
-    let replaced = SPARE.try_with(|place| place.replace(spare));
-    replaced.unwrap_or(Spare::NotKept)
+/// are already destroyed, the function drops `spare` and returns `Disabled`.
+fn replace(spare: Cache) -> Cache {
+    let replaced = CACHE.try_with(|cell| cell.replace(spare));
+    replaced.unwrap_or(Cache::Disabled)
 }
 
-/// Enables the cache of this thread, and frees the cached buffer. A thread calls this again before
-/// it is idle for long.
+/// Enables the cache of this thread, and frees the cached buffer. A thread calls this function
+/// again before a long idle time, so that it holds no memory then.
 #[cfg(any(feature = "http-server", test))]
 pub(crate) fn keep() {
-    drop(replace(Spare::Empty));
+    drop(replace(Cache::Empty));
 }
 
-/// Gives a buffer that is no longer needed to the cache. The cache keeps the larger of this buffer
-/// and the cached one.
+/// Gives the cache a buffer that is no longer needed. The cache keeps the larger of this buffer and
+/// the buffer that it already has.
 pub(crate) fn give(memory: Vec<u8>) {
     if !(SMALLEST..=LARGEST).contains(&memory.capacity()) {
         return;
     }
-    let kept = match replace(Spare::NotKept) {
-        Spare::NotKept => return,
-        Spare::Kept(other) if other.capacity() >= memory.capacity() => other,
-        Spare::Kept(_) | Spare::Empty => memory,
+    let larger = match replace(Cache::Disabled) {
+        Cache::Disabled => return,
+        Cache::Full(other) if other.capacity() >= memory.capacity() => other,
+        Cache::Full(_) | Cache::Empty => memory,
     };
-    replace(Spare::Kept(kept));
+    replace(Cache::Full(larger));
 }
 
-/// Returns an empty buffer for about `bytes` bytes. If `bytes` is at least 64 KiB, this is the
-/// cached buffer. Otherwise it is a new buffer without capacity. The capacity can be smaller than
-/// `bytes`.
+/// Returns an empty buffer for about `bytes` bytes. If `bytes` is at least 64 KiB and the cache has
+/// a buffer, the function returns the cached buffer. Otherwise it returns a new buffer without
+/// capacity. The capacity of the returned buffer can be smaller than `bytes`.
 pub(crate) fn take(bytes: usize) -> Vec<u8> {
     if bytes < SMALLEST {
         return Vec::new();
     }
-    match replace(Spare::NotKept) {
-        Spare::NotKept => Vec::new(),
-        kept => {
-            replace(Spare::Empty);
-            match kept {
-                Spare::Kept(mut memory) => {
+    match replace(Cache::Disabled) {
+        Cache::Disabled => Vec::new(),
+        cached => {
+            replace(Cache::Empty);
+            match cached {
+                Cache::Full(mut memory) => {
                     memory.clear();
                     memory
                 }
@@ -85,7 +85,8 @@ pub(crate) fn reserve(buffer: &mut Vec<u8>, more: usize) {
     buffer.reserve(more);
 }
 
-/// Frees unused capacity. Leaves the buffer unchanged if there is no memory for the copy.
+/// Frees the unused capacity of a buffer. Leaves the buffer unchanged if there is no memory for a
+/// smaller copy.
 #[cfg(feature = "http-server")]
 pub(crate) fn shrink(buffer: &mut Vec<u8>) {
     let mut exact = Vec::new();

@@ -2,8 +2,8 @@
 //!
 //! The [`ErrorKind`] of an [`Error`] is the cause. The text of an [`Error`] is one sentence, with
 //! the remedy. An [`RpcError`] is the `error` object of a JSON-RPC response. A handler returns an
-//! [`RpcError`] to refuse a request. [`Error::rpc`] returns the one with which the peer refused our
-//! request.
+//! [`RpcError`] to refuse a request. [`Error::rpc`] returns the [`RpcError`] with which the peer
+//! refused a request of this side.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -44,25 +44,28 @@ struct Inner {
 struct HttpAnswer {
     status: u16,
     challenge: Option<String>,
-    /// Whether the response does not name this request, so that it may be about the session.
+    /// Whether the response names no request, so that it may concern the whole session.
     is_vague: bool,
 }
 
-/// The cause of an [`Error`], and what the caller can do about it.
+/// The cause of an [`Error`]. Each variant describes the remedy, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Authentication or authorization failed. Either the server requires other credentials or
-    /// refused the given ones: HTTP status 401 or 403, or a certificate alert in the TLS handshake.
-    /// Or no credentials could be obtained: the login was refused, or the authorization server is
-    /// not trusted. [`Error::http_challenge`] returns the authentication that the server requires.
+    /// Authentication or authorization failed. Either the server refused the credentials of the
+    /// client, or the client could not obtain credentials.
+    ///
+    /// A server refuses with the HTTP status 401 or 403, or with a certificate alert in the TLS
+    /// handshake. [`Error::http_challenge`] returns the authentication that the server requires.
+    /// The client obtains no credentials if the login was refused, or if the authorization server
+    /// is not trusted.
     Auth,
     /// Too many requests are in flight. Nothing was sent. Wait for a request to finish and try
     /// again.
     Busy,
     /// This side cancelled the call. The peer has been notified.
     Cancelled,
-    /// The connection is closed or its peer has gone. Connect again. [`Error::was_sent`] is true if
+    /// The connection is closed or the peer has gone. Connect again. [`Error::was_sent`] is true if
     /// the request may have had an effect.
     Closed,
     /// The server, or a proxy in front of it, answered with an HTTP status that represents no
@@ -71,11 +74,11 @@ pub enum ErrorKind {
     Http,
     /// An argument is wrong. A retry with the same value fails again.
     Invalid,
-    /// The operating system refused an operation; [`Error::os_code`] returns its error number. Or
-    /// no trusted TLS connection could be made; in this case nothing was sent.
+    /// The operating system refused an operation; [`Error::os_code`] returns its error number. This
+    /// kind is also used when no trusted TLS connection could be made; nothing was sent then.
     Io,
-    /// A size or count limit was reached, and the error text names the setting to raise. Or the
-    /// system has no memory for data from a peer, and the error text names the data.
+    /// A size or count limit was reached, or the system has no memory for data from a peer. The
+    /// error text names the setting to raise, or the data.
     Limit,
     /// The peer answered with an error: see [`Error::rpc`].
     Peer,
@@ -83,11 +86,11 @@ pub enum ErrorKind {
     Protocol,
     /// The child process could not be started.
     Spawn,
-    /// The call is valid but not in the present state, for example a second claim of the standard
+    /// The call is not allowed in the present state, for example a second claim of the standard
     /// streams.
     State,
     /// No answer arrived in time. The peer has been notified that the call is cancelled. If
-    /// [`Error::was_sent`], the outcome of the request is unknown.
+    /// [`Error::was_sent`] is true, the outcome of the request is unknown.
     Timeout,
     /// The peer, its revision or this build does not support the call. Nothing was sent.
     Unsupported,
@@ -147,7 +150,7 @@ impl Error {
         self
     }
 
-    /// Stores a copy of the unusable result in the error, if there is memory for the copy.
+    /// Stores a copy of the peer's unusable result in the error, if there is memory for the copy.
     pub(crate) fn with_result(mut self, result: &str) -> Self {
         let mut copy = String::new();
         if copy.try_reserve_exact(result.len()).is_ok() {
@@ -184,8 +187,7 @@ impl Error {
         self
     }
 
-    /// Sets whether the HTTP response may be about the whole session, because it does not name the
-    /// request.
+    /// Sets whether the HTTP response names no request, so that it may concern the whole session.
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn vague(mut self, is_vague: bool) -> Self {
         if let Some(http) = &mut self.0.http {
@@ -214,7 +216,7 @@ impl Error {
         self
     }
 
-    /// Whether the HTTP response is a refusal that may be about the session instead of the request.
+    /// Whether the HTTP response is a refusal that may concern the session instead of the request.
     pub(crate) fn is_vague(&self) -> bool {
         self.0.http.as_ref().is_some_and(|http| http.is_vague)
     }
@@ -227,8 +229,8 @@ impl Error {
         self
     }
 
-    /// Turns an error that has the peer's error object into the refusal of this request. Returns
-    /// other errors unchanged.
+    /// Turns an error that contains the peer's error object into the [`ErrorKind::Peer`] error of
+    /// this request. Returns other errors unchanged.
     pub(crate) fn refusing(self, peer: impl fmt::Display, method: &str) -> Self {
         let Some(rpc) = self.0.rpc.clone() else {
             return self;
@@ -346,7 +348,7 @@ impl StdError for Error {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RpcError {
-    /// The code of the error, which is its kind.
+    /// The code, which identifies the kind of error.
     pub code: ErrorCode,
     /// The error message: one short sentence.
     pub message: String,
@@ -365,8 +367,7 @@ impl RpcError {
         }
     }
 
-    /// Whether the peer refused because it is busy, and may accept a retry. The sign is `"busy":
-    /// true` in `data`.
+    /// Whether `data` has `"busy": true`: the peer is busy, and may accept a retry.
     fn says_busy(&self) -> bool {
         #[derive(Deserialize)]
         struct Data<'a> {
@@ -378,8 +379,8 @@ impl RpcError {
         data.get().starts_with('{') && read.is_ok_and(|data| data.busy.get() == "true")
     }
 
-    /// Makes an error: the system has no memory for a message. The sender of the message may try
-    /// again.
+    /// Makes the error for a message for which this side has no memory. The sender of the message
+    /// may try again.
     pub(crate) fn no_memory(message: impl Into<String>) -> Self {
         let mut error = Self::internal(message);
         error.data = RawValue::from_string(r#"{"busy":true,"noMemory":true}"#.to_owned()).ok();
@@ -420,8 +421,7 @@ impl RpcError {
         Self::new(ErrorCode::INVALID_REQUEST, message)
     }
 
-    /// Makes a refusal by the user (-1), in answer to a server's request for the model or the
-    /// roots.
+    /// Makes *user rejected* (-1): the user refused a server's request for the model or the roots.
     pub fn user_rejected(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::USER_REJECTED, message)
     }
@@ -462,7 +462,7 @@ impl ErrorCode {
     pub const INTERNAL_ERROR: Self = Self(-32603);
     /// The user refused, for example the use of the model.
     pub const USER_REJECTED: Self = Self(-1);
-    /// A resource does not exist. Legacy revisions only; later revisions use
+    /// A resource does not exist. Only legacy revisions use this code; later revisions use
     /// [`INVALID_PARAMS`](Self::INVALID_PARAMS).
     pub const RESOURCE_NOT_FOUND: Self = Self(-32002);
     /// HTTP headers and body disagree (since 2026-07-28).

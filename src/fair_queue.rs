@@ -1,17 +1,17 @@
-//! A fair queue, which takes jobs round robin over the clients that queued them.
+//! A fair queue: jobs are removed round robin over the clients that added them.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
 /// A round-robin queue with one FIFO queue for each client.
 ///
-/// **Invariant:** a client that has jobs is in `turns` exactly once. A client without jobs is not
-/// in `turns`.
+/// **Invariant:** a client that has jobs is in `order` exactly once. A client without jobs is not
+/// in `order`.
 #[derive(Debug)]
 pub(crate) struct FairQueue<K, J> {
     queues: HashMap<K, VecDeque<J>>,
-    /// The clients that have jobs, in the order of their turns.
-    turns: VecDeque<K>,
+    /// The clients that have jobs, in round-robin order: the first client is served next.
+    order: VecDeque<K>,
     len: usize,
 }
 
@@ -19,7 +19,7 @@ impl<K: Clone + Eq + Hash, J> FairQueue<K, J> {
     pub(crate) fn new() -> Self {
         Self {
             queues: HashMap::new(),
-            turns: VecDeque::new(),
+            order: VecDeque::new(),
             len: 0,
         }
     }
@@ -34,60 +34,62 @@ impl<K: Clone + Eq + Hash, J> FairQueue<K, J> {
             Some(queue) => queue.push_back(job),
             None => {
                 self.queues.insert(client.clone(), VecDeque::from([job]));
-                self.turns.push_back(client.clone());
+                self.order.push_back(client.clone());
             }
         }
     }
 
-    /// Iterates over the clients that have jobs, with their job counts, in the order of their
-    /// turns.
+    /// Iterates over the clients that have jobs, in round-robin order, with the number of jobs of
+    /// each.
     pub(crate) fn clients(&self) -> impl Iterator<Item = (&K, usize)> {
         let queued = |client| self.queues.get(client).map_or(0, VecDeque::len);
-        self.turns
+        self.order
             .iter()
             .map(move |client| (client, queued(client)))
     }
 
-    /// Returns the number of jobs of a client.
+    /// Returns the number of queued jobs of a client.
     pub(crate) fn queued(&self, client: &K) -> usize {
         self.queues.get(client).map_or(0, VecDeque::len)
     }
 
-    /// Takes the oldest job of the client whose turn it is.
+    /// Removes the oldest job of the next client, and moves this client to the end of the
+    /// round-robin order. Returns `None` if the queue is empty.
     pub(crate) fn pop(&mut self) -> Option<J> {
-        let client = self.turns.front()?.clone();
+        let client = self.order.front()?.clone();
         self.pop_of(&client)
     }
 
-    /// Takes the oldest job of a client, and moves the client to the end of the order.
+    /// Removes the oldest job of a client, and moves the client to the end of the round-robin
+    /// order.
     pub(crate) fn pop_of(&mut self, client: &K) -> Option<J> {
         let job = self.queues.get_mut(client)?.pop_front()?;
         self.took_from(client, true);
         Some(job)
     }
 
-    /// Takes the newest job of a client. The client keeps its place in the order.
+    /// Removes the newest job of a client. The client keeps its position in the round-robin order.
     pub(crate) fn pop_last_of(&mut self, client: &K) -> Option<J> {
         let job = self.queues.get_mut(client)?.pop_back()?;
         self.took_from(client, false);
         Some(job)
     }
 
-    fn took_from(&mut self, client: &K, had_its_turn: bool) {
+    fn took_from(&mut self, client: &K, is_served: bool) {
         self.len -= 1;
         let is_empty = self.queues.get(client).is_none_or(VecDeque::is_empty);
         if is_empty {
             self.queues.remove(client);
         }
-        if is_empty || had_its_turn {
-            let place = self.turns.iter().position(|other| other == client);
-            let turn = place.and_then(|place| self.turns.remove(place));
-            self.turns.extend(turn.filter(|_| !is_empty));
+        if is_empty || is_served {
+            let position = self.order.iter().position(|other| other == client);
+            let removed = position.and_then(|position| self.order.remove(position));
+            self.order.extend(removed.filter(|_| !is_empty));
         }
     }
 
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = J> {
-        self.turns.clear();
+        self.order.clear();
         self.len = 0;
         std::mem::take(&mut self.queues).into_values().flatten()
     }

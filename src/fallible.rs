@@ -1,8 +1,8 @@
 //! Fallible allocation, for memory whose size is decided by a peer.
 //!
 //! The ordinary methods of `Vec` and `String` abort the process when the allocator has no memory.
-//! These functions return [`TryReserveError`] instead, and leave their arguments unchanged.
-//! Allocations with a small constant bound don't need these functions.
+//! The functions of this module return [`TryReserveError`] instead, and leave their arguments
+//! unchanged. Allocations with a small constant bound don't need these functions.
 
 use std::borrow::Cow;
 use std::collections::TryReserveError;
@@ -65,7 +65,7 @@ pub(crate) fn read_to_end(
     while left > 0 {
         let room = (into.capacity() - into.len()).min(left);
         if room == 0 {
-            // Whether there is more is found out before the buffer grows.
+            // A short probe checks for more data before the buffer grows.
             let mut probe = [0; 32];
             let most = probe.len().min(left);
             match reader.read(&mut probe[..most]) {

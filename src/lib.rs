@@ -57,7 +57,7 @@
 //! | `auth` | OAuth logins of a client over HTTP (feature `auth`) |
 //! | [`validation`] | checks of JSON values against JSON Schemas |
 //! | [`schema`] | the data types of every revision, with the names of the specification |
-//! | [`protocol`] | the connection below both: call options, cancellation, raw requests |
+//! | [`protocol`] | the connection of both sides: call options, cancellation, raw requests |
 //! | [`jsonrpc`] | the message format, as functions of bytes |
 //!
 //! # Threads
@@ -98,7 +98,7 @@
 //!
 //! A handler of a server sees the cancellation in
 //! [`Context::cancel_token`](server::Context::cancel_token). The library does not stop a running
-//! handler: one that takes long should check the token.
+//! handler: a handler that takes long should check the token.
 //!
 //! # Shutting down on Ctrl-C
 //!
@@ -151,7 +151,8 @@
 //! ```
 //!
 //! MCP has log messages too, which a server sends to its client.
-//! [`ClientBuilder::on_log_message`](client::ClientBuilder::on_log_message) receives those.
+//! [`ClientBuilder::on_log_message`](client::ClientBuilder::on_log_message) receives these
+//! messages.
 //!
 //! # Errors
 //!

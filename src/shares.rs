@@ -6,15 +6,16 @@
 //!
 //! The rules:
 //!
-//! - A client may take any free slot, except the slots of the reserve. A lone client may hold all
-//!   other slots.
-//! - The reserve is for clients that hold less than their equal share. Including the new slots, a
-//!   client may hold at most as many slots as are free now. So one client takes at most half of
-//!   the reserve, and the other half remains for the next clients.
-//! - When no slot is free, an idle entry is evicted: an entry of the client that holds most, in the
-//!   order that the table sets. A client may evict its own entries, and entries of clients that
-//!   hold more than it does. If it wants more than `part` (see [`Shares::new`]), it may evict only
-//!   its own entries. So a client never loses an entry to a client that holds more.
+//! - A client may take any free slot outside of the reserve. A lone client may hold all of these
+//!   slots.
+//! - The reserve is for clients with few slots. With the new slots, such a client may hold at most
+//!   its equal share, at most `part` (see [`Shares::new`]), and at most as many slots as are free
+//!   now. So one client takes at most half of the reserve. The other half remains for the next
+//!   clients.
+//! - When a client may take no free slot, an idle entry is evicted. It is an entry of the client
+//!   that holds most slots, in the order that the table sets. A client may evict its own entries,
+//!   and entries of clients that hold more slots. With more than `part` slots, a client may evict
+//!   only its own entries. So a client never loses an entry to a client that holds more.
 //! - When no entry can be evicted, the client is refused.
 
 use std::collections::hash_map::Entry;
@@ -31,10 +32,11 @@ pub(crate) enum Client {
     Principal(Arc<str>),
     /// The id of a legacy session of a client without a principal.
     Session(Arc<str>),
-    /// A network address, IPv4 as an IPv4-mapped one. Only the first 64 bits of other IPv6
-    /// addresses count, since one client may have all addresses that begin with these bits.
+    /// A network address. An IPv4 address is stored as an IPv4-mapped IPv6 address. Other IPv6
+    /// addresses are reduced to their first 64 bits, since one client may have all addresses with
+    /// the same first 64 bits.
     Address(Ipv6Addr),
-    /// A connection that is not made over a network, or whose address is unknown.
+    /// The number of a connection that is not made over a network, or whose address is unknown.
     Connection(u64),
 }
 
@@ -48,7 +50,7 @@ impl Client {
     }
 }
 
-/// Writes the text by which code of the host distinguishes clients.
+/// Writes the text by which the host application distinguishes clients.
 impl fmt::Display for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -63,16 +65,16 @@ impl fmt::Display for Client {
 /// The decision of [`Shares::admit`] about a client.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Admission<I> {
-    /// The client may take the slot: call [`Shares::take`].
+    /// The client may take the slots: call [`Shares::take`].
     Granted,
-    /// The table is full. Evict this entry, give back its share, and call [`Shares::admit`] again.
+    /// The client may take the slots after an eviction. Evict this entry, give back its slots, and
+    /// call [`Shares::admit`] again.
     After(I),
     /// The client has to be refused.
     Refused,
 }
 
-/// The counts of the slots that each client holds in a bounded table. It chooses the entry to
-/// evict.
+/// Counts the slots that each client holds in a bounded table, and chooses the entries to evict.
 ///
 /// `I` identifies an entry of the table. Every call is `O(log n)`.
 #[derive(Debug)]
@@ -94,7 +96,7 @@ pub(crate) struct Shares<I> {
 #[derive(Debug)]
 struct Held<I> {
     amount: usize,
-    /// The idle entries, which may be evicted; the first entry is evicted first.
+    /// The client's idle entries by rank and order. The first entry is evicted first.
     idle: BTreeMap<(u8, u64), I>,
 }
 
@@ -161,7 +163,8 @@ impl<I: Clone> Shares<I> {
         held.idle.values().next().cloned()
     }
 
-    /// Changes the number of slots. Entries beyond the new number stay until they are given back.
+    /// Changes the number of slots of the table. If more slots are in use, they stay in use until
+    /// they are given back.
     pub(crate) fn set_max(&mut self, max: usize, reserve: usize) {
         self.max = max;
         self.reserve = reserve.min(max.saturating_sub(1));
@@ -184,9 +187,9 @@ impl<I: Clone> Shares<I> {
     }
 
     /// Marks an entry of a client as idle, so that it may be evicted. Entries with a lower `rank`
-    /// are evicted first, and within a rank those with a lower `order`. `order` is, for example,
-    /// the time at which the entry became idle. `rank` and `order` together identify the entry
-    /// among the client's entries.
+    /// are evicted first. Among entries of equal rank, the entry with the lowest `order` is evicted
+    /// first. `order` is, for example, the time at which the entry became idle. `rank` and `order`
+    /// together identify the entry among the client's entries.
     pub(crate) fn set_idle(&mut self, client: &Client, rank: u8, order: u64, entry: I) {
         self.change(client, |held| {
             held.idle.insert((rank, order), entry);
@@ -237,7 +240,8 @@ mod tests {
         Client::Connection(number)
     }
 
-    /// Takes a slot with an idle entry, and evicts entries as a table does.
+    /// Takes a slot for an idle entry, and evicts other entries while the table is full. Returns
+    /// the clients whose entries were evicted.
     fn insert(shares: &mut Shares<(u64, u64)>, by: u64, order: u64) -> Result<Vec<u64>, ()> {
         let mut ended = Vec::new();
         loop {

@@ -67,8 +67,8 @@ impl<T> StaticMutex<T> {
 /// **Invariant** (no lost wakeup): a waiter increments `waiting` while it holds the lock, before
 /// the wait releases the lock. A notifier changes the state, holds the same lock at or after the
 /// change, and only then reads `waiting`. Either the notifier sees the count, or the waiter gets
-/// the lock later and sees the change. A notifier that never holds the lock could read 0 just
-/// before a waiter blocks that saw the old state.
+/// the lock later and sees the change. A notifier that never holds the lock could read 0 although a
+/// waiter has seen the old state and is about to block.
 #[derive(Debug, Default)]
 pub(crate) struct Condvar {
     condition: imp::Condvar,

@@ -1,5 +1,6 @@
-//! SSRF filter: decides which addresses may be requested for metadata and tokens. A server must not
-//! make its clients send requests to hosts that only the clients can reach.
+//! Filter against server-side request forgery (SSRF). Decides to which IP addresses requests for
+//! metadata and tokens may be sent. A server must not make its clients send requests to hosts that
+//! only the clients can reach.
 //!
 //! The filter checks the resolved addresses of a name, and the connection uses exactly those
 //! addresses. Therefore DNS rebinding can't bypass the filter.
@@ -17,7 +18,8 @@ use ureq::unversioned::transport::NextTimeout;
 use super::http_url::HttpUrl;
 use crate::sync::Mutex;
 
-/// The kind of an IP address, by the special-purpose address registries of IANA (RFC 6890).
+/// The kind of an IP address, according to the special-purpose address registries of IANA (RFC
+/// 6890).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Zone {
     Public,
@@ -85,13 +87,13 @@ fn zone_v6(address: Ipv6Addr) -> Zone {
     }
 }
 
-/// An IPv4 address embedded in an IPv6 address.
+/// An IPv4 address that is embedded in an IPv6 address.
 enum Embedded {
-    /// A form from which some system on the path extracts the IPv4 address: mapped (RFC 4291),
-    /// NAT64 (RFC 6052), 6to4 (RFC 3056).
+    /// A form in use: IPv4-mapped (RFC 4291), NAT64 (RFC 6052) or 6to4 (RFC 3056). A connection to
+    /// the IPv6 address reaches the IPv4 address.
     Reached(Ipv4Addr),
-    /// A deprecated form: compatible (RFC 4291), translated (RFC 2765). A system that still
-    /// extracts the IPv4 address sends to it.
+    /// A deprecated form: IPv4-compatible (RFC 4291) or IPv4-translated (RFC 2765). On some
+    /// systems, a connection to the IPv6 address still reaches the IPv4 address.
     Unused(Ipv4Addr),
 }
 
@@ -112,7 +114,7 @@ fn embedded(address: Ipv6Addr) -> Option<Embedded> {
     }
 }
 
-/// The address policy for requests on behalf of a server.
+/// The address policy for requests on behalf of an MCP server.
 #[derive(Clone, Debug)]
 pub(super) struct AddressPolicy {
     /// Whether the host application allows all addresses.
@@ -120,7 +122,8 @@ pub(super) struct AddressPolicy {
     server_host: String,
     /// The kind of the MCP server's address, if its URL has an address literal or a loopback name.
     server_zone: Option<Zone>,
-    /// The network host that the application configured itself; requests to it are always allowed.
+    /// The network host that the host application configured itself. Requests to this host are
+    /// always allowed.
     trusted_host: Option<String>,
 }
 
@@ -149,8 +152,8 @@ impl AddressPolicy {
         is_free || self.server_zone == Some(zone) || is_own
     }
 
-    /// Whether the policy allows the host of a URL that is an address literal or a loopback name.
-    /// Other names are checked when they are resolved.
+    /// Returns false if the policy forbids the host of a URL. Only an address literal or a loopback
+    /// name is checked. Returns true for other names, which are checked when they are resolved.
     pub(super) fn allows_literal(&self, url: &HttpUrl) -> bool {
         let host = url.host();
         let own = || url.is_loopback().then_some(IpAddr::V4(Ipv4Addr::LOCALHOST));
@@ -163,10 +166,11 @@ impl AddressPolicy {
 #[derive(Clone, Debug)]
 pub(super) struct Guard {
     pub(super) reach: Arc<AddressPolicy>,
-    /// The authority of the proxy. It is exempt from the policy because the application chose it.
+    /// The authority (host and port) of the proxy. The proxy is exempt from the policy because the
+    /// host application chose it.
     pub(super) proxy: Arc<Mutex<Option<String>>>,
-    /// The last refused address. With it, a refusal can be distinguished from other resolution
-    /// errors.
+    /// The address that the policy refused last. While no address was refused, a failed resolution
+    /// has another cause.
     pub(super) refused: Arc<Mutex<Option<IpAddr>>>,
 }
 

@@ -22,7 +22,8 @@ use crate::sync::Mutex;
 use crate::transport::http::proxies::Proxies;
 use crate::transport::http::tls::Roots;
 
-/// When tokens are bound to a key, so that a stolen token is useless (DPoP).
+/// The setting when tokens are bound to a key (DPoP). A thief can't use a bound token without the
+/// key.
 ///
 /// Spec: DPoP profile of MCP (draft, SEP-1932); RFC 9449.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +31,7 @@ use crate::transport::http::tls::Roots;
 pub enum DpopUse {
     /// Tokens are never bound to a key.
     Never,
-    /// Tokens are bound to a key if the server requires it. The default.
+    /// Tokens are bound to a key if the MCP server requires bound tokens. This is the default.
     #[default]
     WhenAsked,
     /// Tokens are always bound to a key. Tokens that are not bound are refused, and stored tokens
@@ -38,7 +39,7 @@ pub enum DpopUse {
     Always,
 }
 
-/// Builds an [`OAuth`]: the grant, the registration of the client, and limits.
+/// A builder for an [`OAuth`]: the grant, the registration of the client, and limits.
 #[must_use]
 pub struct OAuthBuilder {
     grant: Box<dyn Grant>,
@@ -61,15 +62,15 @@ pub struct OAuthBuilder {
 }
 
 impl OAuth {
-    /// Obtains tokens by a login of a person (authorization code grant). `agent` is a
-    /// [`Browser`](super::Browser), or a function in a
-    /// [`CallbackUserAgent`](super::CallbackUserAgent).
+    /// Makes a builder for tokens that a user obtains by a login (authorization code grant).
+    /// `agent` opens the login page for the user. It is a [`Browser`](super::Browser), or a
+    /// [`CallbackUserAgent`](super::CallbackUserAgent) made from a function.
     pub fn login(agent: impl UserAgent + 'static) -> OAuthBuilder {
         OAuthBuilder::with(ByLogin(agent))
     }
 
-    /// Obtains tokens for a machine that acts in its own name (client credentials grant). The
-    /// client was registered beforehand, and authenticates by a key or a secret.
+    /// Makes a builder for tokens of a machine that acts in its own name (client credentials
+    /// grant). The client was registered beforehand, and authenticates by a key or a secret.
     ///
     /// Spec: `io.modelcontextprotocol/oauth-client-credentials` (draft).
     pub fn client_credentials(client: RegisteredClient) -> OAuthBuilder {
@@ -81,10 +82,12 @@ impl OAuth {
         builder
     }
 
-    /// Obtains tokens for a workload, which authenticates by a signed JWT of its platform (JWT
-    /// bearer grant). `statement` returns the JWT for an audience, which is the URL of the token
-    /// endpoint. `statement` runs each time a token is needed, on the thread that requests the
-    /// token. `client_id` is sent too, if the authorization server requires one.
+    /// Makes a builder for tokens of a workload. The workload authenticates by a signed JWT of its
+    /// platform (JWT bearer grant).
+    ///
+    /// `statement` returns the JWT for an audience, which is the URL of the token endpoint.
+    /// `statement` runs each time a token is needed, on the thread that requests the token. Pass
+    /// `client_id` if the authorization server requires a client id.
     ///
     /// Spec: workload identity federation (draft, SEP-1933).
     pub fn workload(
@@ -97,9 +100,9 @@ impl OAuth {
         })
     }
 
-    /// Obtains tokens for a user whose access is managed by an organisation. `provider` is the
-    /// organisation's identity provider. `client` is the registration of this client with the MCP
-    /// server's authorization server.
+    /// Makes a builder for tokens of a user whose access is managed by an organisation. `provider`
+    /// is the organisation's identity provider. `client` is the registration of this client with
+    /// the MCP server's authorization server.
     ///
     /// Spec: `io.modelcontextprotocol/enterprise-managed-authorization` (stable).
     pub fn enterprise(provider: IdentityProvider, client: RegisteredClient) -> OAuthBuilder {
@@ -169,16 +172,15 @@ impl OAuthBuilder {
         self
     }
 
-    /// Sets the scopes to request. Defaults to all scopes that the server lists. Two kinds of
-    /// scopes are always added: scopes that the server demands in a refusal, and scopes that were
-    /// requested before.
+    /// Sets the scopes to request. Defaults to all scopes that the MCP server lists. Scopes that
+    /// the server demands in a refusal, and scopes that were requested before, are always added.
     pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes = Some(scopes.into_iter().map(Into::into).collect());
         self
     }
 
     /// Sets whether to request the scope `offline_access`, if the authorization server supports it.
-    /// With this scope logins are rarer. Defaults to true.
+    /// With this scope, users have to log in less often. Defaults to true.
     pub fn ask_offline_access(mut self, asks: bool) -> Self {
         self.asks_offline = asks;
         self
@@ -201,32 +203,32 @@ impl OAuthBuilder {
         self
     }
 
-    /// Sets the store of tokens and registrations. Defaults to a [`MemoryStore`]. A
-    /// [`FileStore`](super::FileStore) keeps them after the process ends.
+    /// Sets the store of tokens and registrations. Defaults to a [`MemoryStore`], whose content is
+    /// lost when the process ends. A [`FileStore`](super::FileStore) preserves its content.
     pub fn store(mut self, store: impl Store + 'static) -> Self {
         self.store = Box::new(store);
         self
     }
 
-    /// Sets the timeout of one request to an authorization server. Defaults to 10 s.
+    /// Sets the timeout of one request to an authorization server. Defaults to 10 s, and is at most
+    /// one day. A request that takes longer fails.
     pub fn step_timeout(mut self, timeout: Duration) -> Self {
         self.step_timeout = timeout;
         self
     }
 
-    /// Sets the timeout of a whole login. Defaults to 5 min. While the person logs in, the timeout
-    /// of the waiting calls is paused. Their
-    /// [`max_timeout`](crate::protocol::CallOptions::max_timeout) is not paused.
+    /// Sets the timeout of a whole login. Defaults to 5 min, and is at most one day. A login that
+    /// takes longer fails. While the user logs in, the timeout of the waiting calls is paused.
+    /// Their [`max_timeout`](crate::protocol::CallOptions::max_timeout) is not paused.
     pub fn login_timeout(mut self, timeout: Duration) -> Self {
         self.login_timeout = timeout;
         self
     }
 
-    /// Sets whether metadata and tokens may be requested from this machine and private networks if
-    /// the MCP server itself is elsewhere. Defaults to false, as protection against server-side
-    /// request forgery (SSRF). Otherwise a server could make its clients send requests to hosts
-    /// that only the clients can reach. If the server itself is at a loopback or private address,
-    /// addresses of the same kind are always allowed.
+    /// Sets whether requests for metadata and tokens may be sent to this machine and private
+    /// networks. Defaults to false, as protection against server-side request forgery (SSRF): an
+    /// MCP server could otherwise reach hosts that only its clients can reach. If the MCP server
+    /// itself is at a loopback or private address, addresses of the same kind are always allowed.
     pub fn allow_private_addresses(mut self, allowed: bool) -> Self {
         self.everywhere = allowed;
         self
@@ -244,8 +246,8 @@ impl OAuthBuilder {
         self
     }
 
-    /// Uses the proxy that the environment variables set for each URL, if they set one. They are
-    /// read as by
+    /// Uses the proxy that the environment variables set for a URL, if they set a proxy. The
+    /// variables are described at
     /// [`Http::proxy_from_environment`](crate::transport::http::Http::proxy_from_environment).
     pub fn proxy_from_environment(mut self) -> Self {
         self.proxy = Proxies::Environment;

@@ -39,7 +39,7 @@ pub struct CallbackUserAgent {
 }
 
 impl CallbackUserAgent {
-    /// Makes a user agent from a redirect URI and a function. The function makes the person open
+    /// Makes a user agent from a redirect URI and a function. The function makes the user open
     /// [`Login::url`], and returns the URL to which the browser was redirected. The function runs
     /// on a thread of its own.
     pub fn new(

@@ -1,4 +1,4 @@
-//! Challenges in the response of a server: the header field `WWW-Authenticate`.
+//! Parser of the challenges in a server's response: the header field `WWW-Authenticate`.
 //!
 //! Spec: RFC 9110, sections 11.2 to 11.6.1; RFC 6750, section 3; RFC 9728, section 5.1; RFC 9449,
 //! section 7.1.
@@ -21,7 +21,8 @@ impl Challenge {
     }
 }
 
-/// The OAuth demands of one response, from all its challenges.
+/// The OAuth demands of an MCP server in one response, combined from all challenges of the
+/// response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Demand {
     /// The URL of the server's metadata.
@@ -37,7 +38,7 @@ pub(super) struct Demand {
 }
 
 impl Demand {
-    /// Whether the server refused the token because it lacks scopes.
+    /// Whether the server refused the token because the token lacks scopes.
     pub(super) fn is_for_more(&self) -> bool {
         self.error.as_deref() == Some("insufficient_scope")
     }
@@ -81,7 +82,7 @@ fn challenges(value: &str) -> Vec<Challenge> {
         reader.skip(|c| matches!(c, ' ' | '\t' | ','));
         let word = reader.take(is_token).to_owned();
         if word.is_empty() {
-            // The end, or invalid syntax: the challenges before it count.
+            // At the end or at invalid syntax, the challenges read so far count.
             return found;
         }
         let Ok(value) = reader.value_behind_equals() else {
@@ -111,7 +112,7 @@ fn challenges(value: &str) -> Vec<Challenge> {
 /// The error for a quoted string without its closing quote.
 struct Unfinished;
 
-/// A parser of a field value: the part that was not read yet.
+/// A parser of a field value. Contains the rest of the value that was not read yet.
 struct Reader<'a> {
     rest: &'a str,
 }
@@ -128,7 +129,8 @@ impl<'a> Reader<'a> {
         taken
     }
 
-    /// Reads spaces, `=`, and a token or quoted string. Consumes nothing if there is no `=`.
+    /// Reads `=` and the value after the sign: a token or a quoted string. Spaces are skipped.
+    /// Consumes nothing if there is no `=`.
     fn value_behind_equals(&mut self) -> Result<Option<String>, Unfinished> {
         let blank = |c| matches!(c, ' ' | '\t');
         let Some(rest) = self.rest.trim_start_matches(blank).strip_prefix('=') else {
@@ -161,7 +163,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Skips credentials in the form `token68`, for example the `YII=` of `Negotiate YII=`. Skips
-    /// nothing unless a comma or the end follows the credentials.
+    /// nothing if the text that follows is neither a comma nor the end.
     fn skip_token68(&mut self) {
         let mut ahead = Reader { rest: self.rest };
         ahead.take(|c| c.is_ascii_alphanumeric() || "-._~+/".contains(c));

@@ -21,16 +21,16 @@ use super::token::{Fields, Form};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::schema::url::percent_encoded;
 
-/// The lifetime of a client assertion, in seconds. It is short because an assertion is used at
-/// once.
+/// The lifetime of a client assertion, in seconds. The lifetime is short because an assertion is
+/// sent at once.
 const ASSERTION_LIFE: u64 = 60;
 
 /// A client that was registered with an authorization server beforehand. Its credentials are sent
 /// only to that authorization server.
 #[derive(Clone)]
 pub struct RegisteredClient {
-    /// The issuer identifier of the authorization server. `None` means the issuer that the MCP
-    /// server names first.
+    /// The issuer identifier of the authorization server. `None` means the first issuer that the
+    /// MCP server ever named.
     pub(super) issuer: Option<String>,
     pub(super) id: String,
     proof: Proof,
@@ -55,11 +55,11 @@ impl RegisteredClient {
         }
     }
 
-    /// Makes a registered client for the authorization server that the MCP server names first. That
-    /// issuer is stored, and no other authorization server receives the credentials.
+    /// Makes a registered client for the first authorization server that the MCP server ever names.
+    /// That issuer is stored, and no other authorization server receives the credentials.
     ///
-    /// So the MCP server decides which authorization server receives the credentials. Prefer
-    /// [`new`](Self::new) where the issuer is known.
+    /// So the MCP server decides which authorization server receives the credentials. If the issuer
+    /// is known, prefer [`new`](Self::new).
     pub fn of_first_issuer(client_id: impl Into<String>) -> Self {
         Self {
             issuer: None,
@@ -116,7 +116,7 @@ impl fmt::Debug for RegisteredClient {
 pub(super) struct Identity {
     pub(super) client_id: String,
     pub(super) proof: Proof,
-    /// The authentication method that was agreed at registration.
+    /// The authentication method that was agreed at registration, if there was an agreement.
     pub(super) method: Option<String>,
     pub(super) audience: Option<String>,
 }
@@ -137,15 +137,15 @@ impl Identity {
         let offered = metadata.token_endpoint_auth_methods_supported.as_ref();
         let possible: &[&'static str] = match self.proof {
             Proof::None => return Ok("none"),
-            // `none`: a server that issued a secret might not require it; then the secret is not
-            // sent.
+            // A server that issued a secret might not require the secret. With `none` the secret is
+            // not sent.
             Proof::Secret(_) => &["client_secret_basic", "client_secret_post", "none"],
             Proof::Key(_) => &["private_key_jwt"],
         };
         let agreed = possible
             .iter()
             .find(|method| self.method.as_deref() == Some(**method));
-        // A server without a list supports the first one (RFC 8414, section 2).
+        // A server without a list supports the first possible method (RFC 8414, section 2).
         let mut methods = agreed.into_iter().chain(possible);
         methods
             .find(|method| ServerMetadata::lists(offered, method, true))
@@ -247,7 +247,8 @@ impl ClientDocument {
     /// # Errors
     ///
     /// [`ErrorKind::Invalid`] when the URL is not valid as an id, the name is empty, or there is no
-    /// redirect URI. Also when a redirect URI is neither on this machine nor `https`.
+    /// redirect URI. Returns the same error when a redirect URI is neither on this machine nor
+    /// `https`.
     pub fn new<'a>(
         url: &str,
         client_name: &str,
@@ -309,7 +310,7 @@ pub(super) fn check_document_url(text: &str) -> Result<()> {
     )))
 }
 
-/// Checks that authorization codes may be sent to a redirect URI: it is on this machine, or
+/// Checks that authorization codes may be sent to a redirect URI: the URI is on this machine, or
 /// `https`.
 pub(super) fn check_redirect(text: &str) -> Result<HttpUrl> {
     HttpUrl::read_secure("the redirect URI", text)

@@ -38,7 +38,8 @@ impl Grant for ByCredentials {
     }
 }
 
-/// A function of the host that returns the platform's JWT about the workload, for an audience.
+/// A function of the host application. The function returns the platform's JWT about the workload,
+/// for an audience.
 type StatementHook = Box<dyn Fn(&str) -> Result<Secret> + Send + Sync>;
 
 /// The JWT bearer grant of a workload.
@@ -62,7 +63,7 @@ impl Grant for ByWorkload {
             );
             return Err(Error::new(ErrorKind::Auth, text));
         }
-        // A new JWT for each request, so that its lifetime can be short.
+        // Each request gets a new JWT, so that its lifetime can be short.
         let statement = (self.statement)(endpoint.text())?;
         let audiences = check_statement(&statement)?;
         let is_meant = |name: &str| audiences.iter().any(|audience| audience == name);

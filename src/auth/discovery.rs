@@ -23,7 +23,7 @@ use super::metadata::{
 use super::token::Tokens;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The revision in which an MCP server is its own authorization server.
+/// The protocol revision in which an MCP server is its own authorization server.
 const OLD: &str = "2025-03-26";
 
 /// The result of a discovery: the authorization server and its metadata.
@@ -45,7 +45,8 @@ impl Discovered {
         &self.metadata.issuer
     }
 
-    /// Adds a remark to an error if the MCP server was taken for its own authorization server.
+    /// Adds a remark to an error if the MCP server was assumed to be its own authorization server,
+    /// as in 2025-03-26. Returns other errors unchanged.
     pub(super) fn explain(&self, error: Error) -> Error {
         if !self.is_old {
             return error;
@@ -56,10 +57,13 @@ impl Discovered {
         error.remark(text)
     }
 
-    /// Returns the scopes to request. If the server demands scopes, they are these and the scopes
-    /// that the host set. If the server demands none, they are the scopes that the host set. If the
-    /// host set none either, they are all scopes of the server, unless scopes were requested before
-    /// and suffice. Scopes that were requested before are always added.
+    /// Returns the scopes to request from the authorization server.
+    ///
+    /// If the MCP server demands scopes, returns these and the scopes that the host application set
+    /// (`wanted`). Otherwise returns `wanted`. If `wanted` is `None` too, returns all scopes that
+    /// the MCP server supports, unless earlier scopes suffice. The scopes that were requested
+    /// `before` are always added. `offline` adds the scope `offline_access`, if the authorization
+    /// server supports that scope.
     pub(super) fn scopes(
         &self,
         demand: &Demand,
@@ -104,14 +108,17 @@ pub(super) const OFFLINE: &str = "offline_access";
 /// The result of fetching a document.
 enum Fetched<T> {
     Document(T),
-    /// The server has no such document. The error is the reason: an error status, or an HTML page.
+    /// The server does not have the document. The error contains the reason: an error status, or an
+    /// HTML page.
     Nothing(Error),
-    /// A JSON object that is not the expected document. Another URL may have the document.
+    /// The server returned a JSON object that is not the expected document. Another URL may have
+    /// the document.
     Other(Error),
 }
 
 impl FlowContext<'_> {
-    /// Discovers the authorization server. `held` are the tokens that will be renewed or replaced.
+    /// Discovers the authorization server of the MCP server. `held` are the tokens that will be
+    /// renewed or replaced.
     pub(super) fn discover(&self, demand: &Demand, held: Option<&Tokens>) -> Result<Discovered> {
         let Some(resource) = self.resource_metadata(demand)? else {
             return self.discover_old();
@@ -129,8 +136,8 @@ impl FlowContext<'_> {
         })
     }
 
-    /// Returns the authorization servers to try, in this order. The list has at least one of those
-    /// that the MCP server names.
+    /// Returns the authorization servers to try, the preferred one first. The list contains at
+    /// least one of the `issuers` that the MCP server names.
     fn candidates<'b>(&self, issuers: &'b [String], held: Option<&Tokens>) -> Result<Vec<&'b str>> {
         let is_own = |issuer: &str| held.is_some_and(|held| is_same_issuer(&held.issuer, issuer));
         let own = issuers.iter().find(|issuer| is_own(issuer));
@@ -145,7 +152,7 @@ impl FlowContext<'_> {
                 usable.push(&**issuer);
             }
         }
-        // The sort is stable: otherwise the order of the server is kept.
+        // The sort is stable: apart from these preferences, the order of the server is preserved.
         usable.sort_by_key(|issuer| (!is_own(issuer), !self.is_registered_with(issuer)));
         if usable.is_empty() {
             // The client is registered elsewhere; a later step reports that.
@@ -212,7 +219,7 @@ impl FlowContext<'_> {
             return Err(Error::new(ErrorKind::Auth, text));
         }
         let places = server_places(&own);
-        // Some hosts serve the metadata of one issuer at the URLs of all.
+        // Some hosts serve the metadata of one issuer at the metadata URLs of all issuers.
         let mut foreign = None;
         for place in &places {
             let url = HttpUrl::read_secure(WHAT, place)?;
@@ -274,7 +281,7 @@ impl FlowContext<'_> {
         let answer = self.fetcher.get(what, url, fields)?;
         match answer.status {
             200..=299 => {}
-            // Temporary: the document may exist.
+            // The failure is temporary: the document may exist.
             status @ (408 | 429 | 500..) => return Err(not_there(what, url, status)),
             status => return Ok(Fetched::Nothing(not_there(what, url, status))),
         }

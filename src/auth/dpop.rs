@@ -15,7 +15,7 @@ use super::secret::Secret;
 use crate::error::Result;
 use crate::sync::Mutex;
 
-/// The maximum number of nonces that are kept.
+/// The maximum number of nonces that are stored. At the limit, all stored nonces are dropped.
 const MAX_NONCES: usize = 256;
 
 /// A key that tokens are bound to.
@@ -80,7 +80,7 @@ impl Dpop {
 }
 
 /// The nonces for the next DPoP proofs. The key of the map is the origin of an MCP server, or the
-/// URL of a token endpoint, since both may have one origin.
+/// URL of a token endpoint. An origin alone would not distinguish these two.
 #[derive(Default)]
 pub(super) struct Nonces(Mutex<HashMap<String, String>>);
 

@@ -46,7 +46,8 @@ impl SubjectToken {
     }
 }
 
-/// A function of the host that returns the user's subject token. It is called for each login.
+/// A function of the host application that returns the user's subject token. The function is called
+/// for each login.
 type SubjectHook = Box<dyn Fn() -> Result<SubjectToken> + Send + Sync>;
 
 /// The identity provider of an organisation, and the registration of this client with it.
@@ -58,8 +59,8 @@ pub struct IdentityProvider {
 
 impl IdentityProvider {
     /// Makes a provider from its token endpoint and this client's registration. `subject` returns
-    /// the user's token. The host application does the sign-on of the user. It is responsible for
-    /// `state`, nonce and PKCE in the sign-on.
+    /// the user's token. The host application signs the user on, and is responsible for `state`,
+    /// nonce and PKCE in the sign-on.
     pub fn new(
         token_endpoint: impl Into<String>,
         client: RegisteredClient,

@@ -17,10 +17,11 @@ use crate::fallible;
 use crate::transport::http::proxies::Proxies;
 use crate::transport::http::{CredentialWait, foreign_encoding, location, tls};
 
-/// The maximum length of a response body, in bytes.
+/// The maximum length of a response body, in bytes. A longer response is an error.
 const MAX_BODY: usize = 256 << 10;
 
-/// The maximum number of consecutive redirects that are followed.
+/// The maximum number of consecutive redirects that are followed. A further redirect is not
+/// followed.
 const MAX_REDIRECTS: usize = 5;
 
 /// An HTTP client that sends requests on behalf of one MCP server.
@@ -29,8 +30,8 @@ pub(super) struct Fetcher {
     proxies: Proxies,
     guard: Guard,
     timeout: Duration,
-    /// The wait of the calls for the tokens. When it is over, requests are aborted, except those
-    /// with [`Patience::ToTheEnd`].
+    /// The wait of the calls that need the tokens. When the wait is over, requests are aborted,
+    /// except requests with [`Patience::ToTheEnd`].
     waiting: CredentialWait,
 }
 
@@ -41,12 +42,12 @@ pub(super) struct Answer {
     body: Zeroizing<Vec<u8>>,
 }
 
-/// Whether a request is aborted when no call waits for it any longer.
+/// Whether a request is aborted when no call waits for its response any longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Patience {
     WhileAwaited,
-    /// The request is not aborted. Its response must not be lost, because it may have a token that
-    /// replaces another one.
+    /// The request is not aborted. Its response must not be lost: it may contain a refresh token
+    /// that replaces the stored one.
     ToTheEnd,
 }
 
@@ -55,8 +56,8 @@ impl Answer {
         self.fields.get(name)?.to_str().ok()
     }
 
-    /// Returns the target of a redirect, if the redirect preserves the method and stays in the
-    /// origin.
+    /// Returns the target of a redirect. Returns `None` if the redirect may change the method, or
+    /// leaves the origin.
     fn moved_from(&self, place: &HttpUrl) -> Option<HttpUrl> {
         let target = self
             .field("location")
@@ -71,20 +72,20 @@ impl Answer {
         (200..300).contains(&self.status)
     }
 
-    /// Whether the body begins like a JSON object. An HTML page or a word such as "OK" does not
-    /// begin so.
+    /// Whether the body begins like a JSON object. An HTML page or a word such as "OK" does not.
     pub(super) fn has_object(&self) -> bool {
         self.text().trim_ascii_start().starts_with(b"{")
     }
 
-    /// Returns the body without its byte-order mark.
+    /// Returns the body without a byte-order mark at its beginning.
     fn text(&self) -> &[u8] {
         self.body
             .strip_prefix(b"\xef\xbb\xbf")
             .unwrap_or(&self.body)
     }
 
-    /// Deserializes the JSON body. The body may contain secrets, so error texts do not quote it.
+    /// Deserializes the JSON body. Error texts do not quote the body, because it may contain
+    /// secrets.
     pub(super) fn json<T: DeserializeOwned>(&self, what: &str, url: &HttpUrl) -> Result<T> {
         if let Some(encoding) = foreign_encoding(&self.fields) {
             let text = format!(
@@ -148,7 +149,8 @@ impl Fetcher {
         }
     }
 
-    /// Checks a URL whose host is an address literal or `localhost` against the address policy.
+    /// Checks that the address policy allows a URL, if its host is an address literal or
+    /// `localhost`.
     pub(super) fn check_reach(&self, what: &str, url: &HttpUrl) -> Result<()> {
         if self.guard.reach.allows_literal(url) {
             return Ok(());
@@ -160,8 +162,8 @@ impl Fetcher {
         &self.waiting
     }
 
-    /// Fetches a document. Sends these header fields, and follows redirects within the URL's
-    /// origin.
+    /// Fetches a document with a GET request that has the header fields `fields`. Follows redirects
+    /// within the URL's origin.
     pub(super) fn get(&self, what: &str, url: &HttpUrl, fields: &[(&str, &str)]) -> Result<Answer> {
         let mut place = url.clone();
         let mut redirects = 0;
@@ -179,7 +181,7 @@ impl Fetcher {
         }
     }
 
-    /// Sends a POST request with a body of this media type.
+    /// Sends a POST request with a body of the given media type.
     pub(super) fn post(
         &self,
         what: &str,
@@ -220,7 +222,7 @@ impl Fetcher {
         })?;
         let proxy = self.proxies.of(request.uri());
         let proxy = proxy.map_err(|why| Error::new(ErrorKind::Invalid, why))?;
-        // The host chose the proxy, so its address is not checked.
+        // The host application chose the proxy, so its address is not checked.
         *self.guard.proxy.lock() = proxy
             .as_ref()
             .and_then(|proxy| Some(proxy.uri().authority()?.to_string()));
@@ -243,8 +245,8 @@ impl Fetcher {
 
     fn exchange(&self, request: Request<impl ureq::AsSendBody>) -> Result<Answer, ureq::Error> {
         let (head, body) = self.agent.run(request)?.into_parts();
-        // Allocated in full, because a growing buffer would leave copies of secrets that are not
-        // wiped.
+        // The buffer is allocated in full, because a growing buffer would leave copies of secrets
+        // that are not wiped.
         let room = fallible::with_capacity(MAX_BODY + 1).map_err(io::Error::from)?;
         let mut bytes = Zeroizing::new(room);
         fallible::read_to_end(&mut body.into_reader(), &mut bytes, MAX_BODY + 1)?;

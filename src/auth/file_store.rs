@@ -24,9 +24,9 @@ use super::store::Store;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::transport::http::CredentialWait;
 
-/// The interval between two attempts to take a lock of a file.
+/// The interval between two attempts to lock a file.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The length of a file's hash: SHA-256 in base64url.
+/// The number of characters of a file name's hash: SHA-256 in base64url.
 const DIGEST: usize = 43;
 /// The maximum number of attempts to write a file. Another process may mistake the new file for a
 /// leftover and remove it.
@@ -113,7 +113,7 @@ impl FileStore {
     /// removed file.
     fn sync(&self) -> io::Result<()> {
         match File::open(&self.folder)?.sync_all() {
-            // Some file systems do not support this for directories.
+            // Some file systems do not support flushing a directory.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -177,7 +177,8 @@ impl Store for FileStore {
     fn lock(&self, name: &str, waiting: &CredentialWait) -> Result<Box<dyn Send>> {
         let path = self.path(name, "lock");
         let failed = |error| failed("what is kept can't be locked", &path, error);
-        // The lock file is never removed: after a removal two processes could lock different files.
+        // The lock file is never removed: after a removal, two processes could lock different
+        // files.
         let file = private().create(true).open(&path).map_err(failed)?;
         loop {
             match file.try_lock() {
@@ -254,7 +255,7 @@ fn user_in(folder: &Path) -> Result<io::Result<u32>> {
     let path = folder.join(format!("{}.{}.new", random::digest(""), random::text()?));
     let made = private().create_new(true).open(&path);
     let user = made.and_then(|file| Ok(file.metadata()?.uid()));
-    // Failing to remove it is harmless: it is empty, and a later sweep removes it.
+    // Failing to remove the file is harmless: the file is empty, and a later sweep removes it.
     _ = fs::remove_file(&path);
     Ok(user)
 }

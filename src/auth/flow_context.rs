@@ -22,23 +22,23 @@ use crate::transport::http::CredentialWait;
 use crate::transport::http::proxies::Proxies;
 use crate::transport::http::tls::Roots;
 
-/// A way to obtain tokens (grant).
+/// An OAuth grant: a way to obtain tokens.
 pub(super) trait Grant: Send + Sync {
     /// Obtains tokens for the requested scopes.
     fn obtain(&self, errand: &FlowContext<'_>, wish: &TokenRequest<'_>) -> Result<Tokens>;
 
-    /// The registered clients that belong to the grant.
+    /// Returns the registered clients that belong to the grant.
     fn registered(&self) -> &[RegisteredClient] {
         &[]
     }
 
-    /// Returns the network host that the application configured for this grant. Secrets may be sent
-    /// to this host.
+    /// Returns the network host that the host application configured for this grant. Secrets may be
+    /// sent to that host.
     fn trusted_host(&self) -> Option<String> {
         None
     }
 
-    /// Whether the grant acts for a person, so that the scope `offline_access` may be requested.
+    /// Whether the grant acts for a user. Only then the scope `offline_access` is requested.
     fn is_for_a_person(&self) -> bool {
         false
     }
@@ -75,14 +75,14 @@ pub(super) struct Settings {
     pub(super) nonces: Nonces,
     /// The first issuer that each MCP server named, for clients without a fixed issuer.
     pub(super) first_issuers: Mutex<HashMap<String, String>>,
-    /// Serializes changes of the stored registrations. Invariant: held from reading the
-    /// registrations until they are saved. Otherwise two threads could each write back the list
-    /// without the other's change.
+    /// Serializes changes of the stored registrations. Invariant: the lock is held from reading the
+    /// registrations until they are saved. Otherwise one thread could overwrite the change of
+    /// another thread.
     pub(super) registering: Mutex<()>,
 }
 
 impl Settings {
-    /// Loads the tokens with this name from the store. If all tokens have to be bound to a key,
+    /// Loads the tokens that are stored under `name`. If all tokens have to be bound to a key,
     /// tokens that are not bound are ignored.
     pub(super) fn kept(&self, name: &str) -> Result<Option<Tokens>> {
         let kept = self.store.load(name)?;
@@ -98,7 +98,8 @@ pub(super) struct FlowContext<'a> {
     pub(super) fetcher: Fetcher,
     /// The deadline of the flow.
     pub(super) ends_at: Instant,
-    /// A function that is called with true before a person is asked, and with false afterwards.
+    /// A function that is called with true before the user is asked to log in, and with false
+    /// afterwards.
     pub(super) on_person: &'a dyn Fn(bool),
     /// Whether the credentials of a registered client were refused.
     pub(super) is_refused: Cell<bool>,
@@ -130,7 +131,7 @@ impl<'a> FlowContext<'a> {
         }
     }
 
-    /// Returns all clients that were registered beforehand, by the host.
+    /// Returns all clients that were registered beforehand by the host application.
     pub(super) fn registered(&self) -> impl Iterator<Item = &RegisteredClient> {
         let granted = self.settings.grant.registered();
         self.settings.registered.iter().chain(granted)
@@ -141,8 +142,10 @@ impl<'a> FlowContext<'a> {
         issuers.any(|own| is_same_issuer(own, issuer))
     }
 
-    /// Whether this client can use an authorization server. True if no client was registered
-    /// beforehand. Otherwise true only for the issuers of the registered clients.
+    /// Whether this client can use an authorization server. Returns true if no client was
+    /// registered beforehand. Otherwise returns true only for the issuers of the registered
+    /// clients. A client without a fixed issuer can use any server until its first issuer is
+    /// stored.
     pub(super) fn may_be_asked(&self, issuer: &str) -> Result<bool> {
         if self.registered().next().is_none() || self.is_registered_with(issuer) {
             return Ok(true);
@@ -159,8 +162,8 @@ impl<'a> FlowContext<'a> {
     ///
     /// # Errors
     ///
-    /// When clients were registered, but only with other issuers: their credentials must not be
-    /// sent to this one.
+    /// Fails when clients were registered only with other issuers. Their credentials must not be
+    /// sent to `issuer`.
     pub(super) fn registered_client(&self, issuer: &str) -> Result<Option<&RegisteredClient>> {
         let mut all = self.registered().peekable();
         if all.peek().is_none() {
@@ -193,7 +196,8 @@ impl<'a> FlowContext<'a> {
         format!("issuer {}", self.server.canonical())
     }
 
-    /// Returns the issuer that this MCP server named first, if that is known.
+    /// Returns the first issuer that this MCP server ever named. Returns `None` if no issuer is
+    /// stored.
     fn kept_first_issuer(&self, name: &str) -> Result<Option<String>> {
         if let Some(first) = self.settings.first_issuers.lock().get(name) {
             return Ok(Some(first.clone()));
@@ -209,8 +213,8 @@ impl<'a> FlowContext<'a> {
         Ok(Some(first))
     }
 
-    /// Returns the issuer that this MCP server named first. If it named none before, `named`
-    /// becomes the first issuer.
+    /// Returns the first issuer that this MCP server ever named. If no issuer is stored, stores
+    /// `named` as the first issuer.
     fn first_issuer(&self, named: &str) -> Result<String> {
         let name = self.name_of_first_issuer();
         if let Some(first) = self.kept_first_issuer(&name)? {

@@ -4,7 +4,8 @@
 
 use crate::schema::url::{percent_decoded_bytes, push_percent_encoded};
 
-/// Adds a pair. A blank becomes `%20`, which forms and queries alike allow.
+/// Appends a name and its value to `form`. A blank becomes `%20`, which is valid in forms and in
+/// queries.
 pub(super) fn push(form: &mut String, name: &str, value: &str) {
     if !form.is_empty() {
         form.push('&');
@@ -14,7 +15,7 @@ pub(super) fn push(form: &mut String, name: &str, value: &str) {
     push_percent_encoded(form, value);
 }
 
-/// Returns the pairs of a query, decoded. Pairs that are not UTF-8 are ignored.
+/// Returns the decoded pairs of a query. Pairs that are not UTF-8 are ignored.
 pub(super) fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
     query.split('&').filter_map(|pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -22,7 +23,8 @@ pub(super) fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-/// Decodes a name or a value. Unlike in a URI, `+` is a blank, and an incomplete escape is text.
+/// Decodes a name or a value of a form. In contrast to a URI, `+` is a blank, and an incomplete
+/// escape is text.
 fn decode(text: &str) -> Option<String> {
     String::from_utf8(percent_decoded_bytes(&text.replace('+', " "))).ok()
 }

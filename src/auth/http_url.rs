@@ -17,7 +17,7 @@ pub(super) struct HttpUrl {
 }
 
 impl HttpUrl {
-    /// Reads a URL. `what` is its name in errors.
+    /// Reads a URL. `what` names the URL in error texts.
     pub(super) fn read(what: &str, text: &str) -> Result<Self> {
         let refuse = |why: &str| {
             // Query and credentials may hold secrets.
@@ -112,10 +112,10 @@ impl HttpUrl {
         host.trim_matches(['[', ']']).to_ascii_lowercase()
     }
 
-    /// Returns the path. It is empty if the URL has no path.
+    /// Returns the path, or an empty text if the URL has no path.
     pub(super) fn path(&self) -> &str {
         match self.uri.path() {
-            // The parser adds a slash where there is none.
+            // The parser adds a slash to a URL without a path.
             "/" if !self.has_path() => "",
             path => path,
         }
@@ -151,13 +151,14 @@ impl HttpUrl {
         self.origin() == other.origin()
     }
 
-    /// Whether the host name or address literal is this machine. Names are not resolved.
+    /// Whether the URL's host is this machine: `localhost` or a loopback address. Other names are
+    /// not resolved.
     pub(super) fn is_loopback(&self) -> bool {
         is_loopback_host(self.uri.host().unwrap_or_default())
     }
 
-    /// Whether this URL identifies `server`, or a parent path of it (RFC 9728, section 3.3, and RFC
-    /// 8707).
+    /// Whether this URL is equal to the URL `server`, or is a parent path of that URL (RFC 9728,
+    /// section 3.3, and RFC 8707).
     pub(super) fn covers(&self, server: &Self) -> bool {
         let (own, other) = (self.path().trim_end_matches('/'), server.path());
         let rest = other.strip_prefix(own);

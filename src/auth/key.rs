@@ -18,7 +18,7 @@ use super::secret::Secret;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A key that makes signatures. Implement this trait for a key in a device or service that can't be
-/// exported. Other keys are a [`SigningKey`].
+/// exported. For other keys use [`SigningKey`].
 ///
 /// Spec: DPoP profile, "Key Storage"; RFC 7518, section 3.1.
 pub trait Signer: Send + Sync {
@@ -34,7 +34,8 @@ pub trait Signer: Send + Sync {
     ///
     /// # Errors
     ///
-    /// When the key can't be used. The request that needs the signature fails with this error.
+    /// Fails when the key can't be used. The request that needs the signature fails with the same
+    /// error.
     fn sign(&self, data: &[u8]) -> Result<Vec<u8>>;
 
     /// Returns the key id (`kid`), if the key has one.
@@ -80,7 +81,7 @@ impl SigningKey {
         Ok(Self { pair, id: None })
     }
 
-    /// Generates a P-256 key for `ES256`. Returns it together with its PKCS #8 encoding.
+    /// Generates a P-256 key for `ES256`. Returns the key and its PKCS #8 encoding.
     pub(super) fn generate() -> Result<(Self, Secret)> {
         let failed = |_| Error::new(ErrorKind::Io, "the system has no randomness for a key");
         let random = SystemRandom::new();
@@ -222,8 +223,8 @@ fn read_pem(text: &str) -> Option<(&str, Zeroizing<Vec<u8>>)> {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Invalid`] for an algorithm that is not asymmetric. Also the errors of
-/// [`Signer::sign`].
+/// [`ErrorKind::Invalid`] for an algorithm that is not asymmetric. Errors of [`Signer::sign`] are
+/// returned unchanged.
 pub(super) fn sign_jwt(signer: &dyn Signer, mut header: Value, claims: &Value) -> Result<Secret> {
     let algorithm = signer.algorithm();
     if !is_asymmetric(algorithm) {
@@ -237,7 +238,7 @@ pub(super) fn sign_jwt(signer: &dyn Signer, mut header: Value, claims: &Value) -
     Ok(Secret::new(format!("{signed}.{signature}")))
 }
 
-/// Whether a signature algorithm is asymmetric: a signature is verified without the private key.
+/// Whether a signature algorithm is asymmetric: its signatures are verified with a public key.
 pub(super) fn is_asymmetric(algorithm: &str) -> bool {
     matches!(
         algorithm,

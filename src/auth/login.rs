@@ -1,7 +1,7 @@
-//! The grant for a person: the authorization code flow with PKCE.
+//! The grant for a user who logs in: the authorization code flow with PKCE.
 //!
 //! ```text
-//!  client ── URL to open ──▶ person's browser ──▶ authorization server
+//!  client ── URL to open ──▶ user's browser ────▶ authorization server
 //!    ▲                                                 │ code, state, iss
 //!    ╰──────────────── redirect URI ◀──────────────────╯
 //! ```
@@ -25,8 +25,8 @@ use super::token::{Failure, Form, Tokens, joined};
 use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
 use crate::transport::http::CredentialWait;
 
-/// A user agent for logins. It shows a person where to log in, and returns the URL to which the
-/// browser was redirected.
+/// A user agent for logins. The user agent opens the login page for the user, and returns the URL
+/// to which the browser was redirected.
 ///
 /// [`Browser`](super::Browser) is a ready-made implementation.
 /// [`CallbackUserAgent`](super::CallbackUserAgent) makes a user agent from a function. The methods
@@ -37,22 +37,22 @@ pub trait UserAgent: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The calls that need the login fail with this error.
+    /// When this method fails, the calls that need the login fail with the same error.
     fn prepare(&self, last: Option<&str>) -> Result<Box<dyn LoginAttempt>>;
 }
 
 /// One login of a user agent.
 pub trait LoginAttempt: Send {
-    /// The redirect URI of the login: on this machine, or `https`.
+    /// Returns the redirect URI of the login. The URI is on this machine, or `https`.
     fn redirect_uri(&self) -> &str;
 
-    /// Makes the person open [`Login::url`]. Returns the whole URL, with its query, to which the
+    /// Makes the user open [`Login::url`]. Returns the whole URL, with its query, to which the
     /// authorization server redirects the browser afterwards. Has to return when [`Login::waiting`]
     /// is over.
     ///
     /// # Errors
     ///
-    /// The calls that need the login fail with this error.
+    /// When this method fails, the calls that need the login fail with the same error.
     fn visit(self: Box<Self>, login: &Login<'_>) -> Result<Secret>;
 }
 
@@ -67,40 +67,41 @@ pub struct Login<'a> {
 }
 
 impl Login<'_> {
-    /// The URL that the person has to open: `https`, or on this machine. Pass the URL to a browser
-    /// unchanged, never through a shell.
+    /// Returns the URL that the user has to open: `https`, or on this machine. Pass the URL to a
+    /// browser unchanged, never through a shell.
     pub fn url(&self) -> &str {
         self.url.text()
     }
 
-    /// The URL of the MCP server that requires the login, without its query.
+    /// Returns the URL of the MCP server that requires the login, without its query.
     pub fn server(&self) -> &str {
         self.server
     }
 
-    /// The origin of the authorization server. Show it to the person before a browser is opened.
+    /// Returns the origin of the authorization server. Show the origin to the user before you open
+    /// a browser.
     pub fn authorization_server(&self) -> String {
         self.url.origin()
     }
 
-    /// The scopes that the person is asked to grant.
+    /// Returns the scopes that the user is asked to grant.
     pub fn scopes(&self) -> impl Iterator<Item = &str> {
         self.scopes.iter().map(String::as_str)
     }
 
-    /// The wait of the calls for this login. When the wait is over, remove the login from the
-    /// screen.
+    /// Returns the wait of the calls that need this login. When the wait is over, remove the login
+    /// from the screen.
     pub fn waiting(&self) -> &CredentialWait {
         self.waiting
     }
 
-    /// Whether a URL is the redirect of this login. Ignore other URLs, because any web page can
+    /// Whether `url` is the redirect of this login. Ignore other URLs, because any web page can
     /// produce them.
     pub fn is_answer(&self, url: &str) -> bool {
         is_answer(url, self.redirect, self.state)
     }
 
-    /// Returns [`is_answer`](Self::is_answer) as a function that other threads can call, also after
+    /// Returns [`is_answer`](Self::is_answer) as a function that other threads can call, even after
     /// the login.
     pub fn answer_check(&self) -> impl Fn(&str) -> bool + Send + Sync + use<> {
         let (redirect, state) = (self.redirect.clone(), self.state.to_owned());
@@ -127,8 +128,8 @@ impl<U: UserAgent> Grant for ByLogin<U> {
         let visit = self.0.prepare(last.as_deref())?;
         let redirect = check_redirect(visit.redirect_uri())?;
         let identity = errand.identity(wish.found, &redirect)?;
-        // Kept together until the code is redeemed: the answer has to come from the authorization
-        // server that was asked (mix-up attack).
+        // The values stay together until the code is redeemed: the redirect has to come from the
+        // authorization server that was asked (mix-up attack).
         let attempt = Attempt {
             verifier: Verifier::new()?,
             state: random::text()?,
@@ -321,7 +322,7 @@ fn read_answer(url: &str) -> Result<HttpUrl> {
     HttpUrl::read("the redirect", url)
 }
 
-/// Returns the value of a parameter that occurs exactly once.
+/// Returns the value of a query parameter, if the parameter occurs exactly once.
 fn one(query: &str, name: &str) -> Option<String> {
     let mut found = form::pairs(query).filter(|(other, _)| other == name);
     let (_, value) = found.next()?;

@@ -1,4 +1,4 @@
-//! Metadata of MCP servers and authorization servers: its URLs, and its checks.
+//! Parses the metadata of MCP servers and authorization servers, checks it, and computes its URLs.
 //!
 //! Spec: Base Protocol, Authorization, "Authorization Server Discovery" (2025-06-18 and later); RFC
 //! 9728; RFC 8414; OpenID Connect Discovery 1.0; "Server Metadata Discovery" and "Fallbacks"
@@ -23,8 +23,8 @@ pub(super) struct ResourceMetadata {
 }
 
 impl ResourceMetadata {
-    /// Checks that this is the metadata of `server`. Returns the authorization servers that the
-    /// metadata names, at least one.
+    /// Checks that this metadata belongs to `server`. Returns the authorization servers that the
+    /// metadata names. The list is never empty.
     pub(super) fn check(&self, server: &HttpUrl) -> Result<&[String]> {
         let resource = HttpUrl::read("the resource of the metadata", &self.resource)?;
         if !resource.covers(server) {
@@ -96,7 +96,8 @@ pub(super) struct ServerMetadata {
 }
 
 impl ServerMetadata {
-    /// Returns the default endpoints of a server of 2025-03-26 that has no metadata.
+    /// Returns the default endpoints of an authorization server that has no metadata, as in
+    /// 2025-03-26.
     pub(super) fn by_default(base: &str) -> Self {
         Self {
             issuer: base.to_owned(),
@@ -134,7 +135,8 @@ impl ServerMetadata {
         Err(Error::new(ErrorKind::Auth, text))
     }
 
-    /// Returns an endpoint's URL after a check.
+    /// Returns the URL `value` of an endpoint. Fails if the metadata does not contain the endpoint,
+    /// or if the URL is not secure.
     pub(super) fn endpoint(&self, name: &str, value: Option<&String>) -> Result<HttpUrl> {
         match value {
             Some(value) => HttpUrl::read_secure(&format!("the {name}"), value),
@@ -150,7 +152,8 @@ impl ServerMetadata {
         self.endpoint("token_endpoint", self.token_endpoint.as_ref())
     }
 
-    /// Whether a list of the metadata contains an item. If there is no list, returns `otherwise`.
+    /// Whether `list` contains `item`. Returns `otherwise` if the metadata does not contain the
+    /// list.
     pub(super) fn lists(list: Option<&Vec<String>>, item: &str, otherwise: bool) -> bool {
         list.map_or(otherwise, |list| list.iter().any(|other| other == item))
     }

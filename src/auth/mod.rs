@@ -1,10 +1,10 @@
 //! OAuth for clients: obtains, stores and renews tokens for MCP servers over HTTP (feature `auth`).
 //!
 //! A client passes an [`OAuth`] to [`Http::authorizer`](crate::transport::http::Http::authorizer).
-//! The [`OAuth`] discovers the rest when the server refuses a request for the first time. The host
-//! chooses the grant: [`OAuth::login`] for a person, [`OAuth::client_credentials`] or
-//! [`OAuth::workload`] for a machine, [`OAuth::enterprise`] for an organisation. See
-//! `docs/authorization.md`.
+//! The [`OAuth`] discovers the authorization server when the MCP server refuses a request for the
+//! first time. The host application chooses the grant: [`OAuth::login`] for a user,
+//! [`OAuth::client_credentials`] or [`OAuth::workload`] for a machine, [`OAuth::enterprise`] for an
+//! organisation. See `docs/authorization.md`.
 //!
 //! ```text
 //!  oauth                     chooses the token of a request, reacts to refusals

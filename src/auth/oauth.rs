@@ -54,8 +54,9 @@ pub struct OAuth(Arc<Shared>);
 
 struct Shared {
     settings: Arc<Settings>,
-    /// The state of each server. The key is the server's URL as the host gave it. A full map is
-    /// cleared; then the state of each server is loaded from the store again.
+    /// The state of each server. The key is the server's URL, in the spelling of the host
+    /// application. A full map is cleared; then the state of each server is loaded from the store
+    /// again.
     sites: Mutex<HashMap<String, Arc<ServerState>>>,
 }
 
@@ -72,7 +73,8 @@ impl OAuth {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Auth`] when `server` is not the URL of a server. Also the errors of the store.
+    /// [`ErrorKind::Auth`] when `server` is not the URL of a server. Errors of the store are
+    /// returned unchanged.
     pub fn forget(&self, server: &str) -> Result<()> {
         let site = self.site(server)?;
         // Order: first the state, then the store. A renewal that ends in between sees the changed
@@ -235,7 +237,7 @@ impl OAuth {
             }
             let need = Need::More(demand.clone(), operation.clone());
             self.run(site, current, need, waiting)?;
-            // Nothing changed: no more scopes could be requested.
+            // Nothing has changed, because no further scopes could be requested.
             if site.state().number == current {
                 return Ok(AuthorizerDecision::GiveUp);
             }
@@ -301,7 +303,7 @@ impl Authorizer for OAuth {
         }
     }
 
-    /// Returns the number of logins so far. After each login the user may be another one.
+    /// Returns the number of logins so far. After each login another user may be logged in.
     fn generation(&self, server: &str) -> u64 {
         self.site(server).map_or(0, |site| site.state().logins)
     }
@@ -315,8 +317,8 @@ impl Authorizer for OAuth {
 }
 
 impl OAuth {
-    /// Stores the DPoP nonce of a response for the next proof. Returns whether the response had
-    /// one.
+    /// Stores the DPoP nonce of a response for the next proof. Returns whether the response had a
+    /// nonce.
     fn note_nonce(&self, request: &OutgoingRequest<'_>, response: &ResponseFields<'_>) -> bool {
         let nonce = response.values("dpop-nonce").next();
         let (Some(nonce), Ok(url)) = (nonce, HttpUrl::read("the server", request.url)) else {
@@ -337,7 +339,7 @@ impl fmt::Debug for OAuth {
 
 /// Returns the name under which the tokens for a server are stored.
 pub(super) fn name_of(server: &HttpUrl) -> String {
-    // The query may be a secret, but distinguishes servers: so its hash is used.
+    // The query distinguishes servers, but may contain a secret. Therefore its hash is used.
     let query = server.query().map(random::digest);
     let query = query.map(|digest| format!("?{digest}"));
     format!("tokens {}{}", server.canonical(), query.unwrap_or_default())

@@ -1,4 +1,5 @@
-//! Client registration: registered beforehand, by a client ID metadata document, or dynamic.
+//! Client registration in one of three ways: beforehand, by a client ID metadata document, or
+//! dynamically.
 //!
 //! Spec: Authorization, "Client Registration" (2025-11-25 and later); RFC 7591.
 
@@ -20,7 +21,8 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 /// The maximum number of registrations with one authorization server that are stored.
 const MAX_KEPT: usize = 16;
 
-/// The result of a dynamic registration. It is used only with its authorization server.
+/// The result of a dynamic registration. The registration is used only with its authorization
+/// server.
 #[derive(Clone, Serialize, Deserialize)]
 struct Registration {
     client_id: String,
@@ -178,8 +180,8 @@ impl FlowContext<'_> {
             .map(|registration| registration.identity())
     }
 
-    /// Returns the identity of the client to which tokens were issued. Returns `None` if it is
-    /// unknown.
+    /// Returns the identity of the client to which tokens were issued. Returns `None` if the client
+    /// is unknown.
     pub(super) fn identity_of(
         &self,
         found: &Discovered,

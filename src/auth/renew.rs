@@ -20,11 +20,11 @@ use crate::transport::http::CredentialWait;
 
 /// The reason why a flow needs tokens.
 pub(super) enum Need {
-    /// The tokens expire soon.
+    /// The current tokens expire soon.
     Fresher,
-    /// Other tokens are needed: the server refused the held ones, or there are no tokens.
+    /// Other tokens are needed: the server refused the current tokens, or there are no tokens.
     Others(Demand),
-    /// The server requires more scopes for this operation (the second field).
+    /// The server requires more scopes for an operation. The second field names the operation.
     More(Demand, String),
 }
 
@@ -37,7 +37,7 @@ impl Need {
     }
 }
 
-/// One authorization flow.
+/// One authorization flow of an MCP server.
 pub(super) struct Job {
     pub(super) settings: Arc<Settings>,
     pub(super) site: Arc<ServerState>,
@@ -46,7 +46,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Runs the flow. The caller is the flow's own thread.
+    /// Runs the flow. The caller is the flow's own thread (`mcplink-login`).
     pub(super) fn run(
         self,
         waiting: CredentialWait,
@@ -114,9 +114,8 @@ impl Job {
                 (errand.discover(demand, held)?, demand)
             }
         };
-        // A login takes as long as a person needs, and meanwhile other processes have to be able to
-        // refresh. So the lock for renewal is released; a second lock, for logins only, serializes
-        // logins.
+        // A login takes as long as the user needs. Meanwhile other processes have to be able to
+        // refresh tokens, so the lock for renewal is released. A second lock serializes logins.
         drop(locked);
         let login = format!("login for {name}");
         let _held = turn.hold(self.settings.store.lock(&login, waiting)?);
@@ -126,19 +125,19 @@ impl Job {
         self.obtain(errand, name, &found, demand)
     }
 
-    /// Adopts tokens that another process has stored in the meantime. They replace the held tokens,
-    /// even if they expire soon. Returns whether tokens were adopted.
+    /// Adopts tokens that another process has stored in the meantime. The stored tokens replace the
+    /// current tokens, even if the stored ones expire soon. Returns whether tokens were adopted.
     fn adopts_others(&self, name: &str) -> Result<bool> {
         let kept = self.settings.kept(name)?;
-        let Some(kept) = kept.filter(|kept| self.site.is_news(kept)) else {
+        let Some(kept) = kept.filter(|kept| self.site.is_from_other_process(kept)) else {
             return Ok(false);
         };
         self.site.adopt(kept, true);
         Ok(true)
     }
 
-    /// Whether the held tokens suffice: they do not expire soon, and they have the scopes if more
-    /// scopes were required.
+    /// Whether the current tokens suffice. Tokens that expire soon do not suffice. If more scopes
+    /// were required, the tokens need these scopes.
     fn has_enough(&self) -> bool {
         let Some(held) = self.site.state().tokens.clone() else {
             return false;
@@ -158,8 +157,8 @@ impl Job {
             ..Demand::default()
         };
         let found = errand.discover(&place, Some(held))?;
-        // The server has another authorization server now: the next refusal of the server starts a
-        // new flow.
+        // The MCP server names another authorization server now. Its next refusal starts a new
+        // flow.
         if !is_same_issuer(found.issuer(), &held.issuer)
             || self.refreshed(errand, name, &found, held)?
         {
@@ -195,15 +194,15 @@ impl Job {
                 }
                 Ok(true)
             }
-            // Not an OAuth error response: the refresh token is kept for another attempt before the
-            // tokens expire.
+            // The response is not an OAuth error. The refresh token is kept for another attempt
+            // before the tokens expire.
             Err(Failure::Refused(refusal))
                 if refusal.code.is_empty() && matches!(self.need, Need::Fresher) =>
             {
                 Err(refusal.error)
             }
-            // The client's credentials were refused, not the refresh token: it stays valid, and a
-            // login would fail with the credentials too.
+            // The authorization server refused the client's credentials, not the refresh token. The
+            // refresh token stays valid, and a login would fail with the credentials too.
             Err(Failure::Refused(refusal)) if errand.is_for_the_host(&refusal) => {
                 Err(refusal.error)
             }
@@ -236,8 +235,8 @@ impl Job {
         let grant = &self.settings.grant;
         let offline = self.settings.asks_offline && grant.is_for_a_person();
         let scopes = found.scopes(demand, self.settings.scopes.as_ref(), &before, offline);
-        // The server does not name the missing scopes, and all known ones were requested already:
-        // another login would request the same ones.
+        // The server does not name the missing scopes, and all known scopes were requested already.
+        // Another login would request the same scopes.
         if let (Need::More(demand, _), Some(held)) = (&self.need, held)
             && demand.scopes.as_ref().is_none_or(BTreeSet::is_empty)
             && scopes.is_subset(&held.scopes)
@@ -290,7 +289,8 @@ impl Job {
         }
     }
 
-    /// Returns the key that the held tokens are bound to, if they are bound.
+    /// Returns the key that the tokens `held` are bound to. Returns `None` if the tokens are not
+    /// bound.
     fn key_of(&self, held: &Tokens) -> Result<Option<Dpop>> {
         match (held.is_bound, &held.key, &self.settings.signer) {
             (false, ..) => Ok(None),
@@ -299,7 +299,7 @@ impl Job {
         }
     }
 
-    /// Returns the key for new tokens, if new tokens have to be bound.
+    /// Returns the key for new tokens. Returns `None` if new tokens need not be bound.
     fn new_key(&self, found: &Discovered, held: Option<&Tokens>) -> Result<Option<Dpop>> {
         let wants = match self.settings.dpop {
             DpopUse::Never => false,
@@ -328,8 +328,8 @@ impl Job {
     }
 }
 
-/// Changes an error of the exchange with the authorization server to the kind `Auth`. Other kinds
-/// would describe the MCP server.
+/// Changes the kind of an error to `Auth` if the kind would describe the MCP server. The error
+/// comes from the exchange with the authorization server.
 fn told(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Protocol | ErrorKind::Http | ErrorKind::Closed | ErrorKind::Peer => {

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-/// A secret, for example a token, a password or a key. `Debug` does not show the secret. Its memory
-/// is wiped when it is dropped.
+/// A secret, for example a token, a password or a key. `Debug` does not show the secret. When the
+/// secret is dropped, its memory is wiped.
 ///
 /// # Examples
 ///
@@ -28,8 +28,8 @@ impl Secret {
 
     /// Serializes data that contains secrets as JSON text.
     pub(super) fn of_json(data: &impl Serialize) -> Self {
-        // Large enough for most data, because a growing buffer would leave copies that are not
-        // wiped.
+        // The buffer is large enough for most data, because a growing buffer would leave copies
+        // that are not wiped.
         let mut text = Vec::with_capacity(16 << 10);
         serde_json::to_writer(&mut text, data).expect("plain data is JSON");
         Self::new(String::from_utf8(text).expect("JSON is UTF-8"))

@@ -20,9 +20,9 @@
 //! briefly, and never during user code, file or network operations.
 //!
 //! **Invariant** (no lost wakeup): the data that waiters check changes only while `state` is
-//! locked. The data is the flow, its outcome, its `asks_person`, and the flag of a call that is
-//! over. `changed` is notified before the lock of `state` is released. A waiter checks all of the
-//! data under the lock before it waits on `changed`.
+//! locked. The data is the flow, its outcome, its `asks_person`, and each call's flag that its wait
+//! is over. `changed` is notified before the lock of `state` is released. A waiter checks all of
+//! the data under the lock before it waits on `changed`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,14 +40,16 @@ use crate::transport::exchange_transport::CancelHandle;
 use crate::transport::http::CredentialWait;
 use crate::transport::{Stack, Threads};
 
-/// The maximum number of consecutive logins whose tokens the server then refuses.
+/// The maximum number of consecutive logins whose tokens the server then refuses. At the limit, no
+/// login is started.
 const MAX_VAIN: u32 = 3;
-/// The maximum number of unsuccessful requests for more scopes, for one operation.
+/// The maximum number of unsuccessful requests for more scopes, for one operation. At the limit, no
+/// more scopes are requested.
 const MAX_STEP_UPS: u32 = 2;
 /// The time after which unsuccessful attempts no longer count.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(600);
-/// The pause before valid tokens are renewed again after a failed renewal, and before refused
-/// client credentials are used again.
+/// The pause after a failed renewal of valid tokens, before the next renewal. Also the pause after
+/// refused client credentials, before they are used again.
 const REST: Duration = Duration::from_secs(10);
 /// The maximum number of operations whose step-ups are counted.
 const MAX_OPERATIONS: usize = 1024;
@@ -57,8 +59,8 @@ pub(super) struct ServerState {
     pub(super) url: HttpUrl,
     /// Guards the tokens, the counters and the flow in progress. Locked before a flow's `progress`.
     state: Mutex<State>,
-    /// Notified while `state` is locked, when the flow or other data that its waiters check has
-    /// changed.
+    /// Notified when the flow changes, or other data that waiters check. `state` is locked during
+    /// the notification.
     changed: Condvar,
 }
 
@@ -83,8 +85,8 @@ pub(super) struct State {
     pub(super) is_refreshed: bool,
     /// The end of the pause after a failed renewal. No renewal is attempted before this time.
     rests_until: Option<Instant>,
-    /// The last refusal of the client's credentials, and the time before which they are not used
-    /// again.
+    /// The last refusal of the client's credentials. The credentials are not used again before the
+    /// time in the first field.
     refused: Option<(Instant, Error)>,
     vain: Budget,
     step_ups: HashMap<String, Budget>,
@@ -107,7 +109,7 @@ impl State {
     }
 
     /// Records that the server accepted the identity of the tokens with this version number.
-    /// Returns whether they are the current tokens.
+    /// Returns whether the current tokens have this number.
     fn note_known(&mut self, number: u64) -> bool {
         if self.number != number {
             return false;
@@ -126,7 +128,7 @@ struct Budget {
 }
 
 impl Budget {
-    /// Whether fewer than `max` attempts were made recently.
+    /// Whether fewer than `max` unsuccessful attempts were made recently.
     fn has_left(&self, max: u32) -> bool {
         self.is_old() || self.spent < max
     }
@@ -147,12 +149,13 @@ impl Budget {
     }
 }
 
-/// The tokens that a flow has to obtain. A call joins a flow that obtains the tokens it needs.
+/// The tokens that a flow has to obtain. A call joins a flow that obtains the tokens that the call
+/// needs.
 #[derive(Clone, Debug)]
 pub(super) enum TokenNeed {
     /// Tokens other than the current ones.
     Others,
-    /// Tokens with more scopes: with these scopes, if the server named them.
+    /// Tokens with more scopes. The field contains these scopes, if the server named them.
     More(Option<BTreeSet<String>>),
 }
 
@@ -167,9 +170,9 @@ impl TokenNeed {
     }
 }
 
-/// The store's login lock, owned by the flow that took it. If the flow is abandoned, the lock is
-/// released even while the host's login code still runs. Therefore host code that hangs does not
-/// block other logins.
+/// The store's login lock. The flow that acquired the lock owns it. If the flow is abandoned, the
+/// lock is released even while the host's login code still runs. Therefore host code that hangs
+/// does not block other logins.
 #[derive(Clone, Default)]
 pub(super) struct LoginLock(Arc<Mutex<Option<Box<dyn Send>>>>);
 
@@ -187,7 +190,7 @@ impl LoginLock {
     }
 }
 
-/// The guard that holds the login lock.
+/// The guard of the login lock. Dropping the guard releases the lock.
 pub(super) struct Held<'a>(&'a LoginLock);
 
 impl Drop for Held<'_> {
@@ -201,9 +204,9 @@ struct Flow {
     aim: TokenNeed,
     turn: LoginLock,
     ticket: Arc<CancelHandle>,
-    /// The progress of the flow. It is written only while the server's `state` is locked too.
-    /// Waiters wait on `changed` with the lock of `state`, and would miss a change that is made
-    /// without this lock.
+    /// The progress of the flow. Invariant: it is written only while the server's `state` is locked
+    /// too. Waiters wait on `changed` with the lock of `state`, and would miss a change that is
+    /// made without this lock.
     progress: Mutex<FlowState>,
 }
 
@@ -213,7 +216,7 @@ struct FlowState {
     waiting: usize,
     /// Whether the last call has left. After that no call joins the flow.
     is_ending: bool,
-    /// Whether the flow is asking a person to log in.
+    /// Whether the flow is asking the user to log in.
     asks_person: bool,
     /// The outcome of the flow. `None` while the flow runs.
     outcome: Option<Result<()>>,
@@ -238,8 +241,8 @@ impl ServerState {
         if is_from_store {
             state.stored = Some(tokens.access.clone());
         } else if state.is_untried && state.tokens.is_some() {
-            // The tokens of the login before were never accepted. It counts as one failure, however
-            // many calls were refused.
+            // The server never accepted the tokens of the previous login. The login counts as one
+            // failure, however many calls were refused.
             state.vain.spend();
         }
         state.take(tokens);
@@ -252,16 +255,16 @@ impl ServerState {
         self.state().stored = Some(tokens.access.clone());
     }
 
-    /// Whether tokens in the store come from another process, which stored them later than the held
-    /// tokens. The held tokens themselves might not have been stored.
-    pub(super) fn is_news(&self, kept: &Tokens) -> bool {
+    /// Whether tokens from the store were stored by another process after the current tokens. The
+    /// current tokens themselves might not be in the store.
+    pub(super) fn is_from_other_process(&self, kept: &Tokens) -> bool {
         let state = self.state();
         let held = state.tokens.as_ref().map(|held| &held.access);
         held != Some(&kept.access) && state.stored.as_ref() != Some(&kept.access)
     }
 
     /// Replaces the tokens `held` by `next`. Returns false if `held` are not the current tokens any
-    /// more, for example because they were deleted.
+    /// more, for example because the tokens were deleted.
     pub(super) fn replace(&self, held: &Tokens, next: Tokens, is_from_refresh: bool) -> bool {
         let mut state = self.state();
         let current = state.tokens.as_ref();
@@ -284,8 +287,8 @@ impl ServerState {
         state.was_loaded = true;
     }
 
-    /// Records that the server accepted the identity of the tokens with this version number. Their
-    /// scopes may still be insufficient.
+    /// Records that the server accepted the identity of the tokens with this version number. The
+    /// scopes of the tokens may still be insufficient.
     pub(super) fn recognize(&self, number: u64) {
         self.state().note_known(number);
     }
@@ -324,14 +327,14 @@ impl ServerState {
         Some(error.remark(text))
     }
 
-    /// Whether a flow is asking a person.
+    /// Whether a flow is asking the user to log in.
     pub(super) fn asks_person(&self) -> bool {
         let state = self.state();
         let flow = state.flow.as_ref();
         flow.is_some_and(|flow| flow.progress.lock().asks_person)
     }
 
-    /// Whether another login is allowed. False if the server refused the tokens of too many logins.
+    /// Whether another login is allowed. Returns false if the server refused the tokens of too many
     /// logins.
     pub(super) fn may_log_in(&self) -> bool {
         self.state().vain.has_left(MAX_VAIN)
@@ -344,7 +347,8 @@ impl ServerState {
         budget.is_none_or(|budget| budget.has_left(MAX_STEP_UPS))
     }
 
-    /// Counts one request for more scopes, independent of the number of calls that wait for it.
+    /// Counts one request for more scopes. The number of calls that wait for the request does not
+    /// matter.
     pub(super) fn note_step_up(&self, operation: &str) {
         let mut state = self.state();
         if state.step_ups.len() >= MAX_OPERATIONS {
@@ -354,14 +358,19 @@ impl ServerState {
         budget.spend();
     }
 
-    /// Joins the flow in progress if the flow serves `aim`, or starts a flow with `work`. Then
-    /// blocks until the flow ends. Returns at once if the tokens are newer than `number`. The flow
-    /// ends at `ends_at` at the latest. `work` gets the wait that cancels the flow, the holder of
-    /// the flow's lock, and a function that it calls when a person is asked.
+    /// Joins the flow in progress, or starts a flow with `work`, and blocks until the flow ends. If
+    /// the flow in progress does not obtain the tokens of `aim`, first waits for the end of that
+    /// flow. Returns at once if the tokens are newer than `number`. A new flow ends at `ends_at` at
+    /// the latest.
+    ///
+    /// `work` gets the wait that cancels the flow, the holder of the store's login lock, and a
+    /// function. It calls the function with true before the user is asked, and with false
+    /// afterwards.
     ///
     /// # Errors
     ///
-    /// The error of the flow. [`ErrorKind::Cancelled`] when `waiting` is over before the flow ends.
+    /// The error of the flow, or [`ErrorKind::Cancelled`] when `waiting` is over before the flow
+    /// ends.
     pub(super) fn run(
         self: &Arc<Self>,
         number: u64,
@@ -391,8 +400,8 @@ impl ServerState {
             }
             let flow = match (state.flow.clone(), work.take()) {
                 (Some(flow), again) if flow.progress.lock().is_ending => {
-                    // The flow is being cancelled. Wait for its end: two flows at once could
-                    // interfere.
+                    // The flow is being cancelled. The call waits for its end, because two flows at
+                    // once could interfere.
                     work = again;
                     drop(self.changed.wait_until(state, deadline));
                     continue;
@@ -457,7 +466,8 @@ impl ServerState {
         Ok(flow)
     }
 
-    /// Waits for the outcome of a flow.
+    /// Blocks until a flow has ended. Returns the outcome of the flow. Fails when `waiting` is
+    /// over.
     fn wait(&self, flow: &Flow, waiting: &CredentialWait, woken: &AtomicBool) -> Result<()> {
         let outcome = self.watch(flow, waiting, woken, |_, progress| progress.outcome.clone());
         outcome.unwrap_or_else(|| {
@@ -466,7 +476,8 @@ impl ServerState {
         })
     }
 
-    /// Waits until a flow has ended, and ignores its outcome.
+    /// Blocks until a flow has ended. Ignores the outcome of the flow. Fails when `waiting` is
+    /// over.
     fn outlast(&self, flow: &Flow, waiting: &CredentialWait, woken: &AtomicBool) -> Result<()> {
         let over = self.watch(flow, waiting, woken, |state, _| {
             (!state.is_on(flow)).then_some(())
@@ -474,7 +485,8 @@ impl ServerState {
         over.ok_or_else(nobody_waits)
     }
 
-    /// Blocks until `look` returns a value. Returns `None` if `waiting` is over before that.
+    /// Blocks until the function `look` returns a value. Returns `None` if `waiting` is over before
+    /// that.
     fn watch<T>(
         &self,
         flow: &Flow,
@@ -497,11 +509,11 @@ impl ServerState {
             if woken.load(Ordering::SeqCst) {
                 return None;
             }
-            // `asks_person` changed after it was read above, and that notification has passed:
-            // waiting now could lose it.
-            let is_news = progress.asks_person != asks_person;
+            // `asks_person` has changed since it was read above, and the notification of the change
+            // has passed. Waiting now could miss the change.
+            let has_changed = progress.asks_person != asks_person;
             drop(progress);
-            if !is_news {
+            if !has_changed {
                 drop(self.changed.wait_until(state, deadline));
             }
         }
@@ -514,7 +526,7 @@ impl ServerState {
         progress.waiting -= 1;
         let is_last = progress.waiting == 0;
         progress.is_ending |= is_last;
-        // While the host asks a person, its code may take long to return. No token request is in
+        // While the host asks the user, its code may take long to return. No token request is in
         // flight then, so the flow can be abandoned at once.
         let is_let_go = is_last && progress.asks_person;
         drop(progress);

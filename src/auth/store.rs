@@ -20,35 +20,36 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     ///
-    /// When the content can't be read. The call that needs the content fails with this error.
+    /// Fails when the content can't be read. The call that needs the content fails with the same
+    /// error.
     fn load(&self, name: &str) -> Result<Option<Secret>>;
 
     /// Saves `content` under a name. Replaces the old content atomically.
     ///
     /// # Errors
     ///
-    /// When the content can't be saved. The error is logged, and the tokens are used until the
-    /// process ends.
+    /// Fails when the content can't be saved. The error is logged, and the tokens are used until
+    /// the process ends.
     fn save(&self, name: &str, content: &Secret) -> Result<()>;
 
-    /// Deletes the content of a name. A missing name is not an error.
+    /// Deletes the content that is saved under a name. A missing name is not an error.
     ///
     /// # Errors
     ///
-    /// When the content could not be deleted.
+    /// Fails when the content could not be deleted.
     fn remove(&self, name: &str) -> Result<()>;
 
     /// Locks a name against other processes, until the returned guard is dropped. Renewal locks the
     /// name of the tokens; a login locks a name of its own. Blocks until the lock is free. Stops
     /// waiting when `waiting` is over.
     ///
-    /// Lock order: a login holds its lock while it takes the lock of the tokens to save them. No
-    /// other code locks two names at once. The default implementation does nothing, which is right
-    /// for a store that one process uses.
+    /// Lock order: a login locks the name of the tokens to save them, while it holds its own lock.
+    /// No other code locks two names at once. The default implementation does nothing, which is
+    /// right for a store that only one process uses.
     ///
     /// # Errors
     ///
-    /// When `waiting` is over before the lock is free, or the name can't be locked.
+    /// Fails when `waiting` is over before the lock is free, or when the name can't be locked.
     fn lock(&self, name: &str, waiting: &CredentialWait) -> Result<Box<dyn Send>> {
         _ = (name, waiting);
         Ok(Box::new(()))

@@ -1,4 +1,4 @@
-//! Token requests, their responses, and the tokens that are kept.
+//! Token requests, their responses, and the tokens that are stored.
 //!
 //! Spec: OAuth 2.1, sections 3.2 and 4.3; RFC 8707; RFC 9449, section 5.
 
@@ -19,8 +19,8 @@ use super::secret::{Secret, revealed, revealed_option};
 use super::tolerant;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// The margin before a token expires, in seconds, at which it is renewed, since clocks differ and
-/// requests take time. A token is not renewed before half of its lifetime has passed.
+/// The time before its expiry at which a token is renewed, in seconds. Clocks differ, and requests
+/// take time. A token is never renewed before half of its lifetime has passed.
 const MARGIN: u64 = 30;
 
 /// The tokens for one MCP server, with the data that is needed to use and renew them.
@@ -49,7 +49,7 @@ pub(super) struct Tokens {
     pub(super) expires_at: Option<u64>,
     #[serde(default)]
     pub(super) renews_at: Option<u64>,
-    /// The requested scopes and the granted ones together.
+    /// The scopes that were requested, and the scopes that were granted.
     #[serde(default)]
     pub(super) scopes: BTreeSet<String>,
     /// The granted scopes, if the authorization server named them. Otherwise the granted scopes
@@ -82,7 +82,7 @@ impl Tokens {
         wanted.is_none_or(|wanted| wanted.is_subset(&self.scopes))
     }
 
-    /// Whether the server names scopes, and all of them were granted. In this case another login
+    /// Whether the server names scopes and all of them were granted. In this case another login
     /// would return the same scopes.
     pub(super) fn has_all_of(&self, demand: &Demand) -> bool {
         let granted = self.granted.as_ref().unwrap_or(&self.scopes);
@@ -120,8 +120,8 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// Whether the refusal is about the request. Otherwise it is about the authorization server
-    /// (overloaded, broken or moved), or comes from a proxy. Many servers have their own codes for
+    /// Whether the refusal is about the request. Other refusals are about the authorization server
+    /// (overloaded, broken or moved), or come from a proxy. Many servers have their own codes for
     /// such refusals.
     fn is_about_the_request(&self) -> bool {
         is_about_a_request(&self.code) || matches!(self.status, 200..=299 | 400 | 401)
@@ -169,7 +169,7 @@ pub(super) type Fields = Vec<(&'static str, Zeroizing<String>)>;
 #[derive(Default)]
 pub(super) struct Form {
     pairs: Vec<(&'static str, Secret)>,
-    /// The names of the form's values that are not secret.
+    /// The names of those values of the form that are not secret.
     open: Vec<&'static str>,
 }
 
@@ -209,8 +209,8 @@ impl Form {
         text
     }
 
-    /// Removes the secrets that were sent with the form, and those of `more`, from a text of the
-    /// server.
+    /// Removes secrets from a text of the server: the secret values of the form, and the secrets
+    /// `more`.
     fn redact(&self, text: &str, more: &[&str]) -> String {
         let pairs = self.pairs.iter();
         let secrets = pairs.filter(|(name, _)| !self.open.contains(name));
@@ -225,15 +225,15 @@ impl Form {
     }
 }
 
-/// Joins scopes with spaces, as they are sent.
+/// Joins scopes with spaces, the format of the parameter `scope`.
 pub(super) fn joined(scopes: &BTreeSet<String>) -> String {
     let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
     scopes.join(" ")
 }
 
 impl FlowContext<'_> {
-    /// Sends a token request. Repeats the request once if the server demands a DPoP nonce. The
-    /// caller has to check the type of the returned token.
+    /// Sends a token request, and returns the response. Repeats the request once if the server
+    /// demands a DPoP nonce. The caller has to check the type of the returned token.
     pub(super) fn ask_for_token(
         &self,
         endpoint: &HttpUrl,
@@ -274,7 +274,7 @@ impl FlowContext<'_> {
             });
             if answer.is_success() {
                 match answer.json("the answer to the token request", endpoint) {
-                    // Some servers send an error with a success status.
+                    // Some servers send an error response with a success status.
                     Err(_) if !refusal.code.is_empty() => {}
                     read => return Ok(read?),
                 }
@@ -337,7 +337,8 @@ impl FlowContext<'_> {
         )
     }
 
-    /// Records the refusal of a client that was registered beforehand. Returns the refusal.
+    /// Notes if the authorization server refused the credentials of a client that was registered
+    /// beforehand. Returns the refusal unchanged.
     fn look_at_client(&self, refusal: Refusal) -> Refusal {
         if !self.is_for_the_host(&refusal) {
             return refusal;
@@ -350,9 +351,9 @@ impl FlowContext<'_> {
         }
     }
 
-    /// Whether the credentials of a client that was registered beforehand were refused. Only the
-    /// host can correct these credentials. The refusal says nothing about other parts of the
-    /// request.
+    /// Whether the authorization server refused the credentials of a client that was registered
+    /// beforehand. Only the host application can correct these credentials. The refusal says
+    /// nothing about other parts of the request.
     pub(super) fn is_for_the_host(&self, refusal: &Refusal) -> bool {
         refusal.code == "invalid_client" && self.registered().next().is_some()
     }
@@ -417,7 +418,7 @@ impl TokenResponse {
     }
 }
 
-/// Makes the error for a refusal of an authorization server.
+/// Makes the error for a response in which an authorization server refuses a request.
 pub(super) fn refusal(
     answer: &Answer,
     what: &str,

@@ -34,7 +34,7 @@ pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     })
 }
 
-/// Reads `true` or `false`, also given as text.
+/// Reads a boolean: `true` or `false`, or one of these words as text.
 pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
         Value::Bool(flag) => Some(flag),
@@ -43,7 +43,7 @@ pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     })
 }
 
-/// Reads a number of seconds, also given as text. Negative numbers become zero.
+/// Reads a number of seconds, which may be given as text. Negative numbers become zero.
 pub(super) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let number = match Value::deserialize(deserializer)? {
         Value::String(text) => text.trim().parse::<f64>().ok(),

@@ -91,15 +91,15 @@ impl ClientBuilder {
         }
     }
 
-    /// Sets the client's description: title, description, icons, website. The description also
-    /// replaces the client's name and version.
+    /// Sets the client's description of itself: title, description, icons, website. The description
+    /// also replaces the client's name and version.
     pub fn info(mut self, info: Implementation) -> Self {
         self.info = info;
         self
     }
 
-    /// Sets whether requests carry the client's name and version. Defaults to yes. The setting
-    /// applies since 2026-07-28; in the legacy era the name and version are required.
+    /// Sets whether requests contain the client's name and version. Defaults to yes. The setting
+    /// applies since 2026-07-28. In the legacy era the name and version are required.
     pub fn send_client_info(mut self, send_client_info: bool) -> Self {
         self.send_client_info = send_client_info;
         self
@@ -107,12 +107,12 @@ impl ClientBuilder {
 
     /// Handles elicitation by form (`elicitation/create`), and declares the capability.
     ///
-    /// The handler decides how to show the form. It should show the name of the [requesting
-    /// server](Requester::server_name) and a way to decline.
+    /// The handler decides how to show the form. The handler should show the name of the
+    /// [requesting server](Requester::server_name) and a way to decline.
     /// [`ElicitSchema::defaults`](crate::schema::ElicitSchema::defaults) returns the initial values
-    /// of the form. The handler may block: the timeout of the call does not run while the handler
-    /// runs. In the modern era the handler runs on the thread of the call that needs the answer. In
-    /// the legacy era it runs on a thread of the connection.
+    /// of the form. The handler may block, because the timeout of the call does not run while the
+    /// handler runs. In the modern era the handler runs on the thread of the call that needs the
+    /// answer. In the legacy era the handler runs on a thread of the connection.
     ///
     /// Spec: Client Features, "Elicitation" (since 2025-06-18).
     pub fn on_elicit(
@@ -142,14 +142,15 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets a handler for completed URL elicitations. The handler receives the `elicitation_id`. It
-    /// runs for one elicitation at a time, on a thread of the connection. Defaults to no handler.
+    /// Sets a handler for completed URL elicitations. The handler receives the `elicitation_id`.
+    /// The handler runs for one elicitation at a time, on a thread of the connection. Defaults to
+    /// no handler.
     ///
-    /// Only in 2025-11-25: servers need not send this notification, and later revisions do not have
-    /// it. Ids that this client never received, or that are already complete, are ignored. A URL
-    /// may arrive by [`on_elicit_url`](Self::on_elicit_url) or by an error that
+    /// The notification exists only in 2025-11-25, and servers need not send it. Ids that this
+    /// client never received, or that are already complete, are ignored. A URL may arrive in
+    /// [`on_elicit_url`](Self::on_elicit_url) or in an error that
     /// [requires](crate::schema::URLElicitationRequiredError) an elicitation. After such an error,
-    /// the handler is the place to repeat the call.
+    /// this handler can repeat the call.
     pub fn on_elicitation_complete(
         mut self,
         handler: impl Fn(&str) + Send + Sync + 'static,
@@ -204,8 +205,8 @@ impl ClientBuilder {
     ///
     /// The handler runs for each request, so that it can return the roots that the user currently
     /// shares. After a change, [`Client::roots_changed`] notifies a legacy server. If
-    /// [`Root::check`] rejects one root, none is sent. An error of the handler refuses the request,
-    /// as for [`on_sample`](Self::on_sample).
+    /// [`Root::check`] rejects a root, the request is refused and no root is sent. An error of the
+    /// handler refuses the request, as for [`on_sample`](Self::on_sample).
     ///
     /// Deprecated by the protocol in 2026-07-28.
     ///
@@ -250,25 +251,25 @@ impl ClientBuilder {
         self.extension(TASKS_EXTENSION, JsonObject::new())
     }
 
-    /// Sets the allowed revisions. Defaults to all of them. The client uses the newest allowed
+    /// Sets the allowed revisions. Defaults to all revisions. The client uses the newest allowed
     /// revision that the server supports.
     pub fn revisions(mut self, revisions: &[ProtocolVersion]) -> Self {
         self.revisions = revisions.to_vec();
         self
     }
 
-    /// Sets the known era of the server, from [`Client::era`] of an earlier connection. Defaults to
-    /// detecting it.
+    /// Sets the known era of the server, from [`Client::era`] of an earlier connection. By default
+    /// the client detects the era.
     ///
-    /// A known era saves the probe. It is only a hint: if the server names other revisions, or
+    /// A known era saves the probe. The era is only a hint: if the server names other revisions, or
     /// refuses over HTTP, the client uses the era that the server supports.
     pub fn era(mut self, era: Era) -> Self {
         self.era = Some(era);
         self
     }
 
-    /// Remembers the era of each server, and uses it for the next connection to that server.
-    /// Defaults to no memory.
+    /// Sets the memory for the eras of servers. The next connection to a remembered server uses the
+    /// remembered era. Defaults to no memory.
     pub fn era_memory(mut self, memory: &EraMemory) -> Self {
         self.memory = Some(memory.clone());
         self
@@ -277,20 +278,20 @@ impl ClientBuilder {
     /// Limits how long a server may take to answer the probe after reading it. A server that does
     /// not answer in time is treated as a legacy server. Defaults to 5 s.
     ///
-    /// At most half of the remaining connect time is used. A child process that has read nothing is
-    /// still starting, and may use all of the connect time. An HTTP server may use all of it too.
-    /// If the transport cannot report whether the probe was read, the time starts when the probe is
-    /// sent.
+    /// The probe may use at most half of the remaining connect time, with two exceptions. A child
+    /// process that has read nothing is still starting, and may use all of the connect time. An
+    /// HTTP server may also use all of the connect time. If the transport cannot report whether the
+    /// probe was read, the timeout starts when the probe is sent.
     ///
-    /// A discovery result that arrives later, during initialization, still counts. An era that was
-    /// concluded only from a missing answer is not [remembered](Self::era_memory).
+    /// A discovery result that arrives later, during initialization, still counts. If the client
+    /// concluded the era only from a missing answer, the era is not [remembered](Self::era_memory).
     pub fn probe_timeout(mut self, timeout: Duration) -> Self {
         self.probe_timeout = timeout;
         self
     }
 
-    /// Limits how long connecting may take in all, including every message and every start of the
-    /// server. Defaults to 60 s.
+    /// Limits the total time of connecting. This includes every message and every start of the
+    /// server. Defaults to 60 s. After this time connecting fails with [`ErrorKind::Timeout`].
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
@@ -319,7 +320,7 @@ impl ClientBuilder {
     }
 
     /// Sets a handler for log messages of the server. The handler runs on a thread of the
-    /// connection, for one message at a time and in order. It replaces a handler of
+    /// connection, for one message at a time and in order. The handler replaces a handler of
     /// `notifications/message`.
     ///
     /// A log message that cannot be parsed is reported to [`on_log`](Self::on_log), which receives
@@ -351,16 +352,16 @@ impl ClientBuilder {
     /// Sets properties of the threads of the client and its transport. Defaults to
     /// [`Threads::new`].
     ///
-    /// Two threads may outlast a close. One is the thread of a
-    /// [cancelled](Self::cancel_connecting_with) connect that cannot be interrupted. The other is
-    /// the thread of a login (feature `auth`), because other connections may wait for the login.
+    /// Two threads may outlast a close. A [cancelled](Self::cancel_connecting_with) connect that
+    /// cannot be interrupted keeps its thread. A login (feature `auth`) keeps its thread, because
+    /// other connections may wait for the login.
     pub fn threads(mut self, threads: &Threads) -> Self {
         self.threads = threads.clone();
         self
     }
 
-    /// Sets the response cache of the client. Several clients can share a cache. Defaults to a
-    /// cache of the client's own, within the client's [`limits`](Self::limits). To disable caching,
+    /// Sets the response cache of the client. Several clients can share a cache. By default each
+    /// client has its own cache, within the client's [`limits`](Self::limits). To disable caching,
     /// set [`max_cached_responses`](Limits::max_cached_responses) to 0.
     pub fn cache(mut self, cache: &ResponseCache) -> Self {
         self.cache = Some(cache.clone());
@@ -371,22 +372,22 @@ impl ClientBuilder {
     /// Defaults to no.
     ///
     /// By default an unambiguous deviation is accepted. An entry that does not fit into a result is
-    /// left out, logged to [`on_log`](Self::on_log), and returned by the `misfits` methods of
-    /// results, such as [`CallToolResult::misfits`](crate::schema::CallToolResult::misfits). In
-    /// strict mode an answer that deviates is an error of kind [`Protocol`](ErrorKind::Protocol). A
-    /// request of the server (elicitation, sampling, roots) that deviates then reaches no handler:
-    /// the request is refused, or the call that it belongs to fails. `docs/compatibility.md` lists
-    /// all accepted deviations.
+    /// left out and logged to [`on_log`](Self::on_log). The `misfits` methods of results, such as
+    /// [`CallToolResult::misfits`](crate::schema::CallToolResult::misfits), return these entries.
+    /// In strict mode an answer that deviates is an error of kind
+    /// [`Protocol`](ErrorKind::Protocol). An input request of the server (elicitation, sampling,
+    /// roots) that deviates then reaches no handler. A legacy server gets an error, and a call of
+    /// the modern era fails. `docs/compatibility.md` lists all accepted deviations.
     pub fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
         self
     }
 
-    /// Sets whether calls are sent although the server did not declare the capability that they
-    /// need. Defaults to no: such a call fails at once with [`ErrorKind::Unsupported`].
+    /// Sets whether calls are sent although the server did not declare the required capability.
+    /// Defaults to no: such a call fails at once with [`ErrorKind::Unsupported`].
     ///
-    /// Some servers have tools but do not declare the capability `tools`. A server that has no
-    /// tools answers a tool call with an error of its own.
+    /// Some servers have tools but do not declare the capability `tools`. With this setting, a
+    /// server without tools answers a tool call with its own error.
     pub fn assume_capabilities(mut self, assume: bool) -> Self {
         self.assumes_capabilities = assume;
         self
@@ -400,22 +401,24 @@ impl ClientBuilder {
     }
 
     /// Limits the number of items of a list that is read as a whole. Defaults to 100 000. Reading a
-    /// longer list fails with [`ErrorKind::Limit`]. A list of any length can be read page by page.
+    /// longer list fails with [`ErrorKind::Limit`]. There is no such limit for a list that is read
+    /// page by page.
     pub fn max_list_items(mut self, max_list_items: usize) -> Self {
         self.list_bounds.max_list_items = max_list_items;
         self
     }
 
     /// Sets the validator that checks structured tool results against the listed output schemas.
-    /// `None` disables it. Defaults to [`Validator::json_schema`] with the feature `validation`,
-    /// otherwise to `None`.
+    /// `None` disables the check. Defaults to [`Validator::json_schema`] with the feature
+    /// `validation`, otherwise to `None`.
     ///
     /// A schema is known after [`list_tools`](Client::list_tools) or
-    /// [`tool_pages`](Client::tool_pages) has returned it. It becomes unknown when the server
-    /// announces that its tools have changed, or when the server is lost. A call whose output
-    /// schema is unusable fails before it is sent. A result that does not match the schema, or
-    /// lacks structured content, fails with [`ErrorKind::Protocol`]. [`Error::result`] returns the
-    /// failed result. Results that report a tool error are not checked.
+    /// [`tool_pages`](Client::tool_pages) has returned it. The schema becomes unknown when the
+    /// server announces that its tools have changed, or when the server is lost. If the output
+    /// schema of a tool is unusable, a call of the tool fails before it is sent. A result that does
+    /// not match the schema, or lacks structured content, fails with [`ErrorKind::Protocol`].
+    /// [`Error::result`] returns the failed result. Results that report a tool error are not
+    /// checked.
     ///
     /// Spec: Server Features, Tools, "Output Schema" (since 2025-06-18).
     pub fn validator(mut self, validator: impl Into<Option<Validator>>) -> Self {
@@ -423,8 +426,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the hook that receives the library's log records, one at a time, on any thread. The
-    /// hook should return quickly. Defaults to no hook.
+    /// Sets the hook that receives the library's log records. The hook runs on any thread, for one
+    /// record at a time, and should return quickly. Defaults to no hook.
     pub fn on_log(mut self, hook: impl Fn(&LogRecord<'_>) + Send + Sync + 'static) -> Self {
         self.log = Some(Arc::new(hook));
         self
@@ -448,12 +451,12 @@ impl ClientBuilder {
 
     /// Sets a hook for connection events. Defaults to no hook; the events are also logged.
     ///
-    /// With [`restart`](Self::restart) the hook runs on the restarting thread, which waits for it.
-    /// Events are reported one at a time and in order. Without restarts, a lost server is reported
-    /// as [`ConnectionEvent::GivenUp`], on a thread of the connection. A close by the client itself
-    /// is not reported.
+    /// With [`restart`](Self::restart) the hook runs on the restarting thread, which waits until
+    /// the hook returns. Events are reported one at a time and in order. Without restarts, a lost
+    /// server is reported as [`ConnectionEvent::GivenUp`], on a thread of the connection. A close
+    /// by the client itself is not reported.
     ///
-    /// A call that the hook makes while the server is lost fails at once.
+    /// If the hook calls the server while the server is lost, the call fails at once.
     pub fn on_connection_event(
         mut self,
         hook: impl Fn(ConnectionEvent) + Send + Sync + 'static,
@@ -466,9 +469,9 @@ impl ClientBuilder {
     /// server is [restarted](Self::restart). Defaults to no pings: the end of a child process, or
     /// of a socket, is detected without pings.
     ///
-    /// Since 2026-07-28 there is no `ping`: a modern server gets `server/discover`, which every
-    /// server supports. Requires a transport whose receiver can wait with a time limit
-    /// ([`Receiver::is_patient`](crate::transport::Receiver::is_patient)).
+    /// Since 2026-07-28 there is no `ping`. A modern server gets `server/discover`, which every
+    /// modern server supports. The setting requires a transport whose receiver can wait with a time
+    /// limit ([`Receiver::is_patient`](crate::transport::Receiver::is_patient)).
     ///
     /// Spec: Base Protocol, Utilities, "Ping" (up to 2025-11-25).
     pub fn keep_alive(mut self, keep_alive: KeepAlive) -> Self {
@@ -502,12 +505,12 @@ impl ClientBuilder {
     }
 
     /// Cancels connecting when `token` is cancelled, from any thread. [`connect`](Self::connect)
-    /// then fails with [`ErrorKind::Cancelled`], in the worst case after a second or two. Defaults
-    /// to no token.
+    /// then fails with [`ErrorKind::Cancelled`], in the worst case after a second or two. By
+    /// default connecting cannot be cancelled.
     ///
-    /// A started server is ended before `connect` returns. An exception is a transport that cannot
-    /// be interrupted, for example during a DNS lookup or a TCP connect: its connection is closed
-    /// as soon as it is open. With a token, connecting uses a thread of its own. That thread may
+    /// A started server is ended before `connect` returns. There is an exception for a transport
+    /// that cannot be interrupted, for example during a DNS lookup or a TCP connect. Its connection
+    /// is closed as soon as it is open. With a token, connecting uses its own thread, which may
     /// continue after `connect` has returned. The token has no effect once the client is connected.
     ///
     /// # Examples
@@ -536,10 +539,10 @@ impl ClientBuilder {
     /// Connects: opens the transport, detects the era, and negotiates a revision.
     ///
     /// Blocks until the client is connected, at most for
-    /// [`connect_timeout`](Self::connect_timeout). A child process is started once more if, after
-    /// it has read the probe, it exits, hangs, or refuses `initialize`. The restarted process gets
-    /// `initialize` as its first message. An HTTP server that refuses `initialize` after a probe
-    /// gets it once more on new connections. The error describes each start.
+    /// [`connect_timeout`](Self::connect_timeout). If a child process exits, hangs or refuses
+    /// `initialize` after it has read the probe, the process is started once more. The new process
+    /// gets `initialize` as its first message. If an HTTP server refuses `initialize` after a
+    /// probe, `initialize` is sent once more on new connections. The error describes each start.
     ///
     /// # Errors
     ///

@@ -7,17 +7,17 @@
 //! ```
 //!
 //! **Key.** A response belongs to a server and a request: the method and params, including a page's
-//! cursor. A private response also belongs to one principal, under its current authorization. Two
-//! connections have the same server if address, revision and description are equal. Responses of a
-//! server are not used for another server that replaces it.
+//! cursor. A private response also belongs to a principal with its current authorization. Two
+//! connections have the same server if address, revision and description are equal. If another
+//! server replaces a server, the responses of the former server are not used.
 //!
-//! **Invariant:** a fetch is noted before its request is sent. It stays noted until its response is
-//! kept or the fetch is given up. A change removes the affected entries *and* fetches under one
-//! lock. Changes are processed on the reading thread, before any later message. So a response that
-//! was created before a change is never kept after the change was reported.
+//! **Invariant:** a fetch is noted before its request is sent. The fetch stays noted until its
+//! response is cached or the fetch is given up. A change removes the affected entries *and* fetches
+//! under one lock. Changes are processed on the reading thread, before any later message. So a
+//! response that was created before a change is never cached after the change was reported.
 //!
-//! **Lock order:** the store's lock before a client's `place`, so that nothing is noted for a
-//! server that was lost. Nothing is sent and no user code runs under either lock.
+//! **Lock order:** the store's lock before a client's `scope`, so that no fetch is noted for a
+//! server that was lost. No message is sent and no user code runs under either lock.
 //!
 //! Spec: Server Features, Utilities, "Caching" (2026-07-28).
 
@@ -40,14 +40,14 @@ use crate::sync::Mutex;
 use crate::transport::Limits;
 use crate::transport::exchange_transport::ExchangeTransport;
 
-/// A cache of responses, for one client or for several; thread-safe.
+/// A cache of responses, which one client or several clients use; thread-safe.
 ///
-/// Every client has its own cache by default. To share one, pass it to several clients with
-/// [`ClientBuilder::cache`](super::ClientBuilder::cache). A public response is then used by all
-/// clients of one server at one address. A private response is used only by clients with the same
-/// [principal](Self::for_principal) and capabilities. Clones share their content. Child processes
-/// count as one server if their command lines and directories are equal. If environment variables
-/// make them different servers, give each its own cache.
+/// Every client has its own cache by default. To share a cache, pass the cache to several clients
+/// with [`ClientBuilder::cache`](super::ClientBuilder::cache). A public response is then used by
+/// all clients of one server at one address. A private response is used only by clients with the
+/// same [principal](Self::for_principal) and capabilities. Clones share their content. Child
+/// processes count as one server if their command lines and directories are equal. If their
+/// environment variables make them different servers, give each server its own cache.
 ///
 /// A response is removed when its lifetime is over, when the server reports a change, and when the
 /// connection to the server is lost. Above [`max_cached_responses`](Limits::max_cached_responses)
@@ -80,9 +80,10 @@ impl ResponseCache {
         }
     }
 
-    /// Returns a handle to this cache for a user. Clients of one principal share private responses;
-    /// clients of different principals never do. Without a principal, private responses stay with
-    /// their client.
+    /// Returns a handle to this cache for the user `principal`.
+    ///
+    /// Clients of one principal share private responses. Clients of different principals never
+    /// share them. Without a principal, only the client that received a private response uses it.
     ///
     /// The name may be any text that identifies the user. Instead of a token, use a digest of the
     /// token.
@@ -115,23 +116,24 @@ pub(super) struct ClientCache {
     cache: ResponseCache,
     /// The number of this client among the clients that share the cache.
     number: u64,
-    /// The current server and principal; `None` without a connection, when the cache is unused.
-    place: Mutex<Option<Place>>,
+    /// The server of the connection and the principal. `None` if there is no connection; the cache
+    /// is then unused.
+    scope: Mutex<Option<KeyScope>>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
 
 /// The server of the connection, and the principal of the requests, as parts of cache keys.
 #[derive(Clone)]
-struct Place {
+struct KeyScope {
     server: Arc<str>,
     realm: Arc<str>,
     /// The transport of the connection, if the authorization of its requests can change.
     carrier: Option<Arc<dyn ExchangeTransport>>,
 }
 
-impl Place {
-    /// Returns the key of the principal to which private responses belong.
+impl KeyScope {
+    /// Returns the key of the principal that private responses belong to.
     fn realm(&self) -> Arc<str> {
         let carrier = self.carrier.as_ref();
         match carrier.map_or(0, |carrier| carrier.authorization()) {
@@ -143,7 +145,7 @@ impl Place {
 
 /// The result of a lookup.
 pub(super) enum Looked {
-    /// The response is cached: the result as JSON text.
+    /// The response is cached. The value is the result as JSON text.
     Found(Arc<String>),
     /// The response is not cached, so the request has to be sent.
     Missing(Fetch),
@@ -155,13 +157,14 @@ impl ClientCache {
         Self {
             cache,
             number,
-            place: Mutex::new(None),
+            scope: Mutex::new(None),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
         }
     }
 
-    /// Adds handlers for the server's change notifications. The handlers run on the reading thread.
+    /// Adds handlers that remove cached responses when the server reports a change. The handlers
+    /// run on the reading thread.
     pub(super) fn listen_in(
         self: &Arc<Self>,
         handlers: Handlers,
@@ -213,30 +216,30 @@ impl ClientCache {
             // No other client can reach this server.
             None => format!("of {}", self.number),
         };
-        // Results may depend on the client's capabilities, but then they are private.
+        // Results may depend on the client's capabilities, but such results are private.
         let realm = match &self.cache.principal {
             Some(principal) => format!("as {principal}\n{}", envelope.capabilities()),
             None => format!("of {}", self.number),
         };
-        *self.place.lock() = Some(Place {
+        *self.scope.lock() = Some(KeyScope {
             server: server.into(),
             realm: realm.into(),
             carrier,
         });
     }
 
-    /// Removes all cached responses of the server. Responses of requests in flight are not cached
-    /// either, because everything may have changed.
+    /// Removes all cached responses of the server. Responses to requests in flight will not be
+    /// cached either, because everything may have changed.
     pub(super) fn empty(&self) {
         self.changed(None);
     }
 
-    /// Removes the cached responses of a lost server. The cache is unused until the next server is
-    /// known.
+    /// Removes the cached responses of a lost server. The cache is unused until the client knows
+    /// the next server.
     pub(super) fn lose(&self) {
         let mut store = self.cache.store.lock();
-        if let Some(place) = self.place.lock().take() {
-            store.drop_all(Some(&place.server), None);
+        if let Some(scope) = self.scope.lock().take() {
+            store.drop_all(Some(&scope.server), None);
         }
     }
 
@@ -247,8 +250,8 @@ impl ClientCache {
 
     fn changed(&self, change: Option<&Topic>) {
         let mut store = self.cache.store.lock();
-        if let Some(place) = &*self.place.lock() {
-            store.drop_all(Some(&place.server), change);
+        if let Some(scope) = &*self.scope.lock() {
+            store.drop_all(Some(&scope.server), change);
         }
     }
 
@@ -257,16 +260,16 @@ impl ClientCache {
     pub(super) fn look_up(&self, request: String, topic: Topic, bypass: bool) -> Looked {
         let store = Arc::clone(&self.cache.store);
         // The authorizer may be host code, so it runs before any lock is taken.
-        let before = self.place.lock().clone();
-        let realm = before.as_ref().map(Place::realm);
+        let before = self.scope.lock().clone();
+        let realm = before.as_ref().map(KeyScope::realm);
         let mut open = store.lock();
-        let place = self.place.lock().clone();
-        let is_same = |place: &Place| {
+        let scope = self.scope.lock().clone();
+        let is_same = |scope: &KeyScope| {
             let before = before.as_ref();
-            before.is_some_and(|before| Arc::ptr_eq(&before.server, &place.server))
+            before.is_some_and(|before| Arc::ptr_eq(&before.server, &scope.server))
         };
-        let (Some(Place { server, .. }), Some(realm), false) =
-            (place.filter(is_same), realm, open.is_off())
+        let (Some(KeyScope { server, .. }), Some(realm), false) =
+            (scope.filter(is_same), realm, open.is_off())
         else {
             drop(open);
             return Looked::Missing(Fetch { store, noted: None });
@@ -298,8 +301,8 @@ impl ClientCache {
     }
 }
 
-/// The cache key of a request: its method, its params, and the members of `_meta` that may change
-/// the result.
+/// Returns the cache key of a request: the method, the params, and the `_meta` members that may
+/// change the result.
 pub(super) fn request_text(method: &str, params: &str, own_meta: &JsonObject) -> String {
     let indifferent = [
         meta_key::LOG_LEVEL,
@@ -317,7 +320,8 @@ pub(super) fn request_text(method: &str, params: &str, own_meta: &JsonObject) ->
     text
 }
 
-/// A fetch: a request in flight whose response may be cached. Dropping the fetch gives it up.
+/// A fetch: a request in flight whose response may be cached. Dropping the fetch gives it up, so
+/// that no response is cached.
 pub(super) struct Fetch {
     store: Arc<Mutex<Store>>,
     /// The number of the fetch, and the key under which a private response is cached.
@@ -325,8 +329,8 @@ pub(super) struct Fetch {
 }
 
 impl Fetch {
-    /// Removes the older response from the cache, and does not cache the new one, which is only for
-    /// this call.
+    /// Removes the older response to the request from the cache. The new response is only for this
+    /// call, and is not cached.
     pub(super) fn replace_by_nothing(self) {
         self.keep("{}");
     }
@@ -347,15 +351,15 @@ impl Fetch {
 /// A response, either from the cache or from the server.
 pub(super) enum Fetched {
     /// The response is from the cache.
-    Kept(Arc<String>),
-    /// The response is from the server. With a fetch it may be cached.
+    Cached(Arc<String>),
+    /// The response is from the server. If there is a fetch, the response may be cached.
     New(RawResult, Option<Fetch>),
 }
 
 impl Fetched {
     pub(super) fn as_str(&self) -> &str {
         match self {
-            Self::Kept(text) => text,
+            Self::Cached(text) => text,
             Self::New(result, _) => result,
         }
     }
@@ -370,7 +374,7 @@ impl Fetched {
     /// Caches the response if it is new and may be cached. Returns the response as text.
     pub(super) fn into_raw(self) -> RawResult {
         match self {
-            Self::Kept(text) => RawResult::alone(text.as_str()),
+            Self::Cached(text) => RawResult::alone(text.as_str()),
             Self::New(result, fetch) => {
                 if let Some(fetch) = fetch {
                     fetch.keep(&result);

@@ -1,4 +1,4 @@
-//! Typed calls.
+//! Typed calls of a client: tools, resources, prompts, completion and log level.
 
 use std::time::Instant;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::cache::{self, Fetched, Looked, Topic};
-use super::output_schemas::{self, Promised};
+use super::output_schemas::{self, ResultCheck};
 use super::paging::Pages;
 use super::request_meta::params_text;
 use super::supervisor::ping_method;
@@ -79,10 +79,10 @@ impl Client {
 
     /// Lists all tools, over all pages.
     ///
-    /// Blocks for each page at most as long as a call with default options. Fresh pages are taken
-    /// from the cache: see [`ResponseCache`](super::ResponseCache) and
-    /// [`CallOptions::bypass_cache`]. An entry that violates the specification is left out and
-    /// logged: see [`Misfit`](crate::schema::Misfit).
+    /// Each page blocks at most as long as a call with default options. Fresh pages are taken from
+    /// the cache: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An
+    /// entry that violates the specification is left out and logged: see
+    /// [`Misfit`](crate::schema::Misfit).
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl Client {
     /// Calls a tool and waits for its result.
     ///
     /// Blocks the calling thread until the result arrives, 60 s pass without an answer or progress,
-    /// or the connection closes. A tool that ran and failed is not an error: see
+    /// or the connection closes. If a tool ran and failed, the call still succeeds: see
     /// [`CallToolResult::is_error`].
     ///
     /// Spec: Server Features, Tools, "Calling Tools" (every revision).
@@ -145,18 +145,18 @@ impl Client {
     ) -> Result<CallToolResult> {
         self.need_tools()?;
         let params = tool_params(name, arguments)?;
-        let promised = self.promise_of(name, &options)?;
+        let check = self.prepare_check(name, &options)?;
         let result = self.call_tool_to_its_end(name, params, options)?;
-        self.read_tool_result(name, promised, &result)
+        self.read_tool_result(name, check, &result)
     }
 
     /// Calls a tool and returns its result as raw JSON. Intended for relays, which need not parse
     /// the result.
     ///
-    /// Input requests are answered, tasks are polled, and a server is restarted as usual. The
-    /// result is parsed only if it has to be [validated](super::ClientBuilder::validator).
-    /// Otherwise the caller has to check whether it is a tool result at all, and whether the tool
-    /// failed.
+    /// Input requests are answered, tasks are polled, and a server is restarted as for
+    /// [`call_tool`](Self::call_tool). The result is parsed only if it has to be
+    /// [validated](super::ClientBuilder::validator). Otherwise the caller has to check whether the
+    /// JSON is a tool result, and whether the tool failed.
     ///
     /// # Errors
     ///
@@ -188,7 +188,8 @@ impl Client {
         self.call_tool_written(name, tool_params(name, arguments), options)
     }
 
-    /// Calls a tool with params that [`tool_params`] has serialized, and returns raw JSON.
+    /// Calls a tool with params that [`tool_params`] has serialized. Returns the result as raw
+    /// JSON.
     pub(crate) fn call_tool_written(
         &self,
         name: &str,
@@ -197,15 +198,19 @@ impl Client {
     ) -> Result<RawResult> {
         self.need_tools()?;
         let params = params?;
-        let promised = self.promise_of(name, &options)?;
+        let check = self.prepare_check(name, &options)?;
         let result = self.call_tool_to_its_end(name, params, options)?;
-        self.check_tool_result(name, promised, &result)?;
+        self.check_tool_result(name, check, &result)?;
         Ok(result)
     }
 
     /// Prepares the validation of a tool's result before the call. Returns the output schema and
-    /// the generation of the known tools.
-    pub(super) fn promise_of(&self, name: &str, options: &CallOptions<'_>) -> Result<Promised> {
+    /// the time limits of the validation.
+    pub(super) fn prepare_check(
+        &self,
+        name: &str,
+        options: &CallOptions<'_>,
+    ) -> Result<ResultCheck> {
         let link = &self.0.link;
         let age = link.outputs.age();
         let schema = link.outputs.check_of(name).map_err(|error| {
@@ -214,7 +219,7 @@ impl Client {
                 "the output schema of tool '{name}' of '{server}' can't be used"
             ))
         })?;
-        Ok(Promised {
+        Ok(ResultCheck {
             schema,
             age,
             began: Instant::now(),
@@ -222,19 +227,19 @@ impl Client {
         })
     }
 
-    /// Parses a tool's result, and validates the result against the output schema.
+    /// Parses the result of a tool call, and validates the result against the output schema.
     pub(super) fn read_tool_result(
         &self,
         name: &str,
-        promised: Promised,
+        check: ResultCheck,
         text: &str,
     ) -> Result<CallToolResult> {
         // Results are large, so the value is checked in place.
         let mut read = self.decode(method::TOOLS_CALL, text);
-        // A restarted server has no known schemas, and a server whose tools have changed has
-        // others.
-        let is_valid = self.0.link.outputs.age() == promised.age;
-        let schema = promised.schema.as_ref().filter(|_| is_valid);
+        // After a restart no schemas are known. After a change of the tools other schemas are
+        // known.
+        let is_valid = self.0.link.outputs.age() == check.age;
+        let schema = check.schema.as_ref().filter(|_| is_valid);
         if let Ok(result) = &mut read
             && !self.0.link.settings().strict
         {
@@ -243,7 +248,7 @@ impl Client {
         let (Ok(result), Some(schema)) = (&read, schema) else {
             return read;
         };
-        if let Err(error) = output_schemas::check(schema, result, promised.deadline()) {
+        if let Err(error) = output_schemas::check(schema, result, check.deadline()) {
             let error = error.with_result(text);
             let (name, server) = (Excerpt(name), self.server_name());
             return Err(error.context(format_args!(
@@ -258,16 +263,16 @@ impl Client {
     pub(super) fn check_tool_result(
         &self,
         name: &str,
-        promised: Promised,
+        check: ResultCheck,
         text: &str,
     ) -> Result<()> {
-        if promised.schema.is_some() || self.0.link.settings().strict {
-            self.read_tool_result(name, promised, text)?;
+        if check.schema.is_some() || self.0.link.settings().strict {
+            self.read_tool_result(name, check, text)?;
         }
         Ok(())
     }
 
-    /// Fails if the server did not declare the capability `tools`.
+    /// Returns an error if the server did not declare the capability `tools`.
     pub(super) fn need_tools(&self) -> Result<()> {
         self.need(
             self.capabilities().tools.is_some(),
@@ -278,10 +283,10 @@ impl Client {
 
     /// Lists all resources, over all pages.
     ///
-    /// Blocks for each page at most as long as a call with default options. Fresh pages are taken
-    /// from the cache: see [`ResponseCache`](super::ResponseCache) and
-    /// [`CallOptions::bypass_cache`]. An entry that violates the specification is left out and
-    /// logged: see [`Misfit`](crate::schema::Misfit).
+    /// Each page blocks at most as long as a call with default options. Fresh pages are taken from
+    /// the cache: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An
+    /// entry that violates the specification is left out and logged: see
+    /// [`Misfit`](crate::schema::Misfit).
     ///
     /// # Errors
     ///
@@ -310,10 +315,10 @@ impl Client {
 
     /// Lists all resource templates, over all pages.
     ///
-    /// Blocks for each page at most as long as a call with default options. Fresh pages are taken
-    /// from the cache: see [`ResponseCache`](super::ResponseCache) and
-    /// [`CallOptions::bypass_cache`]. An entry that violates the specification is left out and
-    /// logged: see [`Misfit`](crate::schema::Misfit).
+    /// Each page blocks at most as long as a call with default options. Fresh pages are taken from
+    /// the cache: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An
+    /// entry that violates the specification is left out and logged: see
+    /// [`Misfit`](crate::schema::Misfit).
     ///
     /// # Errors
     ///
@@ -361,7 +366,7 @@ impl Client {
         self.read_resource_with(uri, CallOptions::new())
     }
 
-    /// Reads a resource with these options.
+    /// Reads a resource. The options apply to the request.
     ///
     /// # Errors
     ///
@@ -399,10 +404,10 @@ impl Client {
 
     /// Lists all prompts, over all pages.
     ///
-    /// Blocks for each page at most as long as a call with default options. Fresh pages are taken
-    /// from the cache: see [`ResponseCache`](super::ResponseCache) and
-    /// [`CallOptions::bypass_cache`]. An entry that violates the specification is left out and
-    /// logged: see [`Misfit`](crate::schema::Misfit).
+    /// Each page blocks at most as long as a call with default options. Fresh pages are taken from
+    /// the cache: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An
+    /// entry that violates the specification is left out and logged: see
+    /// [`Misfit`](crate::schema::Misfit).
     ///
     /// # Errors
     ///
@@ -442,7 +447,7 @@ impl Client {
         self.get_prompt_with(name, arguments, CallOptions::new())
     }
 
-    /// Gets a prompt with these options.
+    /// Gets a prompt. The options apply to the request.
     ///
     /// # Errors
     ///
@@ -485,8 +490,8 @@ impl Client {
 
     /// Requests completions for an argument of a prompt or of a resource template.
     ///
-    /// Blocks as [`call_tool`](Self::call_tool) does. Every call sends a request: while a user
-    /// types, wait for a pause and keep the results.
+    /// Blocks as [`call_tool`](Self::call_tool) does. Every call sends a request, and no result is
+    /// cached. While a user types, wait for a pause.
     ///
     /// Spec: Server Features, Utilities, "Completion" (every revision; the capability since
     /// 2025-03-26).
@@ -510,7 +515,7 @@ impl Client {
         self.complete_with(params, CallOptions::new())
     }
 
-    /// Requests completions with these options.
+    /// Requests completions. The options apply to the request.
     ///
     /// # Errors
     ///
@@ -547,8 +552,10 @@ impl Client {
         Ok(result)
     }
 
-    /// Sets the minimum level of log messages that the server sends. Legacy era only; since
-    /// 2026-07-28 each call sets its own level with [`CallOptions::log_level`].
+    /// Sets the minimum level of log messages that the server sends.
+    ///
+    /// The function works only in the legacy era. Since 2026-07-28 each call sets its own level
+    /// with [`CallOptions::log_level`].
     ///
     /// Spec: Server Features, Utilities, "Logging" (up to 2025-11-25).
     ///
@@ -559,7 +566,8 @@ impl Client {
         self.set_log_level_with(level, CallOptions::new())
     }
 
-    /// Sets the log level with these options.
+    /// Sets the minimum level of log messages that the server sends. The options apply to the
+    /// request.
     ///
     /// # Errors
     ///
@@ -596,7 +604,8 @@ impl Client {
         self.call::<EmptyResult>(method, &(), options).map(drop)
     }
 
-    /// Sends a request of any method, with the usual `_meta`, and returns its result as raw JSON.
+    /// Sends a request of any method, with the `_meta` members of the library. Returns the result
+    /// as raw JSON.
     ///
     /// `params` must serialize to an object or to `null`.
     ///
@@ -615,8 +624,7 @@ impl Client {
         })
     }
 
-    /// Sends a request and decodes the result as the result type of the method, not by the shape of
-    /// its JSON.
+    /// Sends a request and decodes the result. The method determines the type of the result.
     pub(super) fn call<R: DeserializeOwned>(
         &self,
         method: &str,
@@ -637,8 +645,8 @@ impl Client {
         Ok(answer.result)
     }
 
-    /// Returns the cached response to a request if it is fresh. Otherwise sends the request, whose
-    /// response may be cached.
+    /// Returns the cached response to a request if the response is fresh. Otherwise sends the
+    /// request, and the response may be cached.
     pub(super) fn call_or_recall<R: DeserializeOwned>(
         &self,
         method: &str,
@@ -650,7 +658,7 @@ impl Client {
         self.decode_and_keep(method, answer)
     }
 
-    /// Decodes a result. Caches the result unless it cannot be parsed.
+    /// Decodes a result. If the result can be parsed, the response is cached.
     fn decode_and_keep<R: DeserializeOwned>(&self, method: &str, answer: Fetched) -> Result<R> {
         let result = self.decode(method, answer.as_str())?;
         answer.keep();
@@ -666,11 +674,11 @@ impl Client {
     ) -> Result<Fetched> {
         let params = params_text(method, params)?;
         let request = cache::request_text(method, &params, options.own_meta());
-        // Responses of a server that has gone are not used.
+        // Cached responses of a server that has gone are not used.
         let link = &self.0.link;
         let bypass = options.bypasses_cache() || link.generation().peer.is_closed();
         let fetch = match link.cache.look_up(request, topic, bypass) {
-            Looked::Found(text) => return Ok(Fetched::Kept(text)),
+            Looked::Found(text) => return Ok(Fetched::Cached(text)),
             Looked::Missing(fetch) => fetch,
         };
         let answer = self.call_in_rounds(method, params, &mut options)?;
@@ -700,13 +708,13 @@ impl Client {
         if !misfits.is_empty() {
             let peer = &link.generation().peer;
             let server = self.server_name();
-            link.told_misfits.tell(peer, &server, method, &misfits);
+            link.reported_misfits.tell(peer, &server, method, &misfits);
         }
         Ok(read)
     }
 
-    /// In strict mode, parses a raw result to refuse deviations from the specification. Otherwise
-    /// does nothing.
+    /// Parses a raw result in strict mode, so that deviations from the specification are refused.
+    /// Otherwise does nothing.
     fn check_strictly<R: DeserializeOwned>(&self, method: &str, text: &str) -> Result<()> {
         if self.0.link.settings().strict {
             self.decode::<R>(method, text)?;
@@ -714,8 +722,8 @@ impl Client {
         Ok(())
     }
 
-    /// Fails if the server did not declare a protocol extension; nothing is sent. For an optional
-    /// extension check
+    /// Returns an error if the server did not declare a protocol extension. No message is sent. For
+    /// an optional extension check
     /// [`ServerCapabilities::extension`](crate::schema::ServerCapabilities::extension) instead.
     ///
     /// # Errors
@@ -733,8 +741,8 @@ impl Client {
         Err(Error::new(ErrorKind::Unsupported, text))
     }
 
-    /// Fails if `has` is false, that is, if the server did not declare the capability that a method
-    /// needs. Does not fail if the host lets the client assume capabilities.
+    /// Returns an error if the server lacks the capability that a method needs, which means that
+    /// `has` is false. If the host lets the client assume capabilities, there is no error.
     pub(super) fn need(&self, has: bool, capability: &str, method: &str) -> Result<()> {
         if has || self.0.link.settings().assumes_capabilities {
             return Ok(());

@@ -12,14 +12,14 @@
 //!   ╰ known to be legacy, or only legacy revisions allowed ──▶ initialize
 //! ```
 //!
-//! All steps share one time limit, `connect_timeout`. On a stream, the timeout of the probe starts
-//! only when the server has read the probe: a server that starts slowly may take until
-//! `connect_timeout`. If the server exits after it has read the probe, it is started again, once,
-//! with `initialize` as the first message. Over HTTP a missing answer never leads to a new
+//! All steps share the time limit `connect_timeout`. On a stream, the timeout of the probe starts
+//! when the server has read the probe. So a server that starts slowly may take until
+//! `connect_timeout`. If the server exits after it has read the probe, the server is started again,
+//! once, with `initialize` as the first message. Over HTTP a missing answer never leads to a new
 //! connection.
 //!
-//! **Invariant:** an era is remembered only if the server proved it: by an answer, or by exiting
-//! after it read the probe. A missing answer is no proof.
+//! **Invariant:** an era is remembered only if the server proved the era by an answer, or by
+//! exiting after it had read the probe. A missing answer is no proof.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -51,37 +51,38 @@ pub(super) struct Opened {
     pub(super) envelope: RequestMeta,
     pub(super) inputs: InputHandlers,
     pub(super) server: ServerDescription,
-    /// The means to open a new session, if the server has sessions.
+    /// The parameters for opening a new session; `None` if the server has no sessions.
     pub(super) reopening: Option<Reopening>,
     /// Whether the server proved its era. Only a proved era may be remembered.
     pub(super) is_proved: bool,
 }
 
-/// How long connecting waits until a legacy server's stream for messages outside of calls is open.
-/// Messages sent before that could be lost.
-const HEARING: Duration = Duration::from_secs(2);
+/// How long connecting waits for a legacy server's stream for messages outside of calls. Messages
+/// that the server sends before the stream is open could be lost.
+const STREAM_WAIT: Duration = Duration::from_secs(2);
 
 /// The state of one connect operation, from the first attempt to the result.
 pub(super) struct Opening<'a> {
     link: &'a Arc<Supervisor>,
     settings: &'a ClientBuilder,
-    /// The input handlers of this connection. They get the server's description when it is known.
+    /// The input handlers of this connection. The handlers get the server's description when the
+    /// client knows it.
     inputs: InputHandlers,
     deadline: Option<Instant>,
-    /// A second transport, with which the server can be started once more.
+    /// A second transport, which can start the server once more.
     spare: Option<Box<dyn Transport>>,
     known: Option<Era>,
     /// The token that cancels the connect operation.
     cancel: Option<CancelToken>,
     /// The number of the connection that was opened last.
     number: u64,
-    /// The time that users took, for example for a login. The time extends the deadline of the
-    /// connect operation.
+    /// The time that users took for answers, for example for a login. The deadline of the connect
+    /// operation is extended by this time.
     people_took: Cell<Duration>,
-    /// The errors before the last one: the error of the probe, and that of the server that was
-    /// started first.
+    /// The earlier errors of the connect operation: the error of the probe, and the error of the
+    /// first start of the server.
     earlier: Vec<Error>,
-    /// Whether the era was concluded without proof by the server.
+    /// Whether the client concluded the era without proof by the server.
     is_guessed: bool,
 }
 
@@ -118,7 +119,7 @@ impl<'a> Opening<'a> {
                 .is_err_and(|error| self.is_contrary(error, &connection))
                 && let Some(revision) = self.newest(Era::Modern)
             {
-                // The remembered era no longer holds.
+                // The remembered era was wrong, so the era is detected again.
                 return self.find_out(connection, revision);
             }
             return self.after_initialize(connection, done);
@@ -126,8 +127,8 @@ impl<'a> Opening<'a> {
         self.find_out(connection, revision)
     }
 
-    /// Whether a server that was known as legacy might have become a modern server. True only over
-    /// HTTP, because a probe is still possible there after a refused `initialize`.
+    /// Whether a remembered legacy server may have become a modern server. The result is true only
+    /// over HTTP, because a probe is still possible there after a refused `initialize`.
     fn is_contrary(&self, error: &Error, connection: &Connection) -> bool {
         let refused = error.rpc().is_some() || era::is_a_refusal(error);
         refused && self.known == Some(Era::Legacy) && is_over_http(&connection.peer())
@@ -146,7 +147,7 @@ impl<'a> Opening<'a> {
             Verdict::AskAgain(_) => unreachable!("a probe asks again by itself"),
             Verdict::Hopeless(error) => return Err(self.explain(error, &connection)),
             Verdict::Left(error) if self.newest(Era::Legacy).is_some() => {
-                // A server that has not read the probe did not exit because of it.
+                // If the server has not read the probe, the probe did not cause its exit.
                 let unread = connection.peer().core().has_unread() == Some(true);
                 return match unread || !error.was_sent() {
                     true => Err(self.explain(error, &connection)),
@@ -163,8 +164,8 @@ impl<'a> Opening<'a> {
         self.initialize_on(handshake, connection, is_silent)
     }
 
-    /// Detects the era over HTTP. Over HTTP only an answer decides the era, so the client does not
-    /// wait for an answer to the probe during `initialize`.
+    /// Detects the era over HTTP, where only an answer decides the era. So `initialize` is not sent
+    /// before the probe has an outcome.
     fn find_out_over_http(
         &mut self,
         connection: Connection,
@@ -200,8 +201,9 @@ impl<'a> Opening<'a> {
         )
     }
 
-    /// Sends the probe. If the server refuses and names a modern revision, sends the probe once
-    /// more in the named revision. The named revision may be the one that the server refused first.
+    /// Sends the probe and judges the answer. If the server names a modern revision in a refusal,
+    /// the probe is repeated once in that revision. The named revision may be the revision that the
+    /// server refused.
     fn probe_on(&self, handshake: &mut Handshake, revision: ProtocolVersion) -> Verdict {
         match self.discover_on(handshake, revision) {
             Verdict::AskAgain(named) => match self.discover_on(handshake, named) {
@@ -235,8 +237,8 @@ impl<'a> Opening<'a> {
         )
     }
 
-    /// Returns how long to wait for the answer to a probe before the server is treated as a legacy
-    /// server.
+    /// Returns how long to wait for the answer to a probe. If no answer arrives in this time, the
+    /// server is treated as a legacy server.
     fn probe_patience(&self, left: Duration) -> Duration {
         let most = match self.newest(Era::Legacy) {
             Some(_) => left / 2,
@@ -245,8 +247,8 @@ impl<'a> Opening<'a> {
         most.min(self.settings.probe_timeout)
     }
 
-    /// Sends `initialize` to a server that refused the probe or did not answer the probe. An answer
-    /// to the probe that arrives late still counts.
+    /// Sends `initialize` to a server that refused the probe or did not answer it in time. A late
+    /// answer to the probe still counts.
     fn initialize_on(
         &mut self,
         mut handshake: Handshake,
@@ -272,7 +274,7 @@ impl<'a> Opening<'a> {
                     return self.after_leaving(connection, error);
                 }
                 Ok(Some(Answer::Initialize(Err(error)))) if is_silent => {
-                    // The server was too slow to answer the probe, and may be about to.
+                    // The server was too slow to answer the probe, and may still answer it.
                     until = Instant::now().checked_add(self.probe_patience(self.left()));
                     refused = Some(error);
                     continue;
@@ -304,7 +306,8 @@ impl<'a> Opening<'a> {
                 Verdict::Left(error) => return self.after_leaving(connection, error),
                 Verdict::Legacy(error) | Verdict::Hopeless(error) | Verdict::Silent(error) => {
                     self.is_guessed = false;
-                    // This error explains more than the missing answer, so it replaces that one.
+                    // This error explains more than the missing answer, so it replaces the error of
+                    // the missing answer.
                     self.earlier.pop();
                     self.earlier.push(error);
                 }
@@ -315,8 +318,8 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// Returns the deadline for the answer to `initialize`. The deadline leaves time to start the
-    /// server once more, because the probe may have confused the running server.
+    /// Returns the deadline for the answer to `initialize`. If the server can be started once more,
+    /// a quarter of the remaining time is left for the second start.
     fn begin_patience(&self) -> Option<Instant> {
         let left = self.left();
         let most = match self.spare {
@@ -326,14 +329,14 @@ impl<'a> Opening<'a> {
         Instant::now().checked_add(most)
     }
 
-    /// Handles a server that exited during initialization, after it had read the probe. The probe
-    /// is taken as the cause of the exit.
+    /// Starts a server again that exited during initialization. The probe is taken as the cause of
+    /// the exit.
     fn after_leaving(&mut self, connection: Connection, error: Error) -> Result<Opened> {
         self.is_guessed = false;
         self.open_afresh(connection, error)
     }
 
-    /// Handles a refusal of `initialize` by a server that was probed before.
+    /// Handles a refusal of `initialize` by a server that had received a probe.
     fn after_refusal(&mut self, connection: Connection, error: Error) -> Result<Opened> {
         if era::may_be_due_to_the_probe(&error) {
             self.is_guessed = false;
@@ -342,8 +345,8 @@ impl<'a> Opening<'a> {
         self.after_initialize(connection, Err(error))
     }
 
-    /// Starts the server once more, with `initialize` as the first message. The probe may have
-    /// confused the first server process.
+    /// Starts the server once more, with `initialize` as the first message, because the probe may
+    /// have confused the first server process.
     fn open_afresh(&mut self, connection: Connection, error: Error) -> Result<Opened> {
         let Some(spare) = self.spare.take() else {
             return Err(self.explain(error, &connection));
@@ -367,7 +370,7 @@ impl<'a> Opening<'a> {
     fn legacy_is_not_allowed(&mut self, error: Error, connection: &Connection) -> Error {
         let text =
             "it does not speak the modern era, and no legacy revision is allowed (revisions)";
-        // Silence and exiting prove nothing about the revisions of the server.
+        // Neither a missing answer nor an exit proves which revisions the server supports.
         let error = match error.kind() {
             ErrorKind::Timeout | ErrorKind::Closed | ErrorKind::Io => error,
             _ => error.with_kind(ErrorKind::Unsupported).context(text),
@@ -375,8 +378,8 @@ impl<'a> Opening<'a> {
         self.explain(error, connection)
     }
 
-    /// Completes the connection with the result of `initialize`. A server that was treated as
-    /// legacy may prove to be modern.
+    /// Completes the connection after `initialize`. A server that was treated as legacy may turn
+    /// out to be modern.
     fn after_initialize(
         &mut self,
         connection: Connection,
@@ -406,7 +409,8 @@ impl<'a> Opening<'a> {
                 .handlers
                 .clone()
                 .owned_request(method::PING, true, |_, responder| {
-                    // This fails when the server has gone, and then nothing waits for the answer.
+                    // The answer fails only if the server has gone, and then no server waits for
+                    // the answer.
                     drop(responder.respond(&EmptyResult::default()));
                 });
         let mut connection = Connection::client()
@@ -424,8 +428,8 @@ impl<'a> Opening<'a> {
         Ok(connection)
     }
 
-    /// Sends `server/discover`. If the server refuses and names a modern revision, sends it once
-    /// more in the named revision.
+    /// Sends `server/discover` and judges the answer. If the server names a modern revision in a
+    /// refusal, the request is repeated once in that revision.
     fn probe(&self, connection: &Connection, revision: ProtocolVersion) -> Verdict {
         let peer = connection.peer();
         if !is_over_http(&peer) {
@@ -440,8 +444,8 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// Sends the probe over HTTP. The probe may use all of the connect time, because a missing
-    /// answer shows no era over HTTP.
+    /// Sends the probe over HTTP. The probe may use all of the connect time, because over HTTP a
+    /// missing answer does not show the era.
     fn discover(&self, peer: &Peer, revision: ProtocolVersion) -> Verdict {
         let envelope = match self.envelope(revision) {
             Ok(envelope) => envelope,
@@ -459,7 +463,7 @@ impl<'a> Opening<'a> {
             |id, text| envelope.write(id, "{}", &JsonObject::new(), text),
             &mut options,
         );
-        self.note_people(peer);
+        self.note_user_time(peer);
         era::judge(
             answer.as_deref().map_err(Clone::clone),
             &self.settings.revisions,
@@ -499,9 +503,9 @@ impl<'a> Opening<'a> {
         let params = self.initialize_params()?;
         let cancel = self.cancel.as_ref();
         let done = initialize(&connection.peer(), &params, patience, cancel);
-        self.note_people(&connection.peer());
+        self.note_user_time(&connection.peer());
         match done {
-            // A server of the older HTTP+SSE transport answers like this too.
+            // A server with the older HTTP+SSE transport answers in the same way.
             Err(error) if is_unknown_here(&error) => {
                 let core = Arc::clone(connection.peer().core());
                 let left = self.left().min(patience);
@@ -556,8 +560,14 @@ impl<'a> Opening<'a> {
         // From this notification on, the server may send requests.
         self.know(&server);
         let peer = connection.peer();
-        finish_opening(&peer, revision, self.left(), HEARING, self.cancel.as_ref())
-            .map_err(|error| self.explain(error, &connection))?;
+        finish_opening(
+            &peer,
+            revision,
+            self.left(),
+            STREAM_WAIT,
+            self.cancel.as_ref(),
+        )
+        .map_err(|error| self.explain(error, &connection))?;
         let reopening = Reopening::new(self.initialize_params()?, self.settings.connect_timeout);
         Ok(Opened {
             connection,
@@ -570,7 +580,7 @@ impl<'a> Opening<'a> {
         })
     }
 
-    /// Sets the description of the server for the input handlers.
+    /// Passes the description of the server to the input handlers.
     fn know(&self, server: &ServerDescription) {
         let known = Known {
             revision: server.revision,
@@ -597,9 +607,9 @@ impl<'a> Opening<'a> {
         self.cancel.as_ref().is_some_and(CancelToken::is_triggered)
     }
 
-    /// Records the time that users took on this connection, for example for a login. The time does
+    /// Records the time that users took on this connection, for example for a login. This time does
     /// not count as connect time.
-    fn note_people(&self, peer: &Peer) {
+    fn note_user_time(&self, peer: &Peer) {
         if let Some(carrier) = peer.core().carrier() {
             self.people_took.set(carrier.people_took());
         }
@@ -611,7 +621,8 @@ impl<'a> Opening<'a> {
         })
     }
 
-    /// Ends the server. Returns the error with everything that is known about the failure.
+    /// Closes the connection and ends the server. Returns the error with the earlier errors and the
+    /// server's last output.
     fn explain(&mut self, error: Error, connection: &Connection) -> Error {
         let peer = connection.peer();
         let error = self.with_earlier(add_words(error, &peer));
@@ -619,8 +630,8 @@ impl<'a> Opening<'a> {
         error.context(format_args!("connecting to '{}' failed", peer.name()))
     }
 
-    /// Adds the earlier errors to the error, the latest first. The error of a discovery result that
-    /// could not be parsed comes before the others, because it explains the later refusal.
+    /// Adds the earlier errors to the error, the latest first. The error of an unparsable discovery
+    /// result comes before the other errors, because it explains the later refusal.
     fn with_earlier(&mut self, error: Error) -> Error {
         let mut earlier = std::mem::take(&mut self.earlier);
         let misread = earlier
@@ -692,13 +703,14 @@ fn read_initialized(peer: &Peer, answer: &RawResult) -> Result<InitializeResult>
     })
 }
 
-/// Completes initialization within `left`: notifies the server, and starts to receive messages
-/// outside of calls. Waits at most `hearing` until the stream for these messages is open.
+/// Completes initialization within the time `left`. Notifies the server, and starts to receive
+/// messages outside of calls. Waits at most `stream_wait` until the stream for these messages is
+/// open.
 pub(super) fn finish_opening(
     peer: &Peer,
     revision: ProtocolVersion,
     left: Duration,
-    hearing: Duration,
+    stream_wait: Duration,
     cancel: Option<&CancelToken>,
 ) -> Result<()> {
     let deadline = Instant::now().checked_add(left);
@@ -714,7 +726,7 @@ pub(super) fn finish_opening(
         deadline,
     );
     match said {
-        // The server received it and refused it; the connection remains usable.
+        // The server received and refused the notification. The connection remains usable.
         Err(error) if error.http_status().is_some() => {
             core.log_as("client", LogLevel::Warning, || {
                 format!("notifications/initialized was refused: {error}")
@@ -723,15 +735,15 @@ pub(super) fn finish_opening(
         Err(error) => return Err(error.context("notifications/initialized was not taken")),
         Ok(()) => {}
     }
-    let left = deadline.map_or(hearing, |deadline| {
+    let left = deadline.map_or(stream_wait, |deadline| {
         deadline.saturating_duration_since(Instant::now())
     });
-    core.listen(hearing.min(left), cancel);
+    core.listen(stream_wait.min(left), cancel);
     Ok(())
 }
 
-/// Whether a server that does not have the Streamable HTTP transport may answer a probe with this
-/// error.
+/// Whether this error may be the answer of a server without the Streamable HTTP transport to a
+/// probe.
 fn is_unknown_here(error: &Error) -> bool {
     error.kind() == ErrorKind::Http && matches!(error.http_status(), Some(400 | 404 | 405))
 }

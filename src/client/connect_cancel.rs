@@ -1,12 +1,12 @@
 //! Connecting with a cancel token.
 //!
-//! Most waits during connecting check the token themselves. Opening a transport, a DNS lookup and a
-//! TCP connect cannot check it. Therefore connecting has a thread of its own. If one of these waits
-//! blocks the thread, the caller returns without joining it.
+//! Most waits during connecting check the token. Opening a transport, a DNS lookup and a TCP
+//! connect cannot check the token. Therefore connecting has its own thread. If an uninterruptible
+//! wait blocks this thread, the caller returns without joining it.
 //!
-//! **Threads.** `mcplink-connect`, for one connect operation. The thread ends with the operation,
-//! at the latest when the uninterruptible wait ends. It closes a connection that is no longer
-//! wanted. The caller joins the thread unless an uninterruptible wait blocks it.
+//! **Threads.** `mcplink-connect` runs one connect operation. The thread ends with the operation,
+//! at the latest when the uninterruptible wait ends. If the caller has returned, the thread closes
+//! the connection. The caller joins the thread unless an uninterruptible wait blocks it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc;
@@ -18,18 +18,18 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::CancelToken;
 use crate::transport::{Stack, Transport};
 
-/// How long a cancelled connect may take to end the server before the caller returns without its
-/// thread. Ending a child process takes a fraction of this time.
+/// How long a cancelled connect may take to end the server. After this time the caller returns
+/// without joining the connecting thread. Ending a child process takes a fraction of this time.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-enum News {
+enum Event {
     Cancelled,
     /// The result of connecting, or the panic of the connecting thread. If the caller has already
     /// returned, the client is dropped, which closes the connection.
     Done(std::thread::Result<Result<Client>>),
 }
 
-/// Connects until the token is cancelled.
+/// Connects to a server on another thread. Returns early when the token is cancelled.
 pub(super) fn connect(
     settings: ClientBuilder,
     transport: Box<dyn Transport>,
@@ -38,27 +38,27 @@ pub(super) fn connect(
     if token.is_triggered() {
         return Err(cancelled());
     }
-    let (sender, news) = mpsc::channel();
-    let (teller, heeded) = (sender.clone(), token.clone());
+    let (sender, events) = mpsc::channel();
+    let (result_sender, cancel) = (sender.clone(), token.clone());
     let threads = settings.threads.clone();
     let thread = threads.start("connect", Stack::Large, move || {
-        // The transport may be the host's. Its panic is passed on to the caller.
+        // The transport may belong to the host. A panic of it is resumed on the calling thread.
         let opened = catch_unwind(AssertUnwindSafe(|| {
-            Supervisor::open(settings, transport, Some(heeded)).map(Client::new)
+            Supervisor::open(settings, transport, Some(cancel)).map(Client::new)
         }));
-        // This fails when this thread was left behind.
-        _ = teller.send(News::Done(opened));
+        // Sending fails if the caller has returned without this thread.
+        _ = result_sender.send(Event::Done(opened));
     })?;
-    let _told = token.on_trigger(move || _ = sender.send(News::Cancelled));
-    let done = match news.recv() {
-        Ok(News::Done(done)) => done,
-        Ok(News::Cancelled) => match news.recv_timeout(PATIENCE) {
-            // Connecting has just succeeded, but the client is no longer wanted.
-            Ok(News::Done(Ok(done))) => Ok(done.and_then(|unwanted| {
+    let _on_cancel = token.on_trigger(move || _ = sender.send(Event::Cancelled));
+    let done = match events.recv() {
+        Ok(Event::Done(done)) => done,
+        Ok(Event::Cancelled) => match events.recv_timeout(PATIENCE) {
+            // Connecting has just succeeded, but the connection is no longer wanted.
+            Ok(Event::Done(Ok(done))) => Ok(done.and_then(|unwanted| {
                 unwanted.0.link.close_at_once();
                 Err(cancelled())
             })),
-            Ok(News::Done(panicked)) => panicked,
+            Ok(Event::Done(panicked)) => panicked,
             _ => return Err(cancelled()),
         },
         Err(mpsc::RecvError) => return Err(cancelled()),

@@ -1,9 +1,9 @@
 //! The detection of a server's era from its answers.
 //!
 //! Only positive evidence means modern: a discovery result, or an error that only the modern era
-//! has. On a stream, any other error and an invalid answer mean legacy. A missing answer is treated
-//! as legacy too, but this era is not remembered. Over HTTP, a missing answer and answers about the
-//! client itself (such as 401) are errors.
+//! has. On a stream, any other error and an invalid answer mean legacy. A missing answer is also
+//! treated as legacy, but this era is not remembered. Over HTTP, two outcomes are errors: a missing
+//! answer, and an answer about the client itself (such as 401).
 //!
 //! Spec: Base Protocol, "Versioning"; Transports, stdio, "Backward Compatibility" (2026-07-28).
 
@@ -39,8 +39,8 @@ impl Era {
     }
 }
 
-/// A memory for the eras of servers, by address, such as a command line or a URL origin. Later
-/// connections to a remembered server need not detect the era. Thread-safe.
+/// A memory for the eras of servers, by address, such as a command line or a URL origin.
+/// Thread-safe. If the era of a server is remembered, later connections need not detect it.
 ///
 /// Clones share the memory. The memory lives as long as its last clone. A host can store the
 /// [`entries`](Self::entries) to keep them longer.
@@ -53,7 +53,7 @@ impl EraMemory {
         Self::default()
     }
 
-    /// Returns the remembered era of an address.
+    /// Returns the remembered era of the server at an address; `None` if there is none.
     pub fn recall(&self, address: &str) -> Option<Era> {
         self.0.lock().get(address).copied()
     }
@@ -85,7 +85,7 @@ impl fmt::Debug for EraMemory {
 }
 
 /// Returns the part of an address that has one era. For a URL this is the origin, because the era
-/// does not depend on the path. For any other address it is the whole address.
+/// does not depend on the path. Any other address is returned unchanged.
 // M-VER-C-09
 pub(super) fn holder(address: &str) -> &str {
     let is_url = address.starts_with("http://") || address.starts_with("https://");
@@ -96,7 +96,7 @@ pub(super) fn holder(address: &str) -> &str {
     &address[..scheme.len() + "://".len() + host]
 }
 
-/// The next step after a probe with `server/discover`.
+/// The next step of the client after a probe with `server/discover`.
 #[derive(Debug)]
 pub(super) enum Verdict {
     /// The server is modern and supports this revision.
@@ -106,17 +106,17 @@ pub(super) enum Verdict {
     /// The server is legacy and has to be initialized. If no legacy revision is allowed, connecting
     /// fails with this error.
     Legacy(Error),
-    /// The server has exited. It has to be started again and initialized.
+    /// The server has exited. The server has to be started again and initialized.
     Left(Error),
-    /// The server read the probe and did not answer in time. It is initialized, because there is no
-    /// evidence that it is modern.
+    /// The server read the probe and did not answer in time. The server has to be initialized,
+    /// because there is no evidence that it is modern.
     Silent(Error),
     /// No connection to the server is possible.
     Hopeless(Error),
 }
 
 /// Returns the next step after the answer to a probe. `ours` are the revisions that the client
-/// allows. Over HTTP, a missing answer and the answers of proxies do not show the era.
+/// allows. Over HTTP, neither a missing answer nor an answer of a proxy shows the era.
 pub(super) fn judge(
     answer: Result<&str, Error>,
     ours: &[ProtocolVersion],
@@ -151,13 +151,13 @@ pub(super) fn judge(
     }
 }
 
-/// Whether an HTTP answer refuses this particular request, and not the client.
+/// Whether an HTTP answer refuses this request. Returns false if the answer refuses the client.
 pub(super) fn is_a_refusal(error: &Error) -> bool {
     error.http_status().is_some() && !is_about_the_client(error)
 }
 
-/// Whether an HTTP answer concerns the client and not this request. The client has to authenticate,
-/// or sends too many requests, or should try again later.
+/// Whether an HTTP answer concerns the client and not this request. Such an answer tells the client
+/// to authenticate, to send fewer requests, or to try again later.
 fn is_about_the_client(error: &Error) -> bool {
     match error.http_status() {
         Some(403) => error.http_challenge().is_some(),
@@ -168,8 +168,7 @@ fn is_about_the_client(error: &Error) -> bool {
 /// Whether the server may have refused `initialize` because of the probe before it, for example
 /// with "already initialized".
 pub(super) fn may_be_due_to_the_probe(error: &Error) -> bool {
-    // Of the excluded statuses some concern authorization, some a missing endpoint, and some a
-    // gateway.
+    // The excluded statuses concern authorization, a missing endpoint, or a gateway.
     let says_so = |status| !matches!(status, 401 | 403..=405 | 407 | 429 | 502..=504);
     match (error.rpc(), error.http_status()) {
         (Some(rpc), _) => rpc.code != ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,

@@ -1,12 +1,14 @@
-//! The opening requests on a stream. Several opening requests may be in flight at the same time.
-//! Their timeouts start when the server has read them.
+//! The opening requests on a stream.
 //!
-//! A server that starts slowly reads nothing for a while, so a missing answer proves nothing. If
-//! the transport can report whether the server has read the probe, the timeout of the probe starts
-//! then.
+//! Several opening requests may be in flight at the same time. The timeout of a request starts when
+//! the server has read the request.
+//!
+//! A server that starts slowly reads nothing for a while, so a missing answer proves nothing. So
+//! the timeout of the probe starts when the server has read the probe, if the transport can report
+//! this.
 //!
 //! **Threads.** The handshake has no threads of its own. The thread that reads the connection
-//! passes the answers to the connecting thread, which waits for them.
+//! passes the answers to the connecting thread, which waits for the answers.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
@@ -18,11 +20,11 @@ use crate::protocol::{CancelToken, OnCancel, Peer, StartedCall};
 use crate::schema::{InitializeRequestParams, JsonObject, method};
 use crate::transport::message::RequestKind;
 
-/// How often the handshake polls whether the server has read the sent messages. Transports do not
-/// signal this.
+/// How often the handshake polls whether the server has read the sent messages. Polling is needed
+/// because transports do not signal this.
 const POLL: Duration = Duration::from_millis(20);
 
-/// The outcome of a request.
+/// The answer to an opening request, or the error if there is no answer.
 #[derive(Debug)]
 pub(super) enum Answer {
     Probe(Result<RawResult>),
@@ -37,14 +39,14 @@ enum Event {
 /// The handshake on one connection.
 pub(super) struct Handshake {
     peer: Peer,
-    /// The deadline and the time limit of the connect operation.
+    /// The deadline of the connect operation. The next field is its time limit.
     deadline: Option<Instant>,
     in_all: Duration,
     sender: Sender<Event>,
     events: Receiver<Event>,
     calls: Vec<StartedCall>,
-    /// An answer that arrived while the handshake waited for another one.
-    kept: Option<Answer>,
+    /// An answer that arrived while the handshake waited for another answer.
+    stored: Option<Answer>,
     /// The method of the last sent request, and when the request was sent.
     last: (&'static str, Instant),
     cancel: Option<CancelToken>,
@@ -69,14 +71,14 @@ impl Handshake {
             sender,
             events,
             calls: Vec::new(),
-            kept: None,
+            stored: None,
             last: (method::SERVER_DISCOVER, Instant::now()),
             cancel: cancel.cloned(),
             _waker: on_cancel,
         }
     }
 
-    /// Sends `server/discover`.
+    /// Sends `server/discover`, the probe.
     pub(super) fn probe(&mut self, envelope: &RequestMeta) -> Result<()> {
         self.send(
             method::SERVER_DISCOVER,
@@ -104,7 +106,7 @@ impl Handshake {
             return Err(cancelled().sent(false));
         }
         let sender = self.sender.clone();
-        // This fails when the handshake is already finished.
+        // Sending fails if the handshake is already finished.
         let on_end = move |outcome| _ = sender.send(Event::Answer(answer(outcome)));
         let call = self
             .peer
@@ -114,8 +116,8 @@ impl Handshake {
         Ok(())
     }
 
-    /// Waits for the answer to a probe. Returns `None` on timeout. `patience` computes the timeout
-    /// from the remaining time, once the server has read the probe.
+    /// Waits for the answer to a probe. Returns `None` on timeout. When the server has read the
+    /// probe, `patience` computes the timeout from the remaining time.
     ///
     /// # Errors
     ///
@@ -125,16 +127,17 @@ impl Handshake {
         &mut self,
         patience: impl Fn(Duration) -> Duration,
     ) -> Result<Option<Result<RawResult>>> {
-        let kept = self.kept.take();
+        let stored = self.stored.take();
         let answer = loop {
             match self.answer_once_read(&patience)? {
                 Some(Answer::Probe(answer)) => break Some(answer),
-                // A late answer to `initialize`, which was sent before the probe was repeated.
-                Some(other) => self.kept = Some(other),
+                // This is a late answer to `initialize`, which was sent before the probe was
+                // repeated.
+                Some(other) => self.stored = Some(other),
                 None => break None,
             }
         };
-        self.kept = self.kept.take().or(kept);
+        self.stored = self.stored.take().or(stored);
         Ok(answer)
     }
 
@@ -162,8 +165,8 @@ impl Handshake {
     ///
     /// `Cancelled` when the connect operation was cancelled.
     pub(super) fn answer_until(&mut self, until: Option<Instant>) -> Result<Option<Answer>> {
-        match self.kept.take() {
-            Some(kept) => Ok(Some(kept)),
+        match self.stored.take() {
+            Some(stored) => Ok(Some(stored)),
             None => self.next_until(until),
         }
     }
@@ -187,7 +190,7 @@ impl Handshake {
         }
     }
 
-    /// Returns the error for the last sent request if it got no answer.
+    /// Returns the error for a missing answer to the last request.
     pub(super) fn silence(&self) -> Error {
         let (method, sent) = self.last;
         self.late(format_args!("no answer to {method} from"), sent)

@@ -19,16 +19,16 @@ use crate::sync::Mutex;
 use crate::transport::http::field::{self, Mirror, Mirrored, PARAM_PREFIX};
 use crate::transport::message::{Field, RequestKind};
 
-/// The maximum number of remembered tools. Above the limit all tools are forgotten, and remembering
-/// starts again.
+/// The maximum number of remembered tools. When another tool would exceed the limit, all tools are
+/// forgotten, and remembering starts again.
 const MAX_TOOLS: usize = 100_000;
 
-/// The parameters of the listed tools that header fields repeat, by tool name.
+/// The parameters of listed tools that header fields repeat, by tool name.
 #[derive(Debug, Default)]
 pub(super) struct Mirrors(Mutex<HashMap<String, Vec<Mirrored>>>);
 
 impl Mirrors {
-    /// Remembers a tool. Fails with the reason if the tool cannot be used over HTTP.
+    /// Remembers a tool. Returns the reason as an error if the tool cannot be used over HTTP.
     fn learn(&self, tool: &Tool) -> Result<(), String> {
         let mirrored = Mirrored::in_schema(tool.input_schema.as_str());
         let mut tools = self.0.lock();
@@ -78,7 +78,7 @@ impl Mirrors {
     }
 }
 
-/// Encodes any text as a header field value.
+/// Encodes a text as the value of a header field.
 fn owned(text: &str) -> Cow<'static, str> {
     Cow::Owned(field::encode(text).into_owned())
 }
@@ -123,7 +123,7 @@ impl ClientConnection {
             method::TASKS_CANCEL,
         ];
         if is_tool || is_named.contains(&method) {
-            // The params were just serialized as JSON.
+            // The params are valid JSON, because this client has just serialized them.
             let read = read_beside::<Named<'_>, 1>(RawObject::of(params), ["arguments"]);
             let (named, [arguments]) = read.map_err(|error| {
                 let text =
@@ -174,7 +174,7 @@ impl ClientConnection {
 }
 
 impl Client {
-    /// Handles a call that was refused because its header fields no longer match the tool: lists
+    /// Handles a call that was refused because its header fields no longer match the tool. Lists
     /// the tools again. Returns whether the call can be repeated.
     pub(super) fn has_learned(
         &self,

@@ -1,5 +1,5 @@
-//! Retry safety: which requests are idempotent. Requests that only read are idempotent, and tools
-//! that declare themselves idempotent or read-only.
+//! Retry safety: which requests are idempotent. These are requests that only read, and calls of
+//! tools that declare themselves idempotent or read-only.
 //!
 //! Spec: Server Features, Tools, "Tool Annotations" (since 2025-03-26). The annotations are hints,
 //! and only the host can decide to trust them.
@@ -12,7 +12,7 @@ use super::Client;
 use crate::schema::{Tool, method};
 use crate::sync::Mutex;
 
-/// The methods whose requests are idempotent: they only read, or set a value.
+/// The methods whose requests are idempotent, because they only read or set a value.
 const READING: [&str; 10] = [
     method::PING,
     method::SERVER_DISCOVER,
@@ -39,17 +39,17 @@ pub(super) fn is_harmless(client: &Client, number: u64, method: &str, params: &s
                 .is_ok_and(|call| client.0.link.harmless_tools.contains(&call.name, number)))
 }
 
-/// The tools that the server listed as idempotent. Each has the number of the connection on which
-/// it was listed.
+/// The tools that the server listed as idempotent. The number identifies the connection on which
+/// the tool was listed.
 #[derive(Debug, Default)]
 pub(super) struct HarmlessTools(Mutex<HashMap<String, u64>>);
 
 impl HarmlessTools {
-    /// Records the idempotent tools of a page of the tool list. At most `max` tools are kept.
+    /// Records the idempotent tools of a page of the tool list. At most `max` tools are recorded.
     pub(super) fn note(&self, tools: &[Tool], max: usize, number: u64) {
         let mut known = self.0.lock();
         for tool in tools {
-            if !says_so(tool) {
+            if !claims_idempotent(tool) {
                 known.remove(&tool.name);
             } else if known.len() < max || known.contains_key(&tool.name) {
                 known.insert(tool.name.clone(), number);
@@ -67,7 +67,7 @@ impl HarmlessTools {
     }
 }
 
-fn says_so(tool: &Tool) -> bool {
+fn claims_idempotent(tool: &Tool) -> bool {
     tool.annotations.as_ref().is_some_and(|annotations| {
         annotations.read_only_hint == Some(true) || annotations.idempotent_hint == Some(true)
     })

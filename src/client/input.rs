@@ -1,5 +1,6 @@
-//! Input requests: requests of a server to its client. The handlers are registered once and serve
-//! both eras.
+//! Input requests: requests of a server to its client.
+//!
+//! The handlers of input requests are registered once and serve both eras.
 //!
 //! In the legacy era the server sends its own requests. Since 2026-07-28 the server answers a call
 //! with its input requests, and the client repeats the call with the answers. In both cases one
@@ -43,11 +44,12 @@ pub(super) struct Known {
 /// The input requests of one answer, by the keys that the server gave them.
 pub(super) type Questions = BTreeMap<String, Question>;
 
-/// An input request whose params are not parsed. The handler of its method parses the params.
+/// An input request with unparsed params. The handler of the method parses the params.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Question {
     method: String,
-    /// The params as received. An explicit `null` is kept, because a strict client refuses `null`.
+    /// The params as received. An explicit `null` is preserved, because a strict client refuses
+    /// `null`.
     #[serde(default, deserialize_with = "present")]
     params: Option<Box<RawValue>>,
 }
@@ -62,14 +64,14 @@ impl Question {
     }
 }
 
-/// A function that parses the params of an input request, and returns the function that answers the
+/// A function that parses the params of an input request, and returns a function that answers the
 /// request.
 ///
-/// The parser is registered together with the handler, so that a program without a handler is
-/// linked without the parser.
+/// The parser is registered together with the handler. So a program without a handler is linked
+/// without the parser.
 type Read = fn(Params<'_>) -> serde_json::Result<Box<Answering>>;
 
-/// The unparsed params of an input request, and how strictly they are parsed.
+/// The unparsed params of an input request, and whether parsing is strict.
 #[derive(Clone, Copy)]
 struct Params<'a> {
     /// The JSON text of the params; `None` if the input request has no params.
@@ -87,8 +89,8 @@ impl Params<'_> {
         }
     }
 
-    /// Checks the params of a request that needs none. Only a strict client checks them; otherwise
-    /// they are ignored.
+    /// Checks the params of a request that needs no params. A strict client refuses invalid params.
+    /// Any other client ignores them.
     fn check_optional<T: DeserializeOwned>(self) -> serde_json::Result<()> {
         match self.text {
             Some(_) if self.is_strict => self.read::<T>().map(drop),
@@ -115,12 +117,12 @@ pub(super) struct InputHandlers {
     pub(super) server: Arc<OnceLock<Known>>,
 }
 
-/// The context of an input request: the connection and the requester.
+/// The context of an input request: the connection and the description of the requesting server.
 struct Asking<'a> {
     peer: &'a Peer,
     by: Requester,
-    /// The revision of the answer to a legacy server, where the answer is the result of a request.
-    /// `None` in the modern era.
+    /// The legacy revision in which the input request is answered; `None` in the modern era. In the
+    /// legacy era the answer is the result of a request.
     revision: Option<ProtocolVersion>,
 }
 
@@ -165,7 +167,7 @@ impl InputHandlers {
         self.roots.is_some()
     }
 
-    /// Returns the handlers for another connection, whose server is not known yet.
+    /// Creates a copy of the handlers for another connection, whose server is not known yet.
     pub(super) fn for_one_server(&self) -> Self {
         Self {
             server: Arc::default(),
@@ -200,7 +202,7 @@ impl InputHandlers {
         }
     }
 
-    /// Serves the input requests of a legacy server.
+    /// Adds the handlers that answer the input requests of a legacy server.
     pub(super) fn serve(&self, handlers: Handlers) -> Handlers {
         let handlers = self.pages.listen_in(handlers);
         self.kinds
@@ -226,7 +228,8 @@ impl InputHandlers {
                         Ok(result) => responder.respond(&result),
                         Err(error) => responder.refuse(&error),
                     };
-                    // This fails when the server has gone, and then nothing waits for the answer.
+                    // Sending fails if the server has gone, and then no server waits for the
+                    // answer.
                     drop(sent);
                 })
             })
@@ -242,8 +245,8 @@ impl InputHandlers {
         }
     }
 
-    /// Answers every input request or none. On failure the call is dropped, and the server is not
-    /// notified. All requests are parsed before any handler runs.
+    /// Answers all input requests of one answer, or fails. All requests are parsed before any
+    /// handler runs. On failure the call ends, and the server is not notified.
     pub(super) fn fulfil(
         &self,
         questions: &[(&String, &Question)],

@@ -12,10 +12,10 @@ use crate::sync::Mutex;
 
 /// The maximum number of misfits of one result that are logged. Further misfits are only counted.
 const MAX_LINES: usize = 8;
-/// The maximum number of different kinds of misfits that are logged.
+/// The maximum number of different kinds of misfits that are logged. Further kinds are not logged.
 const MAX_KINDS: usize = 1024;
 
-/// The kinds of misfits that were logged, as hashes, so that each kind is logged once.
+/// The kinds of misfits that were logged, as hashes. The set ensures that each kind is logged once.
 #[derive(Debug, Default)]
 pub(super) struct ReportedMisfits {
     kinds: Mutex<HashSet<u64>>,
@@ -44,8 +44,8 @@ impl ReportedMisfits {
     }
 }
 
-/// Returns the steps of a path without the list indexes, so that the same fault in another entry
-/// counts as the same kind.
+/// Returns the steps of a path without the list indexes. So the same fault in another entry counts
+/// as the same kind of misfit.
 fn kind_of(path: &str) -> Vec<&str> {
     path.split('/')
         .filter(|step| !step.bytes().all(|byte| byte.is_ascii_digit()))
@@ -58,19 +58,19 @@ pub(super) fn log(peer: &Peer, server: &str, method: &str, misfits: &[Misfit]) {
         return;
     }
     peer.core().log_as("client", LogLevel::Warning, || {
-        let told: Vec<_> = misfits
+        let listed: Vec<_> = misfits
             .iter()
             .take(MAX_LINES)
             .map(ToString::to_string)
             .collect();
-        let more = misfits.len() - told.len();
+        let more = misfits.len() - listed.len();
         let more = if more > 0 {
             format!("; {more} more")
         } else {
             String::new()
         };
-        let told = told.join("; ");
-        format!("not all of the result of {method} of '{server}' fits: {told}{more}")
+        let listed = listed.join("; ");
+        format!("not all of the result of {method} of '{server}' fits: {listed}{more}")
     });
 }
 

@@ -2,11 +2,11 @@
 //!
 //! [`connect`](Client::connect) detects the era of the server, negotiates a revision, and remembers
 //! the server's capabilities. If a call needs a capability that the server did not declare, the
-//! call fails at once. Its error names the missing capability, and nothing is sent.
+//! call fails at once. The error names the missing capability, and no message is sent.
 //!
-//! **Threads.** A call blocks the calling thread. Any number of threads may make calls at once. The
-//! connection has a thread of its own, which reads when no caller reads. Other threads are started
-//! for the server's requests and notifications.
+//! **Threads.** A call blocks the calling thread. Any number of threads may make calls at once. A
+//! thread of the connection reads when no caller reads. Other threads are started for the server's
+//! requests and notifications.
 
 mod builder;
 mod cache;
@@ -99,7 +99,8 @@ struct ServerDescription {
 }
 
 impl Client {
-    /// Creates a builder for a client with this version and this name, which is for programs.
+    /// Creates a builder for a client with this name and version. The name is for programs, not for
+    /// display.
     pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ClientBuilder {
         ClientBuilder::new(Implementation::new(name, version))
     }
@@ -142,15 +143,15 @@ impl Client {
     }
 
     /// Returns the counters of the connection. After a [restart](ClientBuilder::restart) the
-    /// counters of the new connection are returned.
+    /// counters belong to the new connection.
     pub fn stats(&self) -> Stats {
         let mut stats = self.0.link.generation().peer.stats();
         self.0.link.cache.count_in(&mut stats);
         stats
     }
 
-    /// Removes all cached responses of this server. Responses of requests that are in flight are
-    /// not cached either.
+    /// Removes all cached responses of this server. Responses to requests that are in flight will
+    /// not be cached either.
     pub fn clear_cache(&self) {
         self.0.link.cache.empty();
     }

@@ -21,13 +21,14 @@ use crate::schema::{ResultType, demanded_pages, method};
 use crate::transport::clock::about_now;
 use crate::transport::exchange_transport::ExchangeTransport;
 
-/// The maximum number of rounds of one call. After these rounds the server gets no more answers.
-const MAX_ROUNDS: u32 = 10;
-/// The pause before a round without input requests, which only returns the request state: the first
-/// pause, and the maximum.
+/// The maximum number of round trips of one call. After these round trips the server gets no more
+/// answers.
+const MAX_ROUND_TRIPS: u32 = 10;
+/// The first and the maximum pause before the call is repeated without answers, only with the
+/// request state of the server.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(250));
 
-/// The result of a call, after all rounds.
+/// The final result of a call, after all round trips.
 pub(super) struct Answer {
     pub(super) result: RawResult,
     /// Whether the result is a task. Always false in the legacy era.
@@ -36,8 +37,8 @@ pub(super) struct Answer {
     pub(super) asked: bool,
 }
 
-/// The outcome of one round of a multi round-trip request.
-enum RoundOutcome {
+/// The outcome of one round trip of a call.
+enum RoundTripOutcome {
     /// The call is over: the result is complete or is a task.
     Over {
         is_task: bool,
@@ -72,21 +73,23 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// Returns the options of the call with the time that is left.
+    /// Returns the options of the call with the remaining time.
     fn rest_of<'o>(&self, options: &'o mut CallOptions<'_>) -> CallOptions<'o> {
         let people_took = self
             .carrier
             .map_or(Duration::ZERO, |carrier| carrier.people_took());
-        let people = people_took.saturating_sub(self.people_took);
-        let spent = self.started.elapsed().saturating_sub(people);
+        let user_time = people_took.saturating_sub(self.people_took);
+        let spent = self.started.elapsed().saturating_sub(user_time);
         options.after(spent, spent)
     }
 }
 
 impl Client {
-    /// Sends a request with the usual `_meta`. If the server refused the request without processing
-    /// it, and the client resolved the reason of the refusal, sends the request once more. Other
-    /// retries follow [`Supervisor::send`](super::supervisor::Supervisor::send).
+    /// Sends a request with the `_meta` members of the library.
+    ///
+    /// If the server refused the request without processing it, the client may be able to resolve
+    /// the reason. The request is then sent once more. Other retries follow
+    /// [`Supervisor::send`](super::supervisor::Supervisor::send).
     pub(super) fn request_text(
         &self,
         method: &str,
@@ -113,8 +116,8 @@ impl Client {
             .inspect_err(|error| self.note_demanded_pages(error))
     }
 
-    /// Whether to repeat a request that the server refused without processing it: the reason of the
-    /// refusal was resolved.
+    /// Whether the client has resolved the reason why the server refused a request, so that the
+    /// request can be repeated.
     fn is_dealt_with(
         &self,
         generation: &ClientConnection,
@@ -144,8 +147,8 @@ impl Client {
         )
     }
 
-    /// Records the URL elicitations that an error requires. The server will report when they are
-    /// complete.
+    /// Records the URL elicitations that an error requires. The server later reports which of them
+    /// are complete.
     fn note_demanded_pages(&self, error: &Error) {
         let demanded = error.rpc().and_then(demanded_pages);
         for id in demanded.into_iter().flatten() {
@@ -153,8 +156,8 @@ impl Client {
         }
     }
 
-    /// Sends a request in rounds until its result is complete. Each round has its own timeout. The
-    /// timeout does not run while a user answers.
+    /// Sends a request and repeats it with answers until its result is complete. Each round trip
+    /// has its own timeout. The timeout does not run while a user answers.
     pub(super) fn call_in_rounds(
         &self,
         method: &str,
@@ -166,14 +169,14 @@ impl Client {
         let mut result = self.request_text(method, &params, options, is_harmless)?;
         let generation = self.0.link.generation();
         let mut pause = PAUSES.0;
-        for round in 0..MAX_ROUNDS {
-            let asked = match self.judge_round(&generation, method, &result)? {
-                RoundOutcome::Asked(asked) => asked,
-                RoundOutcome::Over { is_task } => {
+        for round_trip in 0..MAX_ROUND_TRIPS {
+            let asked = match self.judge_result(&generation, method, &result)? {
+                RoundTripOutcome::Asked(asked) => asked,
+                RoundTripOutcome::Over { is_task } => {
                     return Ok(Answer {
                         result,
                         is_task,
-                        asked: round > 0,
+                        asked: round_trip > 0,
                     });
                 }
             };
@@ -203,8 +206,9 @@ impl Client {
                 );
                 Error::new(ErrorKind::Invalid, text).sent(true)
             })?;
-            // An earlier round may have had an effect, whatever happened to this one. A retry on
-            // another server is not possible, because only the requesting server knows the state.
+            // An earlier round trip may have had an effect, so the error must say that the call was
+            // sent. A retry on another server is not possible, because only the requesting server
+            // knows the state.
             let spent = started.elapsed().saturating_sub(people_took);
             result = self
                 .request_text(
@@ -215,15 +219,15 @@ impl Client {
                 )
                 .map_err(|error| error.sent(true))?;
         }
-        match self.judge_round(&generation, method, &result)? {
-            RoundOutcome::Over { is_task } => Ok(Answer {
+        match self.judge_result(&generation, method, &result)? {
+            RoundTripOutcome::Over { is_task } => Ok(Answer {
                 result,
                 is_task,
                 asked: true,
             }),
-            RoundOutcome::Asked(_) => {
+            RoundTripOutcome::Asked(_) => {
                 let text = format!(
-                    "{}: the server asks on after {MAX_ROUNDS} rounds",
+                    "{}: the server asks on after {MAX_ROUND_TRIPS} rounds",
                     self.during(method)
                 );
                 Err(Error::new(ErrorKind::Limit, text).sent(true))
@@ -231,14 +235,14 @@ impl Client {
         }
     }
 
-    /// Parses the outcome of a round: the result, or the input that the server requests first.
-    fn judge_round(
+    /// Parses the outcome of a round trip: the result, or the server's input requests.
+    fn judge_result(
         &self,
         generation: &ClientConnection,
         method: &str,
         result: &str,
-    ) -> Result<RoundOutcome> {
-        let over = |is_task| Ok(RoundOutcome::Over { is_task });
+    ) -> Result<RoundTripOutcome> {
+        let over = |is_task| Ok(RoundTripOutcome::Over { is_task });
         if generation.revision.is_legacy() {
             return over(false);
         }
@@ -264,7 +268,7 @@ impl Client {
                     ))
                 })?;
                 if asked.input_requests.is_some() || asked.request_state.is_some() {
-                    Ok(RoundOutcome::Asked(asked))
+                    Ok(RoundTripOutcome::Asked(asked))
                 } else {
                     Err(broken(format!(
                         "{}: input is required, but none is named",

@@ -8,9 +8,10 @@ use crate::protocol::CallOptions;
 use crate::schema::{NotificationParams, method};
 
 impl Client {
-    /// Notifies the server that the [roots](super::ClientBuilder::on_list_roots) have changed. In
-    /// the modern era nothing is sent, because a modern server requests the roots again for each
-    /// call that needs roots.
+    /// Notifies the server that the [roots](super::ClientBuilder::on_list_roots) have changed.
+    ///
+    /// In the modern era no message is sent, because a modern server requests the roots again for
+    /// each call that needs roots.
     ///
     /// Spec: Client Features, "Roots", "Root List Changes" (up to 2025-11-25).
     ///

@@ -1,5 +1,5 @@
-//! Open URL elicitations: those whose interaction the server has not yet reported as complete. Only
-//! in 2025-11-25.
+//! Open URL elicitations. An elicitation is open until the server reports that its interaction is
+//! complete. The report exists only in 2025-11-25.
 //!
 //! Spec: Client Features, "Elicitation", "Completion Notifications for URL Mode Elicitation"
 //! (2025-11-25).
@@ -27,7 +27,7 @@ pub(super) struct OpenPages {
 }
 
 impl OpenPages {
-    /// Creates a tracker with this tracker's callback for another client. Each client tracks only
+    /// Creates an empty tracker with the same callback for another client. Each client tracks only
     /// its own elicitations.
     pub(super) fn for_one_client(&self) -> Self {
         Self {
@@ -55,8 +55,8 @@ impl OpenPages {
     /// was open.
     pub(super) fn remove(&self, id: &str) -> bool {
         let mut open = self.open.lock();
-        let place = open.iter().position(|other| other == id);
-        place.is_some_and(|place| open.remove(place).is_some())
+        let index = open.iter().position(|other| other == id);
+        index.is_some_and(|index| open.remove(index).is_some())
     }
 
     /// Adds the handler of completion notifications. The handler ignores ids of elicitations that

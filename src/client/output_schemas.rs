@@ -2,7 +2,8 @@
 //! results.
 //!
 //! A schema is compiled when its tool is called for the first time. All schemas are forgotten when
-//! the server reports a change or is lost. They are known again after the tools are listed again.
+//! the server reports a change or is lost. The schemas are known again after the tools are listed
+//! again.
 //!
 //! Spec: Server Features, Tools, "Output Schema" (since 2025-06-18).
 
@@ -22,7 +23,7 @@ use crate::validation::{CompiledSchema, Validator};
 const MAX_BYTES: usize = 16 << 20;
 
 /// The output schema and the time limits for validating the result of one call.
-pub(super) struct Promised {
+pub(super) struct ResultCheck {
     pub(super) schema: Option<CompiledSchema>,
     /// The value of `Known::age` when the call began. Another value means that the tools may have
     /// changed since then.
@@ -32,9 +33,9 @@ pub(super) struct Promised {
     pub(super) timeout: Option<Duration>,
 }
 
-impl Promised {
-    /// Returns the deadline for validating a result: the end of the call's timeout. If this time
-    /// has passed, because the call was extended, validation gets the whole timeout again.
+impl ResultCheck {
+    /// Returns the deadline for validating a result, which is the end of the call's timeout. If
+    /// this time has passed because the call was extended, validation gets the whole timeout again.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let timeout = self.timeout?;
         let (now, end) = (Instant::now(), self.began.checked_add(timeout)?);
@@ -50,27 +51,29 @@ impl Promised {
 #[derive(Debug)]
 pub(super) struct Outputs {
     validator: Option<Validator>,
-    /// Whether schemas are used exactly as written, without corrections for known server errors.
+    /// Whether schemas are used exactly as written. Otherwise known errors of servers are
+    /// corrected.
     strict: bool,
     /// The known tools, with their schemas.
-    // Not held while a schema is compiled, since that takes long. So the schema may have been
-    // replaced meanwhile: the compiled one is stored only if its source is still the known one.
+    // The lock is not held while a schema is compiled, because that takes long. The schema may be
+    // replaced meanwhile. So the compiled schema is stored only if its source is still the known
+    // schema.
     known: Mutex<Known>,
 }
 
 #[derive(Debug, Default)]
 struct Known {
-    schemas: HashMap<String, Promise>,
+    schemas: HashMap<String, KnownSchema>,
     /// The names of the tools that can only be called as tasks.
     tasks: HashSet<String>,
     bytes: usize,
-    /// The generation of the known tools. It increases when the server reports a change, and when
-    /// the server is lost.
+    /// The generation of the known tools. The number increases when the server reports a change,
+    /// and when the server is lost.
     age: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Promise {
+struct KnownSchema {
     schema: Arc<JsonSchema>,
     compiled: Option<Result<CompiledSchema>>,
 }
@@ -84,7 +87,7 @@ impl Outputs {
         }
     }
 
-    /// Forgets all tools, because the list may have changed.
+    /// Forgets all tools, because the list of tools may have changed.
     pub(super) fn forget(&self) {
         let mut known = self.known.lock();
         let age = known.age + 1;
@@ -99,13 +102,13 @@ impl Outputs {
         drop(old);
     }
 
-    /// Returns the generation of the known tools. Call this before the tools are listed.
+    /// Returns the generation of the known tools. Must be called before the tools are listed.
     pub(super) fn age(&self) -> u64 {
         self.known.lock().age
     }
 
     /// Remembers tools, unless the generation of the known tools has changed since `age`. Returns
-    /// whether all of the tools fitted into the limit.
+    /// whether the limit had room for all of the tools.
     pub(super) fn learn(&self, tools: &[Tool], age: u64) -> bool {
         let mut known = self.known.lock();
         if known.age != age {
@@ -115,7 +118,7 @@ impl Outputs {
         if self.validator.is_none() {
             return true;
         }
-        // A smaller schema may fit after one that does not.
+        // After a schema that does not fit, a smaller schema may fit.
         let left_out = tools.iter().filter(|tool| !known.learn(tool)).count();
         left_out == 0
     }
@@ -126,22 +129,22 @@ impl Outputs {
     }
 
     /// Returns the compiled output schema of a tool; `None` if no output schema is known.
-    fn promise(&self, name: &str) -> Option<Result<CompiledSchema>> {
+    fn compiled(&self, name: &str) -> Option<Result<CompiledSchema>> {
         let validator = self.validator.as_ref()?;
-        let promise = self.known.lock().schemas.get(name)?.clone();
-        if promise.compiled.is_some() {
-            return promise.compiled;
+        let entry = self.known.lock().schemas.get(name)?.clone();
+        if entry.compiled.is_some() {
+            return entry.compiled;
         }
-        let mut compiled = validator.compile_of_peer(&promise.schema);
+        let mut compiled = validator.compile_of_peer(&entry.schema);
         if compiled.is_err()
             && !self.strict
-            && let Some(settled) = promise.schema.with_empty_objects()
+            && let Some(settled) = entry.schema.with_empty_objects()
             && let Ok(other) = validator.compile(&settled)
         {
             compiled = Ok(other);
         }
         if let Some(known) = self.known.lock().schemas.get_mut(name)
-            && Arc::ptr_eq(&known.schema, &promise.schema)
+            && Arc::ptr_eq(&known.schema, &entry.schema)
         {
             known.compiled = Some(compiled.clone());
         }
@@ -151,7 +154,7 @@ impl Outputs {
     /// Prepares the validation of a tool's results before the call. Returns the compiled output
     /// schema, if one is known.
     pub(super) fn check_of(&self, name: &str) -> Result<Option<CompiledSchema>> {
-        let compiled = self.promise(name).transpose();
+        let compiled = self.compiled(name).transpose();
         compiled.map_err(|error| blaming_the_server(error).remark(SWITCH))
     }
 }
@@ -159,8 +162,8 @@ impl Outputs {
 /// The hint added to the error when a server's output schema can't be used.
 const SWITCH: &str = "ClientBuilder::validator can switch the check off";
 
-/// Converts the error of an unusable schema into a protocol error, because the server caused it and
-/// not the caller.
+/// Converts the error of an unusable schema into a protocol error, because the server caused the
+/// error.
 fn blaming_the_server(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Invalid => error.with_kind(ErrorKind::Protocol),
@@ -169,8 +172,8 @@ fn blaming_the_server(error: Error) -> Error {
 }
 
 impl Known {
-    /// Remembers that a tool requires a task. If the limit is reached, the tool is not remembered,
-    /// and the server refuses a plain call of the tool.
+    /// Remembers that a tool can only be called as a task. If the limit is reached, the tool is not
+    /// remembered. The server then refuses a plain call of the tool.
     fn learn_task(&mut self, tool: &Tool) {
         let execution = tool.execution.as_ref();
         let support = execution.and_then(|execution| execution.task_support.as_ref());
@@ -201,19 +204,19 @@ impl Known {
             return false;
         }
         self.bytes += size(schema);
-        let promise = Promise {
+        let entry = KnownSchema {
             schema: Arc::new(schema.clone()),
             compiled: None,
         };
-        self.schemas.insert(tool.name.clone(), promise);
+        self.schemas.insert(tool.name.clone(), entry);
         true
     }
 }
 
 /// Replaces an empty array in a result by an empty object where the schema allows only an object.
-/// Servers written in PHP cannot distinguish empty arrays from empty objects.
+/// Servers written in PHP send empty arrays instead of empty objects.
 pub(super) fn settle_empty(
-    promised: Option<&CompiledSchema>,
+    schema: Option<&CompiledSchema>,
     revision: ProtocolVersion,
     result: &mut CallToolResult,
 ) {
@@ -224,7 +227,7 @@ pub(super) fn settle_empty(
     if !is_empty_array(content.get()) {
         return;
     }
-    let means_object = match promised {
+    let means_object = match schema {
         _ if revision.is_legacy() => true,
         Some(schema) => schema.check(content.get()).is_err() && schema.check(OBJECT).is_ok(),
         None => false,
@@ -236,7 +239,7 @@ pub(super) fn settle_empty(
 
 /// Validates a tool's result against the tool's output schema.
 pub(super) fn check(
-    promised: &CompiledSchema,
+    schema: &CompiledSchema,
     result: &CallToolResult,
     deadline: Option<Instant>,
 ) -> Result<()> {
@@ -244,7 +247,7 @@ pub(super) fn check(
         return Ok(());
     }
     let checked = match &result.structured_content {
-        Some(content) => promised.check_of_peer(content.get(), deadline),
+        Some(content) => schema.check_of_peer(content.get(), deadline),
         None => Err(Error::new(ErrorKind::Invalid, "there is none")),
     };
     checked.map_err(|error| blaming_the_server(error).sent(true))
@@ -270,15 +273,15 @@ mod tests {
         let outputs = outputs();
         assert!(outputs.learn(&[tool("a", 10 << 20)], 0));
         assert!(!outputs.learn(&[tool("b", 10 << 20), tool("c", 1)], 0));
-        assert!(outputs.promise("b").is_none());
-        assert!(outputs.promise("a").is_some() && outputs.promise("c").is_some());
+        assert!(outputs.compiled("b").is_none());
+        assert!(outputs.compiled("a").is_some() && outputs.compiled("c").is_some());
         // A later description of a tool replaces the earlier one.
         for _ in 0..10 {
             assert!(outputs.learn(&[tool("a", 9 << 20)], 0));
             assert!(outputs.learn(&[tool("a", 10 << 20)], 0));
         }
         assert!(outputs.learn(&[Tool::new("a")], 0));
-        assert!(outputs.promise("a").is_none());
+        assert!(outputs.compiled("a").is_none());
         assert!(outputs.learn(&[tool("b", 10 << 20)], 0));
     }
 
@@ -289,10 +292,10 @@ mod tests {
         let age = outputs.age();
         assert!(outputs.learn(&[tool("a", 1)], age));
         outputs.forget();
-        assert!(outputs.promise("a").is_none());
+        assert!(outputs.compiled("a").is_none());
         assert!(outputs.learn(&[tool("a", 1)], age));
-        assert!(outputs.promise("a").is_none());
+        assert!(outputs.compiled("a").is_none());
         assert!(outputs.learn(&[tool("a", 1)], outputs.age()));
-        assert!(outputs.promise("a").is_some());
+        assert!(outputs.compiled("a").is_some());
     }
 }

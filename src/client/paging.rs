@@ -1,9 +1,9 @@
 //! Paginated lists.
 //!
-//! A page may have any number of items, including zero. A cursor is opaque and returned unchanged,
-//! even if it is empty. A page without a cursor is the last one. A repeated cursor means that the
-//! list has no end. If the server refuses a cursor of its own, the list has changed. Then the pages
-//! read so far are discarded. A list that is read as a whole is read once more from the start.
+//! A page may have any number of items, including zero. A cursor is opaque and sent back unchanged,
+//! even if it is empty. A page without a cursor is the last page. A repeated cursor means that the
+//! list has no end. If the server refuses its own cursor, the list has changed, and the pages read
+//! so far are discarded. A list that is read as a whole is then read once more from the start.
 //!
 //! Spec: Server Features, Utilities, "Pagination" (every revision).
 
@@ -73,7 +73,7 @@ mod sealed {
             &[]
         }
 
-        /// Processes a received page before the page is returned to the caller.
+        /// Processes a received page before the caller gets the page.
         fn review(&mut self, client: &super::Client) {
             _ = client;
         }
@@ -136,21 +136,21 @@ list_page!(
 );
 list_page!(ListPromptsResult, prompts: Prompt, method::PROMPTS_LIST, prompts);
 
-/// An iterator over the pages of a list. A page is requested when the iterator reaches it, unless a
-/// fresh response is cached. The iterator ends after the last page or the first error.
+/// An iterator over the pages of a list. Each page is requested when the iterator reaches it,
+/// unless a fresh response is cached. The iterator ends after the last page or the first error.
 ///
-/// Each step blocks as a call does. An empty cursor is used like any other cursor. But if the
-/// server repeats or refuses an empty cursor, the list has ended. If the server refuses another
-/// cursor of its own ([`ErrorCode::INVALID_PARAMS`]), the list has changed. The pages of the list
-/// are then removed from the cache, and reading has to restart with new `Pages`.
+/// Each step blocks as a call does. An empty cursor is sent like any other cursor. If the server
+/// repeats or refuses an empty cursor, the list has ended. If the server refuses another cursor
+/// that it had sent ([`ErrorCode::INVALID_PARAMS`]), the list has changed. The pages of the list
+/// are then removed from the cache. A new `Pages` has to read the list from the start.
 #[must_use = "nothing is asked for before the first page is taken"]
 pub struct Pages<'a, P> {
     client: Client,
     options: CallOptions<'a>,
     course: Course,
-    /// Whether the server has refused a cursor that the server itself had sent.
+    /// Whether the server has refused a cursor that it had sent itself.
     is_lost: bool,
-    /// The previous page, if the cursor of that page is empty.
+    /// The previous page, if the cursor of this previous page is empty.
     before: Option<P>,
 }
 
@@ -179,7 +179,7 @@ impl<'a, P: ListPage> Pages<'a, P> {
         self.into_all_and_misfits().map(|(all, _)| all)
     }
 
-    /// Reads the whole list. Returns its items and the entries that were left out because they are
+    /// Reads the whole list. Returns its items, and the entries that were left out because they are
     /// invalid.
     pub(crate) fn into_all_and_misfits(mut self) -> Result<(Vec<P::Item>, Vec<Misfit>)> {
         match self.read_all() {
@@ -211,8 +211,10 @@ impl<'a, P: ListPage> Pages<'a, P> {
         Ok((all, misfits))
     }
 
-    /// Requests the page at a cursor. Returns `None` at the end of the list: some servers send an
-    /// empty cursor with each page, and an empty cursor that gives no new page ends the list.
+    /// Requests the page at a cursor. Returns `None` at the end of the list.
+    ///
+    /// Some servers send an empty cursor with each page. An empty cursor that leads to no new page
+    /// ends the list.
     fn ask(&mut self, cursor: Option<String>) -> Result<Option<P>> {
         let client = &self.client;
         client.need(
@@ -334,7 +336,8 @@ struct Course {
     next: NextPage,
     pages: usize,
     max_pages: usize,
-    /// Hashes of the received cursors. Hashes are kept because a cursor may have any length.
+    /// Hashes of the received cursors. The hashes save memory, because a cursor may have any
+    /// length.
     seen: HashSet<u64>,
     hasher: RandomState,
 }
@@ -366,8 +369,8 @@ impl Course {
         }
     }
 
-    /// Records a received page, with the cursor of the next page. Fails if the cursor is repeated,
-    /// or if there are too many pages.
+    /// Records a received page, with the cursor of the next page. Returns an error if the cursor is
+    /// repeated, or if there are too many pages.
     fn answered(&mut self, cursor: Option<&str>) -> Result<(), (ErrorKind, String)> {
         self.pages += 1;
         let Some(cursor) = cursor else { return Ok(()) };
@@ -392,8 +395,8 @@ impl Course {
 mod tests {
     use super::*;
 
-    /// Reads pages with these cursors. Returns the requested cursors, and the error that ended the
-    /// reading.
+    /// Reads pages with these cursors. Returns the requested cursors, and the kind of the error
+    /// that ended the reading.
     fn walk(cursors: &[Option<&str>], max: usize) -> (Vec<Option<String>>, Option<ErrorKind>) {
         let mut course = Course::new(max);
         let mut asked = Vec::new();

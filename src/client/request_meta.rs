@@ -15,8 +15,8 @@ use crate::schema::{
     RequestMetaObject, TASKS_EXTENSION, meta_key,
 };
 
-/// The number of bytes of a request's params besides the members of `_meta` and the params
-/// themselves. The end of the line is included.
+/// The number of bytes of a request's params without the `_meta` members and the caller's own
+/// params. The line end is included.
 const AROUND_MEMBERS: usize = r#"{"_meta":{"progressToken":}},}"#.len() + 20 + 1;
 
 /// The serialized `_meta` members of all requests of one connection.
@@ -66,16 +66,16 @@ impl RequestMeta {
         self.takes_tasks
     }
 
-    /// Returns the client's capabilities as JSON text, as all requests contain them.
+    /// Returns the client's capabilities as JSON text.
     pub(super) fn capabilities(&self) -> &str {
         &self.capabilities
     }
 
-    /// Writes params with the `_meta` of a request. `own` are `_meta` members for this request
+    /// Writes params with the `_meta` of a request. `own` has the `_meta` members of this request
     /// only.
     ///
-    /// The params may contain a `_meta` of their own, whose members are kept. The members of the
-    /// connection replace members with the same names in `own` and in the params.
+    /// If the params have their own `_meta`, its members are preserved. The members of the
+    /// connection replace members of the same name in `own` and in the params.
     pub(super) fn write(
         &self,
         id: i64,
@@ -107,7 +107,8 @@ impl RequestMeta {
     }
 }
 
-/// Appends those members of the params' own `_meta` that are not in `own`, and then the params.
+/// Appends the params and the members of their own `_meta` to `text`. Members that are also in
+/// `own`, or that the library sets, are left out.
 fn merge(params: &str, own: &JsonObject, text: &mut Vec<u8>) -> serde_json::Result<()> {
     let mut params: Members<'_> = serde_json::from_str(params)?;
     let meta = match params.remove("_meta") {
@@ -130,7 +131,7 @@ fn merge(params: &str, own: &JsonObject, text: &mut Vec<u8>) -> serde_json::Resu
 /// A JSON object whose members keep the original text of their values.
 type Members<'a> = BTreeMap<String, &'a RawValue>;
 
-/// Whether the library sets this key of `_meta` itself, so that no caller can set it.
+/// Whether the library sets this member of `_meta` itself, so that a caller cannot set it.
 fn is_ours(key: &str) -> bool {
     [
         meta_key::PROGRESS_TOKEN,
@@ -152,8 +153,7 @@ fn write_member(
     serde_json::to_writer(&mut *text, value)
 }
 
-/// Adds the input responses, and the request state that the server sent, to the params of a
-/// repeated call.
+/// Adds the input responses and the server's request state to the params of a repeated call.
 pub(super) fn with_answers(
     params: &str,
     responses: Option<&InputResponses>,
@@ -189,7 +189,7 @@ pub(super) fn with_members(params: &str, added: &impl Serialize) -> serde_json::
     Ok(format!("{own}{comma}{added}"))
 }
 
-/// Whether the text contains `_meta"`, the end of a member name.
+/// Whether the text contains `_meta"`, which ends the name of a member.
 fn names_meta(params: &str) -> bool {
     let mut rest = params.as_bytes();
     while let Some(at) = find(b'_', rest) {
@@ -201,7 +201,7 @@ fn names_meta(params: &str) -> bool {
     false
 }
 
-/// Whether an object has a member `_meta`. A text search comes first, so that most params need not
+/// Whether an object has a member `_meta`. A text search comes first, so that most objects need not
 /// be parsed.
 fn has_meta(params: &str) -> bool {
     #[derive(serde::Deserialize)]
@@ -213,7 +213,7 @@ fn has_meta(params: &str) -> bool {
         && serde_json::from_str::<Head<'_>>(params).is_ok_and(|head| head.meta.is_some())
 }
 
-/// Serializes params as JSON text. Fails if the params are not an object.
+/// Serializes params as JSON text. Returns an error if the params are not an object.
 pub(super) fn params_text(method: &str, params: &impl Serialize) -> Result<String> {
     let text = serde_json::to_string(params).map_err(|error| {
         Error::new(
@@ -284,7 +284,7 @@ mod tests {
             value,
             json!({"a": 1, "_meta": {"x.example/y": true, "progressToken": 7}})
         );
-        // A string that only looks like the member is not one.
+        // A string with the same text as the member name is not a member.
         assert_eq!(
             written(&RequestMeta::legacy(), r#"{"a":"\"_meta\""}"#),
             r#"{"_meta":{"progressToken":7},"a":"\"_meta\""}"#

@@ -1,10 +1,10 @@
-//! The requester of an input: the description of the server that handlers get together with an
-//! input request.
+//! The requester: the server that sent an input request, as the handler sees the server.
 
 use crate::protocol::CancelToken;
 use crate::schema::Implementation;
 
-/// The server that requests input. Also shows whether the server still waits for the answer.
+/// The server that requests input. The requester also shows whether the server still waits for the
+/// answer.
 #[derive(Clone, Debug)]
 pub struct Requester {
     name: String,
@@ -17,10 +17,10 @@ impl Requester {
         Self { name, info, cancel }
     }
 
-    /// Returns the server's name for display: the title that the server gave, otherwise its name.
-    /// If the server gave no description of itself, returns the name of the connection.
+    /// Returns the server's name for display: its title, or its name if it has no title. If the
+    /// server gave no description of itself, returns the name of the connection.
     ///
-    /// The server chooses title and name itself. If a host has its own names for its servers, it
+    /// The server chooses its title and name. If a host has its own names for its servers, the host
     /// should show its own names.
     pub fn server_name(&self) -> &str {
         let info = self.info.as_ref();
@@ -33,9 +33,9 @@ impl Requester {
         self.info.as_ref()
     }
 
-    /// Whether the answer is no longer wanted: the call was cancelled. In the legacy era the answer
-    /// is also unwanted when the server withdrew its request or has gone. An open dialog can then
-    /// be closed. The answer is not sent.
+    /// Whether the answer is no longer wanted, because the call was cancelled. In the legacy era
+    /// there are two more reasons: the server withdrew its request, or the server has gone. The
+    /// host can then close an open dialog. The answer will not be sent.
     pub fn is_withdrawn(&self) -> bool {
         self.cancel.is_triggered()
     }

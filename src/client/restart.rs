@@ -9,8 +9,8 @@ use crate::error::Error;
 ///
 /// The delays use exponential back-off with jitter. The first delay is
 /// [`first_delay`](Self::first_delay), and each further delay is twice as long. A random part of up
-/// to half is subtracted from each delay. So the clients of one server do not reconnect all at
-/// once.
+/// to half is subtracted from each delay. So several clients of one server do not reconnect at the
+/// same time.
 ///
 /// # Examples
 ///
@@ -69,11 +69,12 @@ impl Restart {
         self
     }
 
-    /// Limits the number of consecutive attempts. After them the client gives the server up.
-    /// Defaults to 10. With 0 the client gives a lost server up at once.
+    /// Limits the number of consecutive attempts to restart the server. After the last attempt the
+    /// client gives the server up. Defaults to 10. With 0 the client gives a lost server up at
+    /// once.
     ///
-    /// If a restarted server is lost before it was up for [`reset_after`](Self::reset_after), the
-    /// counting of attempts continues.
+    /// If a restarted server is lost before its uptime reaches [`reset_after`](Self::reset_after),
+    /// the counting of attempts continues.
     pub fn max_attempts(mut self, attempts: u32) -> Self {
         self.max_attempts = attempts;
         self
@@ -86,8 +87,8 @@ impl Restart {
     }
 
     /// Sets whether idempotent calls are retried automatically on the restarted server, although
-    /// the lost server may have executed them. Defaults to no, because retrying requires trust in
-    /// the server's own claims.
+    /// the lost server may have executed them. Defaults to no, because a retry relies on the
+    /// server's own claims.
     ///
     /// The setting applies to reading and listing, and to tools that declare themselves read-only
     /// or idempotent ([`ToolAnnotations`]) in a list that this client has read. Calls that were not
@@ -111,24 +112,24 @@ impl Restart {
 #[non_exhaustive]
 pub enum ConnectionEvent {
     /// The server was lost, or a restart failed. The server will be restarted after a delay. Calls
-    /// in flight have failed.
+    /// that were in flight have failed.
     #[non_exhaustive]
     Lost {
         /// The error that ended the connection or the attempt.
         error: Error,
-        /// The number of the next attempt, from 1.
+        /// The number of the next attempt. The first attempt has the number 1.
         attempt: u32,
-        /// The delay before this attempt.
+        /// The delay before the next attempt.
         delay: Duration,
     },
-    /// The server is connected again. It may be another version of the server and has no earlier
-    /// state. Assume that everything has changed.
+    /// The server is connected again. The server may be another version of itself, and has lost its
+    /// earlier state. The host should assume that everything has changed.
     #[non_exhaustive]
     Restored {
         /// The number of the successful attempt.
         attempt: u32,
     },
-    /// The server is given up and not restarted any more. Further calls fail.
+    /// The client has given the server up and will not restart it again. Further calls fail.
     #[non_exhaustive]
     GivenUp {
         /// The error that ended the last connection or attempt.
@@ -160,7 +161,7 @@ impl std::fmt::Display for ConnectionEvent {
     }
 }
 
-/// The counter of restart attempts. Time and random numbers are arguments of its methods.
+/// The counter of restart attempts. Time and random numbers are arguments of the methods.
 #[derive(Debug)]
 pub(super) struct Attempts {
     settings: Restart,

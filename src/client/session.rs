@@ -2,9 +2,9 @@
 //!
 //! A server that does not know a session answers with 404, or refuses the request in a response
 //! that does not contain the request's id. In both cases the server has not processed the request.
-//! After a 404 the client opens a new session at once. After another refusal it first sends a
-//! `ping`, and opens a new session if the `ping` is refused too. Then it sends the request again.
-//! One caller recovers the session for all waiting callers.
+//! After a 404 the client opens a new session at once. After another refusal the client first sends
+//! a `ping`, and opens a new session if the `ping` is refused too. Then the client sends the
+//! request again. One caller recovers the session for all waiting callers.
 //!
 //! ```text
 //!  refused ─┬─ 404 ───────────────────────────────▶ initialize ──▶ once more
@@ -25,32 +25,32 @@ use crate::protocol::{CallOptions, CancelToken, LogLevel};
 use crate::schema::{InitializeRequestParams, JsonObject, SetLevelRequestParams, method};
 use crate::sync::{Condvar, Mutex};
 
-/// The params and the timeout for opening a new session.
+/// The params and the timeout for opening a new session of the server.
 #[derive(Debug)]
 pub(super) struct Reopening {
     pub(super) params: InitializeRequestParams,
     pub(super) patience: Duration,
-    turn: Arc<RecoveryLock>,
+    recovery: Arc<RecoveryLock>,
 }
 
-/// The lock for recovering the session. One caller holds it at a time.
+/// The lock for recovering the session. Only one caller at a time holds the lock.
 #[derive(Debug, Default)]
 struct RecoveryLock {
-    // Protects the right, not the session. It is not held during requests. Waiters check the
-    // session's number and `is_taken` under it.
-    state: Mutex<TurnState>,
+    // Guards the right to recover, not the session, and is not held during requests. Waiters check
+    // the session's number and `is_held` under this mutex.
+    state: Mutex<RecoveryState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct TurnState {
-    /// Whether a caller holds the lock for recovering the session.
-    is_taken: bool,
-    /// The time of the last check in which the server knew the session.
-    was_good: Option<Instant>,
+struct RecoveryState {
+    /// Whether a caller holds the recovery lock.
+    is_held: bool,
+    /// When the server last proved that it knows the session.
+    last_proved: Option<Instant>,
 }
 
-/// How certainly the refusal of a request shows that the session of the request is lost.
+/// Whether the refusal of a request proves that the session of the request is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Loss {
     Certain,
@@ -76,8 +76,8 @@ impl Loss {
 enum Proof {
     Known,
     Lost,
-    /// The check failed: there was no answer, or the answer does not show whether the session is
-    /// known.
+    /// The check failed. Either there was no answer, or the answer does not show whether the server
+    /// knows the session.
     Neither,
 }
 
@@ -86,7 +86,7 @@ impl Reopening {
         Self {
             params,
             patience,
-            turn: Arc::default(),
+            recovery: Arc::default(),
         }
     }
 }
@@ -94,7 +94,7 @@ impl Reopening {
 impl RecoveryLock {
     /// Wakes the callers that wait for the recovery lock.
     fn wake(&self) {
-        // The lock is taken so that the wakeup cannot fall between a waiter's check and its wait.
+        // The mutex is locked so that the wakeup cannot fall between a waiter's check and its wait.
         let _state = self.state.lock();
         self.changed.notify_all();
     }
@@ -106,8 +106,8 @@ impl ClientConnection {
         self.peer.core().carrier()?.session()
     }
 
-    /// Whether to repeat a refused request, because its session was lost and a new session is open.
-    /// Opens the new session, unless another caller has opened it.
+    /// Whether to repeat a refused request. This is so if the session of the request was lost and a
+    /// new session is open. Opens the new session, unless another caller has opened it.
     ///
     /// # Errors
     ///
@@ -125,8 +125,8 @@ impl ClientConnection {
         }
     }
 
-    /// Checks the session after the server refused the stream for messages outside of calls. Opens
-    /// a new session if the session is lost.
+    /// Checks the session after the server refused the stream for messages outside of calls. If the
+    /// session is lost, opens a new session.
     pub(super) fn look_after_session(&self, refusal: &Error, link: &Supervisor) {
         if Loss::of(refusal).is_none() {
             return;
@@ -159,21 +159,21 @@ impl ClientConnection {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             left.map_or(reopening.patience, |left| left.min(reopening.patience))
         };
-        let turn = &reopening.turn;
+        let recovery = &reopening.recovery;
         let _nudge = cancel.as_ref().map(|token| {
-            let turn = Arc::clone(turn);
-            token.on_trigger(move || turn.wake())
+            let recovery = Arc::clone(recovery);
+            token.on_trigger(move || recovery.wake())
         });
-        let mut state = turn.state.lock();
+        let mut state = recovery.state.lock();
         loop {
             if self.session() != session {
                 return Ok(true);
             }
             // Another caller has checked the session after this refusal.
-            if loss == Loss::Possible && state.was_good.is_some_and(|at| at >= refused) {
+            if loss == Loss::Possible && state.last_proved.is_some_and(|at| at >= refused) {
                 return Ok(false);
             }
-            if !state.is_taken {
+            if !state.is_held {
                 break;
             }
             if cancel.as_ref().is_some_and(CancelToken::is_triggered) {
@@ -184,16 +184,16 @@ impl ClientConnection {
                 let text = "another session was not opened in time";
                 return Err(Error::new(ErrorKind::Timeout, text));
             }
-            state = turn.changed.wait_until(state, deadline);
+            state = recovery.changed.wait_until(state, deadline);
         }
-        state.is_taken = true;
+        state.is_held = true;
         drop(state);
-        let _taken = RecoveryGuard(turn);
+        let _guard = RecoveryGuard(recovery);
         if loss == Loss::Possible {
             let asked = Instant::now();
             match self.prove(patience(), cancel.as_ref()) {
                 Proof::Known => {
-                    turn.state.lock().was_good = Some(asked);
+                    recovery.state.lock().last_proved = Some(asked);
                     return Ok(false);
                 }
                 Proof::Neither => return Ok(false),
@@ -259,12 +259,12 @@ impl ClientConnection {
     }
 }
 
-/// A guard that releases the recovery lock and wakes the waiters when it is dropped.
+/// A guard for the recovery lock. Dropping the guard releases the lock and wakes the waiters.
 struct RecoveryGuard<'a>(&'a RecoveryLock);
 
 impl Drop for RecoveryGuard<'_> {
     fn drop(&mut self) {
-        self.0.state.lock().is_taken = false;
+        self.0.state.lock().is_held = false;
         self.0.changed.notify_all();
     }
 }

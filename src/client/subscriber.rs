@@ -1,4 +1,5 @@
-//! One subscription of the host: its filter, its state, and the wait until it is open.
+//! One subscription of the host: its filter, its state, and the wait until the subscription is
+//! open.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use crate::protocol::{CancelToken, Peer, StartedCall};
 use crate::schema::{JsonObject, SubscriptionFilter, method};
 use crate::sync::{Condvar, Mutex};
 
-/// The event callback of a subscription.
+/// The callback that receives the events of a subscription.
 pub(super) type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;
 
 /// A subscriber: the filter, the callback and the phase of one subscription.
@@ -20,8 +21,8 @@ pub(super) struct Subscriber {
     /// The `_meta` members of the request that opens the subscription.
     pub(super) meta: JsonObject,
     pub(super) on_event: OnEvent,
-    // Every change of the phase or the fault that `wait` waits for is made under this lock and
-    // notifies `changed`. So no wakeup is lost. The lock is not held while the callback runs.
+    // `wait` waits for changes of the phase or the fault. Every such change is made under this lock
+    // and notifies `changed`. So no wakeup is lost. The lock is not held while the callback runs.
     pub(super) state: Mutex<State>,
     pub(super) changed: Condvar,
 }
@@ -39,10 +40,11 @@ pub(super) struct State {
 pub(super) struct OpenedOn {
     pub(super) peer: Peer,
     pub(super) number: u64,
-    /// The request that stays open for the whole subscription. In the legacy era: the requests that
-    /// opened the subscription.
+    /// In the modern era: the request that stays open for the whole subscription. In the legacy
+    /// era: the requests that opened the subscription.
     pub(super) calls: Vec<StartedCall>,
-    /// In the legacy era: the URIs of the resources to unsubscribe at the end.
+    /// In the legacy era: the URIs of the resources to unsubscribe from at the end. In the modern
+    /// era: empty.
     pub(super) uris: Vec<String>,
 }
 
@@ -60,7 +62,7 @@ pub(super) enum Phase {
     Open,
     /// The connection was lost. The subscription waits for the next connection.
     Waiting,
-    /// The subscription has ended. Its end will be reported after the events that came before.
+    /// The subscription has ended. The end will be reported after the earlier events.
     Ending,
     Over,
 }
@@ -140,7 +142,7 @@ impl Subscriber {
         true
     }
 
-    /// Keeps a request that opens the subscription. If the subscription was dropped in the
+    /// Stores a request that opens the subscription. If the subscription was dropped in the
     /// meantime, cancels the request and returns `false`.
     pub(super) fn keep(&self, call: StartedCall, uri: Option<&str>) -> bool {
         let mut state = self.state.lock();
@@ -154,8 +156,9 @@ impl Subscriber {
         false
     }
 
-    /// Whether the subscription covers an event. `listens` is true if the subscription has an open
-    /// request, whose id all its events carry. `named` is true if this event carries the id.
+    /// Whether the subscription covers an event. `listens` tells whether the subscription has an
+    /// open request; all its events then have the id of this request. `named` tells whether this
+    /// event has the id.
     pub(super) fn concerns(&self, event: &Event, listens: bool, named: bool) -> bool {
         let filter = &self.filter;
         let uris = filter.resource_subscriptions.as_deref();
@@ -163,7 +166,7 @@ impl Subscriber {
             Event::ToolsChanged => filter.tools_list_changed == Some(true),
             Event::PromptsChanged => filter.prompts_list_changed == Some(true),
             Event::ResourcesChanged => filter.resources_list_changed == Some(true),
-            // Only the server knows which resource is part of which other one.
+            // Only the server knows which resource is part of another resource.
             Event::ResourceUpdated(_) if listens => uris.is_some_and(|uris| !uris.is_empty()),
             Event::ResourceUpdated(uri) => {
                 uris.is_some_and(|uris| uris.iter().any(|whole| is_part(uri, whole)))
@@ -183,8 +186,8 @@ impl Subscriber {
         }
     }
 
-    /// Handles the server's answer to the request that opens the subscription: agreement or
-    /// refusal. Runs on the reading thread.
+    /// Handles the server's agreement or refusal, which answers the request that opens the
+    /// subscription. Runs on the reading thread.
     pub(super) fn agree(
         &self,
         number: u64,
@@ -223,8 +226,8 @@ impl Subscriber {
         }
         match state.phase {
             Phase::Opening => {
-                // The server must agree before it ends the request, whether it ended it normally or
-                // withdrew it.
+                // The server must agree before it ends the request. This also holds if the server
+                // withdraws the request.
                 let fault = match outcome {
                     Err(error) if error.kind() != ErrorKind::Cancelled => error,
                     _ => {
@@ -241,7 +244,7 @@ impl Subscriber {
                 self.changed.notify_all();
             }
             Phase::Open => {
-                // On stdio a server may withdraw its request instead of answering it.
+                // On stdio a server may cancel the request instead of answering it.
                 let clean = match &outcome {
                     Ok(()) => true,
                     Err(error) => error.kind() == ErrorKind::Cancelled,
@@ -253,12 +256,12 @@ impl Subscriber {
                 }
                 state.phase = Phase::Ending;
                 drop(state);
-                // Earlier events are still queued, so the subscription stays in the table until
-                // they were reported.
-                let (told, all) = (Arc::clone(self), Arc::clone(all));
+                // Earlier events are still queued. So the subscription stays in the table until
+                // these events were reported.
+                let (subscriber, all) = (Arc::clone(self), Arc::clone(all));
                 peer.run_in_order(move || {
-                    if all.drop_one(&told) {
-                        (told.on_event)(Event::Ended { clean });
+                    if all.drop_one(&subscriber) {
+                        (subscriber.on_event)(Event::Ended { clean });
                     }
                 });
             }
@@ -268,12 +271,12 @@ impl Subscriber {
 
     /// Blocks until the server has agreed to the subscription.
     pub(super) fn wait(self: &Arc<Self>, wait: &Wait, server: &str) -> Result<()> {
-        let told = Arc::clone(self);
+        let subscriber = Arc::clone(self);
         let _nudge = wait.cancel.as_ref().map(|token| {
             token.on_trigger(move || {
                 // The lock is taken so that the wakeup cannot fall between the check and the wait.
-                let _state = told.state.lock();
-                told.changed.notify_all();
+                let _state = subscriber.state.lock();
+                subscriber.changed.notify_all();
             })
         });
         let mut state = self.state.lock();

@@ -33,62 +33,64 @@ pub enum Event {
     PromptsChanged,
     /// The list of resources has changed.
     ResourcesChanged,
-    /// The content of this resource has changed. The resource may be a part of a resource in the
-    /// filter.
+    /// The content of the resource with this URI has changed. The resource may be a part of a
+    /// resource in the filter.
     ResourceUpdated(String),
-    /// The state of a task has changed. This event contains the complete state of the task. It is
-    /// sent for each change, and by most servers also at the start of the subscription.
+    /// The state of a task has changed. The event contains the complete state of the task. The
+    /// server sends the event for each change. Most servers also send the event at the start of the
+    /// subscription.
     #[non_exhaustive]
     TaskChanged {
         /// The task id, for [`Client::task`].
         id: String,
         /// The status of the task.
         status: TaskStatus,
-        /// The task as JSON, a [`DetailedTask`](crate::schema::DetailedTask). It includes the
-        /// task's input requests, result or error, if any.
+        /// The task as JSON, a [`DetailedTask`](crate::schema::DetailedTask). The task includes its
+        /// input requests, its result or its error, if any.
         json: String,
     },
-    /// The subscription was renewed and continues. Changes may have been missed, so assume that
-    /// everything has changed.
+    /// The subscription was renewed and continues. Changes may have been missed, so the host should
+    /// assume that everything has changed.
     ///
-    /// This event is sent after the connection was lost and restored by a
-    /// [restart](super::ClientBuilder::restart). In the legacy era over HTTP it is also sent after
-    /// a new session was opened, and when the stream of changes was interrupted.
+    /// The event is reported after the connection was lost and restored by a
+    /// [restart](super::ClientBuilder::restart). In the legacy era over HTTP there are two more
+    /// causes: a new session was opened, or the stream of changes was interrupted.
     EverythingChanged,
-    /// The subscription has ended. This is its last event.
+    /// The subscription has ended. No further event follows.
     #[non_exhaustive]
     Ended {
-        /// Whether the server ended the subscription normally. Otherwise the connection was lost or
-        /// closed, or the server failed. Changes may have been missed then.
+        /// Whether the server ended the subscription normally. If false, the connection was lost or
+        /// closed, or the server failed. Changes may then have been missed.
         clean: bool,
     },
 }
 
-/// A subscription to changes on the server. Dropping it ends the subscription.
+/// A subscription to changes on the server. Dropping the handle ends the subscription.
 ///
 /// A subscription does not keep the connection open.
 #[must_use = "dropping it ends the subscription"]
 pub struct Subscription {
-    told: Arc<Subscriber>,
+    subscriber: Arc<Subscriber>,
     all: Arc<Subscriptions>,
 }
 
 impl Subscription {
-    /// Returns the changes that the server reports: the requested filter without the parts that the
-    /// server does not support. The result may differ after each [`Event::EverythingChanged`].
+    /// Returns the changes that the server reports. This is the requested filter without the parts
+    /// that the server does not support. The result may differ after each
+    /// [`Event::EverythingChanged`].
     pub fn granted(&self) -> SubscriptionFilter {
-        self.told.granted()
+        self.subscriber.granted()
     }
 
     /// Whether the subscription has ended.
     pub fn has_ended(&self) -> bool {
-        self.told.has_ended()
+        self.subscriber.has_ended()
     }
 }
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.all.drop_one(&self.told);
+        self.all.drop_one(&self.subscriber);
     }
 }
 
@@ -102,14 +104,14 @@ impl fmt::Debug for Subscription {
 }
 
 impl Client {
-    /// Subscribes to changes on the server. `on_event` is called until the handle is dropped or
-    /// [`Event::Ended`] was reported.
+    /// Subscribes to changes on the server. The callback `on_event` is called until the handle is
+    /// dropped or [`Event::Ended`] was reported.
     ///
     /// Blocks until the server has agreed, at most 60 s. The server may agree to a part of the
-    /// filter: see [`Subscription::granted`]. `on_event` runs on a thread of the connection, for
-    /// one event at a time and in order. It may run before this function returns. It may call the
-    /// server and drop the handle. If `on_event` still runs when its connection is closed, the next
-    /// connection does not wait for it.
+    /// filter: see [`Subscription::granted`]. The callback runs on a thread of the connection, for
+    /// one event at a time and in order. The callback may run before this function returns. The
+    /// callback may call the server and drop the handle. If the callback still runs when its
+    /// connection is closed, the next connection does not wait for the callback.
     ///
     /// After a [restart](super::ClientBuilder::restart) of the server the subscription is renewed,
     /// and [`Event::EverythingChanged`] is reported. [`Subscription::granted`] then returns the
@@ -154,7 +156,7 @@ impl Client {
     }
 
     /// Subscribes to changes on the server, with options: a timeout or a cancel token for opening
-    /// the subscription, or members of `_meta`.
+    /// the subscription, or `_meta` members of the request.
     ///
     /// # Errors
     ///
@@ -172,7 +174,7 @@ impl Client {
         let meta = self.0.link.own_meta(generation.revision, &options)?;
         let on_event: OnEvent = Arc::new(on_event);
         let make = || Subscription {
-            told: Arc::new(Subscriber::new(
+            subscriber: Arc::new(Subscriber::new(
                 filter.clone(),
                 meta.clone(),
                 Arc::clone(&on_event),
@@ -200,8 +202,8 @@ impl Client {
         generation: &ClientConnection,
         wait: &Wait,
     ) -> Result<()> {
-        let Subscription { told, all } = subscription;
-        all.open(told, generation, self.capabilities())?;
-        told.wait(wait, &self.server_name())
+        let Subscription { subscriber, all } = subscription;
+        all.open(subscriber, generation, self.capabilities())?;
+        subscriber.wait(wait, &self.server_name())
     }
 }

@@ -9,12 +9,12 @@
 //!       ╰──▶ over         ╰──▶ ending ──▶ over               ╰──▶ over               changed
 //! ```
 //!
-//! Answers and the acknowledgement are processed on the reading thread, so that a subscription can
-//! be opened from any callback. Events and the end go through the connection's ordered notification
-//! thread. Each subscription accepts messages only from the connection on which it was last opened.
+//! Answers and the acknowledgement are processed on the reading thread. So any callback can open a
+//! subscription. Events and the end go through the connection's ordered notification thread. Each
+//! subscription accepts messages only from the connection on which it was last opened.
 //!
-//! **Lock order:** `uris` before the table, the table before a subscription's state. No lock is
-//! held while user code runs.
+//! **Lock order:** `uris` before the table, then a subscription's state. No lock is held while user
+//! code runs.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -43,15 +43,16 @@ use crate::transport::message::RequestKind;
 
 /// The table of all subscriptions of a client.
 pub(super) struct Subscriptions {
-    // Held for lookups and changes of the list only. Subscribers are copied out, and called after
-    // it is released.
+    // The lock is held only for lookups and changes of the list. Subscribers are copied, and called
+    // after the lock is released.
     table: Mutex<Vec<Entry>>,
-    /// In the legacy era: the number of subscriptions of each resource URI, on the connection with
-    /// this number.
-    // Held while a request about a resource is sent. So the requests leave in the order in which
-    // the counts changed. Otherwise a late unsubscribe could end a newer subscription.
+    /// In the legacy era: the number of a connection, and the number of its subscriptions of each
+    /// resource URI.
+    // The lock is held while a request about a resource is sent. So the requests are sent in the
+    // order in which the counts changed. Otherwise a late unsubscribe could end a newer
+    // subscription.
     uris: Mutex<(u64, HashMap<String, usize>)>,
-    /// Whether a lost connection will be followed by another connection.
+    /// Whether another connection will follow a lost connection.
     lasting: AtomicBool,
 }
 
@@ -59,7 +60,7 @@ struct Entry {
     /// The number of the connection and the id of the request that opened the subscription. The id
     /// is 0 in the legacy era.
     opened: (u64, i64),
-    told: Arc<Subscriber>,
+    subscriber: Arc<Subscriber>,
 }
 
 impl Subscriptions {
@@ -98,7 +99,7 @@ impl Subscriptions {
     /// server's agreement.
     pub(super) fn open(
         self: &Arc<Self>,
-        told: &Arc<Subscriber>,
+        subscriber: &Arc<Subscriber>,
         generation: &ClientConnection,
         capabilities: &ServerCapabilities,
     ) -> Result<()> {
@@ -106,57 +107,60 @@ impl Subscriptions {
         let granted = if modern {
             SubscriptionFilter::default()
         } else {
-            possible(&told.filter, capabilities)
+            possible(&subscriber.filter, capabilities)
         };
         let uris = granted.resource_subscriptions.clone().unwrap_or_default();
         let awaited = if modern { 1 } else { uris.len() };
-        if !told.begin(generation, granted, awaited) {
+        if !subscriber.begin(generation, granted, awaited) {
             return Ok(());
         }
         let opened = if modern {
-            self.listen(told, generation)
+            self.listen(subscriber, generation)
         } else {
-            self.subscribe(told, generation, uris)
+            self.subscribe(subscriber, generation, uris)
         };
-        if told.has_ended() {
-            // The subscription was dropped meanwhile.
-            self.remove(told);
+        if subscriber.has_ended() {
+            // The subscription was dropped in the meantime.
+            self.remove(subscriber);
         }
         opened
     }
 
     fn listen(
         self: &Arc<Self>,
-        told: &Arc<Subscriber>,
+        subscriber: &Arc<Subscriber>,
         generation: &ClientConnection,
     ) -> Result<()> {
-        let params = SubscriptionsListenRequestParams::new(told.filter.clone());
+        let params = SubscriptionsListenRequestParams::new(subscriber.filter.clone());
         let params = params_text(method::SUBSCRIPTIONS_LISTEN, &params)?;
-        let (all, ending) = (Arc::clone(self), Arc::clone(told));
+        let (all, ending) = (Arc::clone(self), Arc::clone(subscriber));
         let (peer, number) = (generation.peer.clone(), generation.number);
         let manner = generation.manner(method::SUBSCRIPTIONS_LISTEN, &params)?;
         let call = generation.peer.start_quick_request(
             method::SUBSCRIPTIONS_LISTEN,
             manner,
             |id, text| {
-                // Added before sending: the acknowledgement may arrive before the send returns.
-                self.add((number, id), told);
-                generation.envelope.write(id, &params, &told.meta, text)
+                // The entry is added before the request is sent. The acknowledgement may arrive
+                // before the send returns.
+                self.add((number, id), subscriber);
+                generation
+                    .envelope
+                    .write(id, &params, &subscriber.meta, text)
             },
             move |outcome| ending.end(&all, &peer, number, outcome.map(drop)),
         )?;
-        told.keep(call, None);
+        subscriber.keep(call, None);
         Ok(())
     }
 
     fn subscribe(
         self: &Arc<Self>,
-        told: &Arc<Subscriber>,
+        subscriber: &Arc<Subscriber>,
         generation: &ClientConnection,
         uris: Vec<String>,
     ) -> Result<()> {
         let (peer, number) = (&generation.peer, generation.number);
-        self.add((number, 0), told);
+        self.add((number, 0), subscriber);
         if peer.is_closed() {
             let text = format!("the connection to '{}' is closed", peer.name());
             return Err(Error::new(ErrorKind::Closed, text));
@@ -171,7 +175,7 @@ impl Subscriptions {
             let params = SubscribeRequestParams::new(&*uri);
             let params = params_text(method::RESOURCES_SUBSCRIBE, &params)?;
             *counts.1.entry(uri.clone()).or_default() += 1;
-            let agreeing = Arc::clone(told);
+            let agreeing = Arc::clone(subscriber);
             let call = peer.start_quick_request(
                 method::RESOURCES_SUBSCRIBE,
                 RequestKind::default(),
@@ -187,7 +191,7 @@ impl Subscriptions {
                     return Err(error);
                 }
             };
-            if !told.keep(call, Some(&uri)) {
+            if !subscriber.keep(call, Some(&uri)) {
                 unwanted.push(uri);
             }
         }
@@ -201,13 +205,14 @@ impl Subscriptions {
     pub(super) fn connection_ended(self: &Arc<Self>, peer: &Peer, number: u64) {
         let table = self.table.lock();
         let concerned = table.iter().filter(|entry| entry.opened.0 == number);
-        let concerned: Vec<Arc<Subscriber>> =
-            concerned.map(|entry| Arc::clone(&entry.told)).collect();
+        let concerned: Vec<Arc<Subscriber>> = concerned
+            .map(|entry| Arc::clone(&entry.subscriber))
+            .collect();
         drop(table);
-        for told in concerned {
+        for subscriber in concerned {
             let text = format!("the connection to '{}' has ended", peer.name());
             let error = Error::new(ErrorKind::Closed, text).sent(true);
-            told.end(self, peer, number, Err(error));
+            subscriber.end(self, peer, number, Err(error));
         }
     }
 
@@ -223,27 +228,31 @@ impl Subscriptions {
         let wait = Wait::new(Some(patience), None);
         let opened: Vec<(Arc<Subscriber>, Result<()>)> = waiting
             .into_iter()
-            .map(|told| {
-                self.remove(&told);
-                let opened = self.open(&told, generation, capabilities);
-                (told, opened)
+            .map(|subscriber| {
+                self.remove(&subscriber);
+                let opened = self.open(&subscriber, generation, capabilities);
+                (subscriber, opened)
             })
             .collect();
-        for (told, opened) in opened {
+        for (subscriber, opened) in opened {
             let server = generation.peer.name();
-            match opened.and_then(|()| told.wait(&wait, &server)) {
-                // Reported after the server has agreed: later changes are then reported, so that no
-                // change is missed in between.
+            match opened.and_then(|()| subscriber.wait(&wait, &server)) {
+                // The event is reported after the server has agreed. From then on the server
+                // reports changes, so no change in between is missed.
                 Ok(()) => {
-                    let told = Arc::clone(&told);
+                    let subscriber = Arc::clone(&subscriber);
                     generation
                         .peer
-                        .run_in_order(move || told.tell(Event::EverythingChanged));
+                        .run_in_order(move || subscriber.tell(Event::EverythingChanged));
                 }
-                Err(_) if generation.peer.is_closed() && self.lasts() => self.wait_for_next(&told),
+                Err(_) if generation.peer.is_closed() && self.lasts() => {
+                    self.wait_for_next(&subscriber)
+                }
                 Err(_) => {
                     let all = Arc::clone(self);
-                    generation.peer.run_in_order(move || all.end_one(&told));
+                    generation
+                        .peer
+                        .run_in_order(move || all.end_one(&subscriber));
                 }
             }
         }
@@ -254,11 +263,11 @@ impl Subscriptions {
         self.lasting.store(false, Ordering::SeqCst);
     }
 
-    /// Ends the subscriptions that wait for the next connection. Runs their callbacks on this
+    /// Ends the subscriptions that wait for the next connection. Their callbacks run on this
     /// thread.
     pub(super) fn end_waiting(&self) {
-        for told in self.waiting() {
-            self.end_one(&told);
+        for subscriber in self.waiting() {
+            self.end_one(&subscriber);
         }
     }
 
@@ -270,39 +279,40 @@ impl Subscriptions {
         let table = self.table.lock();
         let waiting = table
             .iter()
-            .filter(|entry| entry.told.state.lock().phase == Phase::Waiting);
-        waiting.map(|entry| Arc::clone(&entry.told)).collect()
+            .filter(|entry| entry.subscriber.state.lock().phase == Phase::Waiting);
+        waiting.map(|entry| Arc::clone(&entry.subscriber)).collect()
     }
 
-    fn wait_for_next(&self, told: &Arc<Subscriber>) {
-        let mut state = told.state.lock();
+    fn wait_for_next(&self, subscriber: &Arc<Subscriber>) {
+        let mut state = subscriber.state.lock();
         if state.phase != Phase::Over {
             state.phase = Phase::Waiting;
             state.fault = None;
             drop(state);
-            self.remove(told);
-            self.add((0, 0), told);
+            self.remove(subscriber);
+            self.add((0, 0), subscriber);
         }
     }
 
-    /// Ends a subscription that failed. Notifies the host, and the server if it is connected.
-    fn end_one(&self, told: &Arc<Subscriber>) {
-        if self.drop_one(told) {
-            // A panic of this callback must not prevent the others from running.
+    /// Ends a subscription that failed. Notifies the host. Also notifies the server if it is
+    /// connected.
+    fn end_one(&self, subscriber: &Arc<Subscriber>) {
+        if self.drop_one(subscriber) {
+            // A panic of this callback must not prevent other callbacks from running.
             _ = catch_unwind(AssertUnwindSafe(|| {
-                (told.on_event)(Event::Ended { clean: false });
+                (subscriber.on_event)(Event::Ended { clean: false });
             }));
         }
     }
 
-    /// Ends a subscription, because its handle was dropped or it failed. Returns whether the
-    /// subscription was still wanted.
-    pub(super) fn drop_one(&self, told: &Arc<Subscriber>) -> bool {
-        let mut state = told.state.lock();
+    /// Ends a subscription because its handle was dropped or the subscription failed. Returns false
+    /// if the subscription had already ended.
+    pub(super) fn drop_one(&self, subscriber: &Arc<Subscriber>) -> bool {
+        let mut state = subscriber.state.lock();
         let was_wanted = std::mem::replace(&mut state.phase, Phase::Over) != Phase::Over;
         let opened = state.opened.take();
         drop(state);
-        self.remove(told);
+        self.remove(subscriber);
         if let Some(opened) = opened {
             for call in &opened.calls {
                 call.cancel("the subscription is no longer wanted");
@@ -312,15 +322,15 @@ impl Subscriptions {
         was_wanted
     }
 
-    fn add(&self, opened: (u64, i64), told: &Arc<Subscriber>) {
-        let told = Arc::clone(told);
-        self.table.lock().push(Entry { opened, told });
+    fn add(&self, opened: (u64, i64), subscriber: &Arc<Subscriber>) {
+        let subscriber = Arc::clone(subscriber);
+        self.table.lock().push(Entry { opened, subscriber });
     }
 
-    fn remove(&self, told: &Arc<Subscriber>) {
+    fn remove(&self, subscriber: &Arc<Subscriber>) {
         self.table
             .lock()
-            .retain(|entry| !Arc::ptr_eq(told, &entry.told));
+            .retain(|entry| !Arc::ptr_eq(subscriber, &entry.subscriber));
     }
 
     /// Handles the server's acknowledgement of a subscription. Runs on the reading thread.
@@ -334,11 +344,11 @@ impl Subscriptions {
             return;
         };
         let table = self.table.lock();
-        let told = table.iter().find(|entry| entry.opened == (number, id));
-        let told = told.map(|entry| Arc::clone(&entry.told));
+        let subscriber = table.iter().find(|entry| entry.opened == (number, id));
+        let subscriber = subscriber.map(|entry| Arc::clone(&entry.subscriber));
         drop(table);
-        if let Some(told) = told {
-            told.agree(number, Some(params.notifications), None);
+        if let Some(subscriber) = subscriber {
+            subscriber.agree(number, Some(params.notifications), None);
         }
     }
 
@@ -376,17 +386,21 @@ impl Subscriptions {
         let table = self.table.lock();
         let concerned = table.iter().filter(|entry| {
             let (own_number, own_id) = entry.opened;
-            own_number == number && entry.told.concerns(&event, own_id != 0, Some(own_id) == id)
+            own_number == number
+                && entry
+                    .subscriber
+                    .concerns(&event, own_id != 0, Some(own_id) == id)
         });
-        let concerned: Vec<Arc<Subscriber>> =
-            concerned.map(|entry| Arc::clone(&entry.told)).collect();
+        let concerned: Vec<Arc<Subscriber>> = concerned
+            .map(|entry| Arc::clone(&entry.subscriber))
+            .collect();
         drop(table);
-        for told in concerned {
-            told.tell(event.clone());
+        for subscriber in concerned {
+            subscriber.tell(event.clone());
         }
     }
 
-    /// Subscribes to the resources of all subscriptions again, because the server has opened a new
+    /// Subscribes again to the resources of all subscriptions, because the server has opened a new
     /// session on this connection.
     pub(super) fn subscribe_again(&self, peer: &Peer, number: u64) {
         let counts = self.uris.lock();
@@ -398,7 +412,7 @@ impl Subscriptions {
                 |_, text| serde_json::to_writer(text, &params),
                 drop,
             );
-            // If it cannot be sent, the server has gone.
+            // Sending fails only if the server has gone.
             if let Ok(call) = call {
                 call.forget();
             }
@@ -409,22 +423,23 @@ impl Subscriptions {
     pub(super) fn everything_changed(&self, peer: &Peer, number: u64) {
         let table = self.table.lock();
         let concerned = table.iter().filter(|entry| {
-            entry.opened == (number, 0) && entry.told.state.lock().phase == Phase::Open
+            entry.opened == (number, 0) && entry.subscriber.state.lock().phase == Phase::Open
         });
-        let concerned: Vec<Arc<Subscriber>> =
-            concerned.map(|entry| Arc::clone(&entry.told)).collect();
+        let concerned: Vec<Arc<Subscriber>> = concerned
+            .map(|entry| Arc::clone(&entry.subscriber))
+            .collect();
         drop(table);
-        for told in concerned {
-            peer.run_in_order(move || told.tell(Event::EverythingChanged));
+        for subscriber in concerned {
+            peer.run_in_order(move || subscriber.tell(Event::EverythingChanged));
         }
     }
 
-    /// Unsubscribes from those resources that no other subscription of the connection uses.
+    /// Unsubscribes from those of the resources that no other subscription of the connection uses.
     fn unsubscribe(&self, peer: &Peer, number: u64, uris: &[String]) {
         let mut counts = self.uris.lock();
         for uri in uris {
             if counts.0 != number {
-                // The connection has gone, and its subscriptions with it.
+                // The connection has gone, and its subscriptions have gone with it.
                 return;
             }
             if let Some(count) = counts.1.get_mut(uri) {
@@ -441,7 +456,7 @@ impl Subscriptions {
                 |_, text| serde_json::to_writer(text, &params),
                 drop,
             );
-            // If it cannot be sent, the server has gone.
+            // Sending fails only if the server has gone.
             if let Ok(call) = call {
                 call.forget();
             }

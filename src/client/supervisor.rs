@@ -1,4 +1,4 @@
-//! The supervisor of a client's connections: it holds the current connection, and restarts a lost
+//! The supervisor of a client's connections, which holds the current connection and restarts a lost
 //! server.
 //!
 //! ```text
@@ -9,11 +9,11 @@
 //!     ╰───────────────▶ over ◀──────╯
 //! ```
 //!
-//! Without restarts, only a close leads from up to over. The connection itself stores the reason of
-//! its end.
+//! Without restarts, only a close leads from *up* to *over*. The connection itself stores the
+//! reason of its end.
 //!
-//! **Generations.** Each connection has a number. A connection is closed before the next one is
-//! opened. Late events of an old connection, such as the outcome of a request, carry the old
+//! **Generations.** Each connection has a number. A connection is closed before the next connection
+//! is opened. Late events of an old connection, such as the outcome of a request, have the old
 //! number, and are ignored.
 //!
 //! **Threads.** One thread, `mcplink-restart`, runs from the loss of a server until the server is
@@ -21,8 +21,8 @@
 //! subscriptions. A close ends the wait and joins the thread, unless the thread runs a callback of
 //! the host that does not return.
 //!
-//! **Lock order:** the state's lock before those of the attempts, the cache and the output schemas.
-//! No lock is held while a connection is opened or closed, or while user code runs.
+//! **Lock order:** the state's lock before the locks of the attempts, the cache and the output
+//! schemas. No lock is held while a connection is opened or closed, or while user code runs.
 
 mod restarting;
 
@@ -58,7 +58,7 @@ use crate::sync::{Condvar, Mutex};
 use crate::transport::{Stack, Transport};
 
 /// The maximum number of different descriptions that the servers of one client may give. All
-/// descriptions are kept, because references to them stay valid.
+/// descriptions stay in memory, because references to them must stay valid.
 const MAX_DESCRIPTIONS: usize = 64;
 
 /// A hook that receives the connection events of a client.
@@ -66,7 +66,7 @@ pub(super) type EventHook = Arc<dyn Fn(ConnectionEvent) + Send + Sync>;
 
 thread_local! {
     /// The address of the supervisor whose server this thread restarts; 0 on other threads. A
-    /// restarting thread must not wait for a restart of its own server.
+    /// restarting thread must not wait for a restart of the same server.
     static RESTARTS: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -78,17 +78,18 @@ pub(super) struct ClientConnection {
     pub(super) inputs: InputHandlers,
     pub(super) revision: ProtocolVersion,
     pub(super) mirrors: Mirrors,
-    /// The means to open a new session, if the server has sessions.
+    /// The parameters for opening a new session; `None` if the server has no sessions.
     pub(super) reopening: Option<Reopening>,
 }
 
-/// The supervisor: it manages the series of a client's connections.
+/// The supervisor of a client, which manages the client's connections.
 pub(super) struct Supervisor {
     settings: ClientBuilder,
     /// The transport and the policy for restarting the server; `None` without restarts.
     again: Option<RestartPlan>,
-    /// The era for the next connect: at first the host's setting, later the era that the server
-    /// proved last. `None` after a failed connect, or after one that proved no era.
+    /// The known era of the server for the next connect: first the host's setting, later the era
+    /// that the server proved last. `None` after a failed connect, or after a connect that proved
+    /// no era.
     verdict: Mutex<Option<Era>>,
     address: Option<String>,
     me: Weak<Self>,
@@ -97,14 +98,14 @@ pub(super) struct Supervisor {
     pub(super) harmless_tools: HarmlessTools,
     pub(super) outputs: Outputs,
     pub(super) cache: Arc<ClientCache>,
-    pub(super) told_misfits: misfits::ReportedMisfits,
-    /// The log level that the host set last.
+    pub(super) reported_misfits: misfits::ReportedMisfits,
+    /// The log level that the host set last; `None` if the host set no level.
     pub(super) log_level: Mutex<Option<LoggingLevel>>,
     /// The number of the newest connection.
     numbers: AtomicUsize,
     // The phase, the current connection and the restarting thread change together under this lock.
-    // A waiter checks the phase under it, and a change that it waits for is made under it and
-    // notifies `changed` afterwards; so no wakeup is lost.
+    // A waiter checks the phase under this lock. Every change that a waiter waits for is made under
+    // this lock and notifies `changed` afterwards. So no wakeup is lost.
     state: Mutex<State>,
     /// Is notified when the phase changes, and when the restarting thread ends.
     changed: Condvar,
@@ -122,11 +123,11 @@ struct State {
     generation: Option<Arc<ClientConnection>>,
     connection: Option<Connection>,
     since: Instant,
-    /// Whether the loss of the server was reported to the host. Used only without restarts.
-    end_told: bool,
-    /// The connection that is being opened, so that a close can end it.
+    /// Whether the host was notified of the loss of the server. Used only without restarts.
+    is_end_reported: bool,
+    /// The connection that is being opened. A close of the client ends this connection.
     opening: Option<Connection>,
-    // Set when the thread is started, and cleared under the lock in which the thread sees that it
+    // Set when the thread is started. Cleared under the lock under which the thread sees that it
     // has nothing to do. So each loss has exactly one thread.
     restarting: bool,
     restarter: Option<JoinHandle<()>>,
@@ -137,7 +138,7 @@ enum Phase {
     /// The server was lost for this reason. Another attempt will follow.
     Down(Error),
     /// The client is over, for this reason. Calls fail with this reason unless their connection
-    /// stores a more precise one.
+    /// stores a more precise reason.
     Over(Error),
 }
 
@@ -171,7 +172,7 @@ impl Supervisor {
             generation: None,
             connection: None,
             since: Instant::now(),
-            end_told: false,
+            is_end_reported: false,
             opening: None,
             restarting: false,
             restarter: None,
@@ -187,7 +188,7 @@ impl Supervisor {
             again,
             descriptions: Descriptions::new(),
             harmless_tools: HarmlessTools::default(),
-            told_misfits: misfits::ReportedMisfits::default(),
+            reported_misfits: misfits::ReportedMisfits::default(),
             log_level: Mutex::default(),
             numbers: AtomicUsize::new(0),
             state: Mutex::new(state),
@@ -205,13 +206,13 @@ impl Supervisor {
         self.descriptions.current()
     }
 
-    /// Returns the current connection; while the server is lost, the last connection.
+    /// Returns the current connection. While the server is lost, returns the last connection.
     pub(super) fn generation(&self) -> Arc<ClientConnection> {
         let state = self.state.lock();
         Arc::clone(state.last())
     }
 
-    /// Returns the connection with this number if it is the current connection.
+    /// Returns the supervisor with the connection of this number, if it is the current connection.
     fn current(self: Arc<Self>, number: u64) -> Option<(Arc<Self>, Arc<ClientConnection>)> {
         let generation = self.state.lock().generation.clone();
         let generation = generation.filter(|generation| generation.number == number)?;
@@ -236,7 +237,7 @@ impl Supervisor {
         self.again.as_ref().is_some_and(|again| again.resends)
     }
 
-    /// Returns those of a call's own `_meta` members that the revision supports.
+    /// Returns those `_meta` members of a call that the revision supports.
     ///
     /// # Errors
     ///
@@ -260,8 +261,8 @@ impl Supervisor {
     }
 
     /// Records the output schemas of listed tools. If calls are retried, also records which tools
-    /// are idempotent. `age` is the [generation](Outputs::age) of the known tools, read before the
-    /// tools were listed.
+    /// are idempotent. `age` is the [generation](Outputs::age) of the known tools, which was read
+    /// before the tools were listed.
     pub(super) fn note_tools(&self, tools: &[Tool], age: u64) {
         if !self.outputs.learn(tools, age) {
             let peer = &self.generation().peer;
@@ -285,11 +286,11 @@ impl Supervisor {
         self.await_newer(None, options.shorter_bound(), cancel)
     }
 
-    /// Sends a request. If the request was not sent because the connection was lost, sends it on
-    /// the next connection. If the lost server may have received the request, it is retried only if
-    /// it is idempotent and the host allows retries.
+    /// Sends a request. If the request was not sent because the connection was lost, sends the
+    /// request on the next connection. If the lost server may have received the request, a retry
+    /// needs two conditions: the request is idempotent, and the host allows retries.
     ///
-    /// The time spent waiting for a server counts against the call's limits.
+    /// The wait for a server counts towards the time limits of the call.
     pub(super) fn send<T>(
         &self,
         options: &mut CallOptions<'_>,
@@ -340,7 +341,7 @@ impl Supervisor {
             && generation.peer.is_closed()
     }
 
-    /// Blocks until there is a connection that is newer than the connection `than`.
+    /// Blocks until there is a connection with a number greater than `than`.
     fn await_newer(
         &self,
         than: Option<u64>,
@@ -367,8 +368,8 @@ impl Supervisor {
                 Phase::Up => None,
                 Phase::Down(error) => Some(error),
             };
-            // The restarting thread would wait for itself.
-            if RESTARTS.get() == self.place() {
+            // A wait on the restarting thread would never end.
+            if RESTARTS.get() == self.id() {
                 let error = why.cloned().unwrap_or_else(|| gone(state.last()));
                 return Err(error.sent(false));
             }
@@ -420,7 +421,7 @@ impl Supervisor {
         })
     }
 
-    fn place(&self) -> usize {
+    fn id(&self) -> usize {
         std::ptr::from_ref(self) as usize
     }
 
@@ -429,7 +430,8 @@ impl Supervisor {
         self.numbers.fetch_add(1, Ordering::Relaxed) as u64 + 1
     }
 
-    /// Registers a connection that is being opened, so that a close of the client ends it.
+    /// Registers a connection that is being opened. A close of the client then ends this
+    /// connection.
     pub(super) fn adopt(&self, connection: &Connection) -> Result<()> {
         let mut state = self.state.lock();
         if let Phase::Over(error) = &state.phase {
@@ -444,7 +446,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Opens a connection and makes it the current one.
+    /// Opens a connection and makes it the current connection.
     fn connect(
         self: &Arc<Self>,
         transport: Box<dyn Transport>,
@@ -460,8 +462,8 @@ impl Supervisor {
         *self.verdict.lock() = era;
         match (memory, era) {
             (Some((memory, address)), Some(era)) => memory.remember(address, era),
-            // The remembered era may be the cause of the failure, so the next connect detects it
-            // again.
+            // The remembered era may be the cause of the failure, so the next connect detects the
+            // era again.
             (Some((memory, address)), None) if opened.is_err() => memory.forget(address),
             _ => {}
         }
@@ -516,8 +518,8 @@ impl Supervisor {
             ping_method(revision),
             Arc::new(move |id, text| pinging.write(id, "{}", &JsonObject::new(), text)),
         );
-        // Order: publish, then check. The connection may have ended before it was the current one,
-        // and then its `lost` was ignored.
+        // The connection is published first, then checked. The connection may have ended before it
+        // was the current connection, and then `lost` ignored its end.
         if peer.is_closed() {
             self.lost(number);
         }
@@ -535,14 +537,14 @@ impl Supervisor {
         if !is_current || !matches!(state.phase, Phase::Up) {
             return;
         }
-        // The lost server's data does not apply to the next one. Only the idempotency of its tools
-        // is kept, for the calls that it left open.
+        // The next server may have other data than the lost server. Only the idempotency of the
+        // tools is preserved, for calls that were in flight.
         self.cache.lose();
         self.outputs.forget();
         let Some(again) = &self.again else {
             self.changed.notify_all();
-            if self.settings.on_connection_event.is_some() && !state.end_told {
-                state.end_told = true;
+            if self.settings.on_connection_event.is_some() && !state.is_end_reported {
+                state.is_end_reported = true;
                 let error = gone(state.last());
                 let (peer, link) = (state.last().peer.clone(), Arc::clone(self));
                 drop(state);
@@ -577,11 +579,11 @@ impl Supervisor {
         self.changed.notify_all();
     }
 
-    /// Adds the handlers of change notifications and of the connection's end.
+    /// Adds the handlers for change notifications and for the end of the connection.
     pub(super) fn follow(self: &Arc<Self>, handlers: Handlers, number: u64) -> Handlers {
         let me = self.me.clone();
-        // This runs on the reading thread, before the host's handler, which may list the tools at
-        // once.
+        // The handler runs on the reading thread, before the host's handler. The host's handler may
+        // list the tools at once.
         let handlers = self.cache.listen_in(handlers, move || {
             if let Some(link) = me.upgrade() {
                 link.harmless_tools.forget();
@@ -641,7 +643,7 @@ impl Supervisor {
         self.close_with(Connection::close);
     }
 
-    /// Closes the connection fast, for a connection that no client uses yet.
+    /// Closes the connection fast, because no client uses the connection yet.
     pub(super) fn close_at_once(&self) {
         self.close_with(Connection::close_at_once);
     }
@@ -705,7 +707,7 @@ fn gone(generation: &ClientConnection) -> Error {
 
 /// The different descriptions that the servers of one client have given.
 // `current` is stored with `Release` after its entry was set, and loaded with `Acquire`. Entries
-// never change, so references to them stay valid.
+// never change, so references to entries stay valid.
 struct Descriptions {
     all: Box<[OnceLock<ServerDescription>]>,
     current: AtomicUsize,
@@ -727,8 +729,8 @@ impl Descriptions {
 
     /// Sets the current description of the server. Called by one thread at a time.
     fn set(&self, description: ServerDescription) -> Result<()> {
-        for (index, place) in self.all.iter().enumerate() {
-            if *place.get_or_init(|| description.clone()) == description {
+        for (index, slot) in self.all.iter().enumerate() {
+            if *slot.get_or_init(|| description.clone()) == description {
                 self.current.store(index, Ordering::Release);
                 return Ok(());
             }

@@ -1,9 +1,9 @@
 //! Tasks: calls whose results are fetched later.
 //!
-//! In 2025-11-25 the client requests a task with each call. Since 2026-07-28 the server decides,
-//! for clients that declare the extension `io.modelcontextprotocol/tasks`. A [`TaskHandle`] hides
-//! the difference. It polls the task, lets the client's handlers answer input requests, and fetches
-//! the result.
+//! In 2025-11-25 the client requests a task with each call. Since 2026-07-28 the server decides
+//! whether a call becomes a task, for clients that declare the extension
+//! `io.modelcontextprotocol/tasks`. A [`TaskHandle`] hides the difference. The handle polls the
+//! task, lets the client's handlers answer input requests, and fetches the result.
 //!
 //! Spec: Base Protocol, Utilities, "Tasks" (2025-11-25); Extensions, "Tasks" (2026-07-28).
 
@@ -28,28 +28,28 @@ use crate::schema::{
 };
 use crate::transport::clock::about_now;
 
-/// The poll interval: the default if the server gives none, the minimum, and the maximum. A server
-/// can request only intervals between minimum and maximum.
+/// The time between two polls of a task: the default, the minimum, and the maximum. The server can
+/// request intervals between minimum and maximum.
 const POLL: (Duration, Duration, Duration) = (
     Duration::from_millis(500),
     Duration::from_millis(10),
     Duration::from_secs(60),
 );
 
-/// The answer to a tool call that may run as a task.
+/// The answer to a tool call, which may continue as a task.
 #[derive(Debug)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "there is no third way to be answered"
 )]
 pub enum ToolAnswer {
-    /// The server has answered at once.
+    /// The server has answered the call at once.
     Result(Box<CallToolResult>),
     /// The call continues as a task.
     Task(TaskHandle),
 }
 
-/// The way in which the client calls a tool: plainly or as a task.
+/// How the client calls a tool: plainly or as a task.
 #[derive(Clone, Copy, PartialEq)]
 enum Call {
     Plain,
@@ -63,11 +63,11 @@ enum Called {
     Task(TaskHandle),
 }
 
-/// A handle to a task of a server: a call that continues after its first answer.
+/// A handle to a task of a server. A task is a call that continues after its first answer.
 ///
-/// Dropping the handle does not affect the task. With its [id](Self::id) another client, even in
-/// another process, can continue with [`Client::task`], as long as the server keeps the task. The
-/// server may remove a cancelled task at once.
+/// Dropping the handle does not affect the task. With the [id](Self::id) of the task another
+/// client, even in another process, can continue with [`Client::task`], as long as the server
+/// stores the task. The server may remove a cancelled task at once.
 // L-TASK-B-20
 #[derive(Clone, Debug)]
 pub struct TaskHandle {
@@ -80,7 +80,7 @@ pub struct TaskHandle {
     poll: Option<Duration>,
 }
 
-/// The state of a task, as the server reported it last.
+/// The state of a task, as the server last reported it.
 struct Seen {
     status: TaskStatus,
     message: Option<String>,
@@ -90,7 +90,7 @@ struct Seen {
     detailed: Option<Box<Detailed>>,
 }
 
-/// The members of a [`DetailedTask`](crate::schema::DetailedTask) that the client uses. Its input
+/// The members of a [`DetailedTask`](crate::schema::DetailedTask) that the client uses. The input
 /// requests are unparsed.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -134,11 +134,11 @@ impl From<Detailed> for Seen {
 
 impl Client {
     /// Calls a tool as a task, so that the result can be fetched later. `ttl` is how long the
-    /// server should keep the task. Since 2026-07-28 the server decides this.
+    /// server should store the task. Since 2026-07-28 the server chooses this time.
     ///
     /// Since 2026-07-28 the server also decides whether the call becomes a task. The client must
-    /// have declared [`ClientBuilder::tasks`](super::ClientBuilder::tasks). In 2025-11-25 the tools
-    /// are listed first, because only some support tasks.
+    /// have declared [`ClientBuilder::tasks`](super::ClientBuilder::tasks). In 2025-11-25 the
+    /// client lists the tools first, because only some tools support tasks.
     ///
     /// # Errors
     ///
@@ -179,7 +179,7 @@ impl Client {
         )
     }
 
-    /// Returns a handle to an existing task with this id. Nothing is sent.
+    /// Returns a handle to the task with this id. No message is sent, and the task is not checked.
     pub fn task(&self, id: impl Into<String>) -> TaskHandle {
         TaskHandle {
             client: self.clone(),
@@ -213,8 +213,8 @@ impl Client {
         Ok(tool.and_then(|tool| tool.execution?.task_support))
     }
 
-    /// Sends a tool call. In 2025-11-25 the answer is a task if the client requested a task. Later
-    /// the result type shows whether the answer is a task.
+    /// Sends a tool call. In 2025-11-25 the answer is a task if the client requested a task. Since
+    /// 2026-07-28 the result type shows whether the answer is a task.
     fn call_tool_once(
         &self,
         name: &str,
@@ -239,7 +239,8 @@ impl Client {
         Ok(Called::Task(task))
     }
 
-    /// Calls a tool and waits for its result. If the tool requires a task, calls it as a task.
+    /// Calls a tool and waits for its result. If the tool requires a task, the call is made as a
+    /// task.
     pub(super) fn call_tool_to_its_end(
         &self,
         name: &str,
@@ -257,7 +258,7 @@ impl Client {
             Called::Task(task) => task.wait_since(started, options).inspect_err(|error| {
                 // No other code has the id of this task.
                 if matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Cancelled) {
-                    task.cancel_unheard();
+                    task.cancel_without_waiting();
                 }
             }),
         }
@@ -298,8 +299,8 @@ impl TaskHandle {
         Ok(self.look(&mut CallOptions::new())?.status)
     }
 
-    /// Cancels the task: the server stops it when it can. Since 2026-07-28 the server acknowledges
-    /// the cancellation even if the task has already ended.
+    /// Cancels the task: the server stops the task as soon as it can. Since 2026-07-28 the server
+    /// acknowledges the cancellation even if the task has already ended.
     ///
     /// # Errors
     ///
@@ -309,9 +310,9 @@ impl TaskHandle {
             .map(drop)
     }
 
-    /// Cancels the task without waiting for the server's answer. Used when the time of the call is
+    /// Cancels the task without waiting for the server's answer, because the time of the call is
     /// over.
-    fn cancel_unheard(&self) {
+    fn cancel_without_waiting(&self) {
         let generation = self.client.0.link.generation();
         let sent = params_text(method::TASKS_CANCEL, &TaskRequestParams::new(&self.id))
             .and_then(|text| Ok((generation.manner(method::TASKS_CANCEL, &text)?, text)))
@@ -327,7 +328,7 @@ impl TaskHandle {
                     drop,
                 )
             });
-        // If it cannot be sent, the server has gone.
+        // Sending fails only if the server has gone.
         if let Ok(call) = sent {
             call.forget();
         }
@@ -360,12 +361,13 @@ impl TaskHandle {
             let result = self.wait_unchecked(options)?;
             return self.client.decode(method::TOOLS_CALL, &result);
         };
-        let promised = self.client.promise_of(tool, &options)?;
+        let check = self.client.prepare_check(tool, &options)?;
         let result = self.wait_unchecked(options)?;
-        self.client.read_tool_result(tool, promised, &result)
+        self.client.read_tool_result(tool, check, &result)
     }
 
-    /// Waits for the result of the task, and returns it as raw JSON: see [`Client::call_tool_raw`].
+    /// Waits for the result of the task, and returns the result as raw JSON: see
+    /// [`Client::call_tool_raw`].
     ///
     /// # Errors
     ///
@@ -374,9 +376,9 @@ impl TaskHandle {
         let Some(tool) = &self.tool else {
             return self.wait_unchecked(options);
         };
-        let promised = self.client.promise_of(tool, &options)?;
+        let check = self.client.prepare_check(tool, &options)?;
         let result = self.wait_unchecked(options)?;
-        self.client.check_tool_result(tool, promised, &result)?;
+        self.client.check_tool_result(tool, check, &result)?;
         Ok(result)
     }
 
@@ -384,7 +386,7 @@ impl TaskHandle {
         self.wait_since(Instant::now(), options)
     }
 
-    /// Waits for the result of the task. The time limit of the options began at `started`.
+    /// Waits for the result of the task. The time limit of the options counts from `started`.
     fn wait_since(&self, started: Instant, mut options: CallOptions<'_>) -> Result<RawResult> {
         let in_all = options.in_all();
         let mut answered = HashSet::new();
@@ -426,7 +428,7 @@ impl TaskHandle {
         }
     }
 
-    /// Fails when the `ttl` that the server gave the task is over.
+    /// Returns an error if the `ttl` that the server gave the task is over.
     fn check_time(&self, seen: &Seen) -> Result<()> {
         if let Some(ttl) = seen.ttl.filter(|ttl| self.since.elapsed() > *ttl) {
             let named = self.named();
@@ -462,12 +464,12 @@ impl TaskHandle {
         let Some(task) = &seen.detailed else {
             return match self.request_raw(method::TASKS_RESULT, options) {
                 Ok(result) => Ok(Some(result)),
-                // Polling reveals more than the timeout.
+                // The next poll reveals more than the timeout.
                 Err(error) if error.kind() == ErrorKind::Timeout => Ok(None),
                 Err(error) => Err(error),
             };
         };
-        // Answered requests may be listed until the server has processed the answers.
+        // The server may list answered requests until it has processed the answers.
         let asked = task.input_requests.iter().flatten();
         let asked: Vec<_> = asked.filter(|(key, _)| !answered.contains(*key)).collect();
         if asked.is_empty() {
@@ -543,8 +545,8 @@ impl TaskHandle {
     }
 }
 
-/// Returns the time until the next poll of a task. It does not exceed the remaining time of the
-/// wait.
+/// Returns the time until the next poll of a task. This time does not exceed the remaining time of
+/// the wait.
 fn interval(asked: Option<Duration>, in_all: Option<Duration>, started: Instant) -> Duration {
     let (usual, shortest, longest) = POLL;
     let interval = asked.unwrap_or(usual).clamp(shortest, longest);

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 ///
 /// A received id is sent back byte for byte. `1` and `"1"` are different ids, and integers of any
 /// size keep their digits. JSON allows other spellings of an integer, for example `1.0` or `1e0`.
-/// An id in another spelling is equal to `1`, and is echoed as received.
+/// Ids in these spellings are equal to the id `1`, and are also echoed as received.
 ///
 /// Spec: Base Protocol, "Requests" (every revision).
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub struct RequestId(Repr);
 #[derive(Clone, Debug)]
 enum Repr {
     Integer(i64),
-    /// An integer id that `i64` can't hold, or would write differently (`-0`, `1.0`).
+    /// An integer id that `i64` can't hold, or whose spelling `i64` would change (`-0`, `1.0`).
     Spelled(Box<Spelled>),
     Text(Box<str>),
 }
@@ -51,8 +51,8 @@ enum Key<'a> {
 /// The maximum number of digits of an integer id. A longer number is not a valid id.
 const MAX_DIGITS: usize = 1024;
 /// The maximum number of digits of an integer id with an exponent or a point. Many peers read such
-/// a number as a double, which can't hold more digits. Without this limit `1e999999999` would need
-/// a gigabyte.
+/// a number as a double, which can't hold more digits. Without this limit, the id `1e999999999`
+/// would need a gigabyte.
 const MAX_DIGITS_OF_DOUBLES: usize = 308;
 
 impl RequestId {
@@ -162,7 +162,8 @@ fn are_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Reads an exponent. An exponent that `i64` can't hold becomes a very large one of the same sign.
+/// Reads an exponent. If `i64` can't hold the exponent, returns a very large exponent of the
+/// same sign.
 fn read_exponent(text: &str) -> Option<i64> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::id::RequestId;
 use crate::error::{ErrorCode, Excerpt, RpcError};
 
-/// The mode of reading: the treatment of deviations from the specification.
+/// The mode of reading: whether deviations from the specification are accepted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Reading {
     /// Deviations are accepted if their meaning is unambiguous.
@@ -26,8 +26,8 @@ impl Reading {
     }
 }
 
-/// Reads an error object that deviates from the specification: its message is missing or not a
-/// string, or its code is written with a fraction of zero.
+/// Reads an error object that deviates from the specification. Its message is missing or not a
+/// string, or its code is written with a fraction of zero, for example `-32601.0`.
 fn read_odd_error(text: &str) -> serde_json::Result<RpcError> {
     #[derive(Deserialize)]
     struct Odd {
@@ -71,8 +71,8 @@ mod tests {
     use super::*;
     use crate::jsonrpc::{Malformed, Message, Parsed};
 
-    /// Returns the result or error text of a response that is read leniently, and checks that
-    /// strict reading refuses it.
+    /// Reads a response leniently, and returns its result or its error text. Checks that strict
+    /// reading refuses the response.
     fn odd_response(text: &str) -> Result<String, RpcError> {
         assert!(strictly(text).is_err(), "{text}");
         match Message::read(text.to_owned()) {

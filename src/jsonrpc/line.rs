@@ -1,4 +1,4 @@
-//! Newline framing: the caller pushes bytes in, and takes messages of bounded length out.
+//! Newline framing: the caller adds bytes to a buffer, and removes messages of bounded length.
 //!
 //! Spec: Transports, stdio (every revision): a message is a line of UTF-8 without raw newlines. A
 //! carriage return before the newline, blank lines and a byte-order mark are tolerated.
@@ -8,12 +8,12 @@ use std::ops::Range;
 
 use super::id::RequestId;
 use super::memchr::{find, find_either};
-use super::partial::Skim;
+use super::partial::PartialScanner;
 use crate::fallible;
 
 /// The initial size of the buffer, and its size after a large message.
 const INITIAL_BYTES: usize = 16 * 1024;
-/// The minimum length of a line that is returned in the buffer itself, instead of as a copy.
+/// The minimum length of a line that is returned without a copy, in the buffer itself.
 const TAKE_BYTES: usize = 32 * 1024;
 /// The maximum size of a buffer that [`LineBuffer::reclaim`] keeps for the next line.
 const SPARE_BYTES: usize = 4 * 1024;
@@ -43,13 +43,13 @@ pub struct LineBuffer {
 
 #[derive(Debug, Default)]
 struct Dropping {
-    skim: Skim,
+    scanner: PartialScanner,
     bytes: usize,
     /// Whether the allocator had no memory for the line.
     no_memory: bool,
 }
 
-/// A line that was taken from a [`LineBuffer`].
+/// A line that [`LineBuffer::next_line`] returns.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Line {
@@ -76,11 +76,11 @@ pub struct TooLong {
 impl TooLong {
     /// Extracts the id and the kind of a message that exceeds the limit, in constant memory.
     pub(crate) fn of(text: &[u8]) -> Self {
-        let skim = Skim::of(text);
+        let scanner = PartialScanner::of(text);
         Self {
             bytes: text.len(),
-            id: skim.id(),
-            is_response: skim.looks_like_response(),
+            id: scanner.id(),
+            is_response: scanner.looks_like_response(),
             no_memory: false,
         }
     }
@@ -101,15 +101,16 @@ impl LineBuffer {
         }
     }
 
-    /// Returns free space for input; it is never empty. After reading into it, pass the number of
-    /// bytes to [`filled`](Self::filled).
+    /// Returns the free space of the buffer for input, at least one byte. The caller writes input
+    /// to the free space, and passes the number of bytes to [`filled`](Self::filled).
     ///
-    /// A line for which there is no memory is dropped like one that exceeds the limit.
+    /// If there is no memory for the rest of a line, the line is dropped, as if it exceeded the
+    /// limit.
     ///
     /// # Errors
     ///
-    /// When there is no memory for free space. A complete line that was not yet taken is not
-    /// dropped.
+    /// When there is no memory for free space, and the buffer is empty or has a complete line. A
+    /// complete line is not dropped: call [`next_line`](Self::next_line) to remove it.
     pub fn room(&mut self) -> Result<&mut [u8], TryReserveError> {
         if self.start == self.end {
             (self.start, self.end, self.scanned) = (0, 0, 0);
@@ -149,7 +150,7 @@ impl LineBuffer {
         self.end += bytes;
     }
 
-    /// Takes the next complete line. Returns `None` if more input is needed.
+    /// Removes the next complete line and returns it. Returns `None` if more input is needed.
     pub fn next_line(&mut self) -> Option<Line> {
         let line = self.take_line();
         (self.start, self.line_end) = self.find_line();
@@ -158,8 +159,8 @@ impl LineBuffer {
     }
 
     /// Returns the start of the next line that is not blank, and the index of its newline if the
-    /// newline has arrived. Blank lines are skipped here. Otherwise [`has_line`](Self::has_line)
-    /// could announce a line that [`next_line`](Self::next_line) does not return.
+    /// newline has arrived. The function skips blank lines, since [`next_line`](Self::next_line)
+    /// does not return them. Otherwise [`has_line`](Self::has_line) could be true for a blank line.
     fn find_line(&self) -> (usize, Option<usize>) {
         if self.scanned == self.end {
             return (self.start, None);
@@ -171,8 +172,8 @@ impl LineBuffer {
             };
             let end = scanned + at;
             let line = &self.buffer[start..end];
-            // The start of a dropped line is no longer in the buffer. A blank line counts if it is
-            // too long; the limit leaves one byte for a carriage return.
+            // A blank line counts if it is too long, or if its start was dropped from the buffer.
+            // The limit leaves one byte for a carriage return.
             let is_line = self.dropping.is_some()
                 || line.len() > self.max_bytes.saturating_add(1)
                 || !is_blank(line);
@@ -202,14 +203,14 @@ impl LineBuffer {
                 (self.start, self.scanned) = (next, next);
                 return Some(Line::TooLong(TooLong {
                     bytes: dropped.bytes,
-                    id: dropped.skim.id(),
-                    is_response: dropped.skim.looks_like_response(),
+                    id: dropped.scanner.id(),
+                    is_response: dropped.scanner.looks_like_response(),
                     no_memory: dropped.no_memory && dropped.bytes <= self.max_bytes,
                 }));
             }
             let content = self.content(line_end);
             if content.len() > self.max_bytes {
-                // The line has one byte too many, and it is not a carriage return.
+                // The line is one byte too long, and this byte is not a carriage return.
                 self.drop_until(line_end);
                 continue;
             }
@@ -229,10 +230,11 @@ impl LineBuffer {
         self.line_end.is_some() || self.find_line().1.is_some()
     }
 
-    /// Takes the text after the last newline. Call this when the stream has ended.
+    /// Removes the text after the last newline and returns it. Call this function when the stream
+    /// has ended.
     pub fn take_rest(&mut self) -> Option<Vec<u8>> {
         let content = self.content(self.end);
-        // Nothing more is read, so the buffer itself can leave.
+        // Nothing more is read, so the buffer itself is returned.
         let mut rest = std::mem::take(&mut self.buffer);
         rest.truncate(content.end);
         rest.drain(..content.start);
@@ -242,7 +244,8 @@ impl LineBuffer {
             .then_some(rest)
     }
 
-    /// Takes back the memory of a line. The next line that is copied uses this memory.
+    /// Stores the memory of a line that is no longer needed. The next line that is copied reuses
+    /// this memory.
     pub fn reclaim(&mut self, mut memory: Vec<u8>) {
         if memory.capacity() <= SPARE_BYTES {
             memory.clear();
@@ -253,7 +256,7 @@ impl LineBuffer {
     fn drop_until(&mut self, line_end: usize) {
         let dropping = self.dropping.get_or_insert_default();
         let piece = &self.buffer[self.start..line_end];
-        dropping.skim.push(piece);
+        dropping.scanner.push(piece);
         dropping.bytes += piece.len();
         self.start = line_end;
     }
@@ -271,7 +274,8 @@ impl LineBuffer {
         start..start + text.len()
     }
 
-    /// Takes the line with this content. The next line begins at `next`.
+    /// Removes a line and returns its bytes. `content` is the range of the line, and `next` is the
+    /// start of the next line.
     fn take(&mut self, content: Range<usize>, next: usize) -> Result<Vec<u8>, TryReserveError> {
         let rest = next..self.end;
         if content.len() < TAKE_BYTES || rest.len() > content.len() || self.start > 0 {
@@ -286,7 +290,7 @@ impl LineBuffer {
             (self.start, self.scanned) = (next, next);
             return Ok(message);
         }
-        // The line leaves with its buffer; what follows it moves to a new one.
+        // The line is returned in its buffer. The bytes after the line move to a new buffer.
         let mut fresh = Vec::new();
         fallible::lengthen(&mut fresh, INITIAL_BYTES.max(rest.len()))?;
         fresh[..rest.len()].copy_from_slice(&self.buffer[rest.clone()]);
@@ -363,8 +367,8 @@ mod tests {
             .collect()
     }
 
-    /// Checks that an input gives these lines, whether it comes in two pieces, cut anywhere, or
-    /// byte by byte.
+    /// Checks that an input gives these lines. Passes the input in two pieces, for each position of
+    /// the cut, and byte by byte.
     fn check(max: usize, input: &str, expected: &[&str]) {
         let bytes = input.as_bytes();
         for cut in 0..=bytes.len() {
@@ -397,10 +401,10 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let first = next(&mut buffer);
-        let place = first.as_ptr();
+        let address = first.as_ptr();
         buffer.reclaim(first);
         let second = next(&mut buffer);
-        assert_eq!((&*second, second.as_ptr()), (&b"2"[..], place));
+        assert_eq!((&*second, second.as_ptr()), (&b"2"[..], address));
         assert_eq!(next(&mut buffer), b"third");
         let fourth = next(&mut buffer);
         assert_eq!(fourth, long.as_bytes());
@@ -416,8 +420,8 @@ mod tests {
         check(4, "a\n\n      \nb\n", &["a", "too long: 6 None", "b"]);
     }
 
-    /// Blank lines don't count as lines in `has_line`. A caller that sees `has_line` does not block
-    /// for input, and defers its writes until it has taken the line.
+    /// `has_line` does not count blank lines. A caller that sees `has_line` takes a line without a
+    /// wait for input, and defers its writes until then.
     #[test]
     fn a_blank_line_is_none() {
         let mut buffer = LineBuffer::new(100);
@@ -442,14 +446,14 @@ mod tests {
         const LENGTH: u32 = 6;
         for (max, number) in (0..5).flat_map(|max| (0..4_usize.pow(LENGTH)).map(move |n| (max, n)))
         {
-            let byte = |place| b"a \r\n"[number / 4_usize.pow(place) % 4];
+            let byte = |index| b"a \r\n"[number / 4_usize.pow(index) % 4];
             let input: Vec<u8> = (0..LENGTH).map(byte).collect();
             let mut buffer = LineBuffer::new(max);
             push(&mut buffer, &input);
             loop {
-                let told = buffer.has_line();
+                let has_line = buffer.has_line();
                 let line = buffer.next_line();
-                assert_eq!(told, line.is_some(), "{max} {:?}", input.escape_ascii());
+                assert_eq!(has_line, line.is_some(), "{max} {:?}", input.escape_ascii());
                 if line.is_none() {
                     break;
                 }

@@ -1,7 +1,7 @@
 //! Messages that can't be read, with the parts that could be extracted from them.
 
 use super::id::RequestId;
-use super::partial::Skim;
+use super::partial::PartialScanner;
 use crate::error::{ErrorCode, Excerpt, RpcError};
 
 /// A message that can't be read, with the error that is sent as the answer.
@@ -33,15 +33,15 @@ pub enum Form {
 
 impl Malformed {
     pub(super) fn unreadable(bytes: &[u8], code: ErrorCode, message: String) -> Self {
-        let skim = Skim::of(bytes);
+        let scanner = PartialScanner::of(bytes);
         let form = match bytes.trim_ascii_start().first() {
-            Some(b'{' | b'[') if skim.looks_like_response() => Form::Response,
+            Some(b'{' | b'[') if scanner.looks_like_response() => Form::Response,
             Some(b'{' | b'[') => Form::Request,
             _ => Form::Noise,
         };
         Self {
             error: RpcError::new(code, message),
-            id: skim.id(),
+            id: scanner.id(),
             form,
             excerpt: (form == Form::Noise).then(|| excerpt_of(bytes)),
         }
@@ -53,11 +53,14 @@ impl Malformed {
             "the system has no memory for a message of {} bytes",
             text.len()
         );
-        let skim = Skim::of(text.as_bytes());
+        let scanner = PartialScanner::of(text.as_bytes());
         Self {
             error: RpcError::no_memory(message),
-            id: skim.id(),
-            form: match (skim.looks_like_notification(), skim.looks_like_response()) {
+            id: scanner.id(),
+            form: match (
+                scanner.looks_like_notification(),
+                scanner.looks_like_response(),
+            ) {
                 (true, _) => Form::Notification,
                 (_, true) => Form::Response,
                 _ => Form::Request,

@@ -10,12 +10,12 @@ use super::id::RequestId;
 use super::lenient::{Reading, is_empty_array};
 use super::malformed::{Form, Malformed, not_json};
 use super::message_members::MessageMembers;
-use super::raw_object::{MemberPlaces, RawObject};
+use super::raw_object::{MemberRanges, RawObject};
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 use crate::fallible;
 
-/// The maximum number of messages in a batch. A batch member can be as short as two bytes, but the
-/// member, its error and its answer take a hundred times as much memory.
+/// The maximum number of messages in a batch. A batch member can be as short as two bytes. The
+/// parsed member, its error and its answer take a hundred times as much memory.
 const MAX_BATCH: usize = 1024;
 
 /// The maximum length of an id, in bytes. An id is stored in several places while its request is in
@@ -73,7 +73,7 @@ struct Call {
     method: Method,
     params: Option<Range<usize>>,
     /// The ranges of the members of `params` in the text.
-    places: MemberPlaces,
+    member_ranges: MemberRanges,
 }
 
 #[derive(Debug)]
@@ -115,11 +115,11 @@ impl Parsed {
         let text = match String::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => {
-                let place = error.utf8_error().valid_up_to();
+                let index = error.utf8_error().valid_up_to();
                 return Self::Single(Err(Malformed::unreadable(
                     error.as_bytes(),
                     ErrorCode::PARSE_ERROR,
-                    format!("message is not UTF-8 at byte {place}"),
+                    format!("message is not UTF-8 at byte {index}"),
                 )));
             }
         };
@@ -175,7 +175,7 @@ impl Parsed {
     }
 }
 
-/// The members of a batch. For a batch that is too long, it stores one member more than the
+/// The members of a batch. For a batch that is too long, this type stores one member more than the
 /// maximum, so that the excess is detected.
 struct BatchMembers<'a>(Vec<&'a RawValue>);
 
@@ -245,7 +245,7 @@ impl Message {
             },
             excerpt: None,
         };
-        let written = |place: &Option<Range<usize>>| place.clone().map(|place| &text[place]);
+        let written = |range: &Option<Range<usize>>| range.clone().map(|range| &text[range]);
         let id = match written(&envelope.id).map(|raw| (raw, RequestId::from_json(raw))) {
             None => None,
             Some((raw, _)) if raw.len() > MAX_ID_BYTES => {
@@ -275,15 +275,15 @@ impl Message {
             }
         }
         match (&envelope.method, &envelope.result, &envelope.error) {
-            (Some(place), None, None) => {
-                let Some(method) = read_method(&text, place, envelope.has_plain_method) else {
-                    let found = Excerpt(&text[place.clone()]);
+            (Some(range), None, None) => {
+                let Some(method) = read_method(&text, range, envelope.has_plain_method) else {
+                    let found = Excerpt(&text[range.clone()]);
                     return Err(refuse(format!("method must be a string, not {found}"), id));
                 };
                 let params = envelope.params.clone();
                 if params
                     .as_ref()
-                    .is_some_and(|place| !text[place.start..].starts_with('{'))
+                    .is_some_and(|range| !text[range.start..].starts_with('{'))
                 {
                     let mut malformed = refuse("params must be an object".to_owned(), id);
                     malformed.error.code = ErrorCode::INVALID_PARAMS;
@@ -293,7 +293,7 @@ impl Message {
                     text,
                     method,
                     params,
-                    places: envelope.places,
+                    member_ranges: envelope.member_ranges,
                 };
                 Ok(match id {
                     Some(id) => {
@@ -360,19 +360,19 @@ pub(crate) fn asks_for_more_than(methods: &[&str], text: &[u8], max_depth: usize
         return true;
     };
     match envelope.method.filter(|_| envelope.id.is_some()) {
-        Some(place) => {
-            let method = text[place].trim_matches('"');
+        Some(range) => {
+            let method = text[range].trim_matches('"');
             !methods.contains(&method)
         }
         None => false,
     }
 }
 
-fn read_method(text: &str, place: &Range<usize>, is_plain: bool) -> Option<Method> {
+fn read_method(text: &str, range: &Range<usize>, is_plain: bool) -> Option<Method> {
     if is_plain {
-        return Some(Method::Span(place.start + 1..place.end - 1));
+        return Some(Method::Span(range.start + 1..range.end - 1));
     }
-    let method: Option<Box<str>> = serde_json::from_str(&text[place.clone()]).ok();
+    let method: Option<Box<str>> = serde_json::from_str(&text[range.clone()]).ok();
     method.map(Method::Decoded)
 }
 
@@ -392,7 +392,7 @@ impl Call {
 
     fn members(&self) -> RawObject<'_> {
         match &self.params {
-            Some(span) => self.places.members(&self.text, span),
+            Some(span) => self.member_ranges.members(&self.text, span),
             None => RawObject::of("{}"),
         }
     }
@@ -478,7 +478,7 @@ impl Response {
     }
 }
 
-/// The `result` of a response: JSON text as received. It keeps the message text that contains it.
+/// The `result` of a response: JSON text as received. This type owns the whole message text.
 #[derive(Clone)]
 pub struct RawResult {
     text: String,
@@ -733,8 +733,8 @@ mod tests {
         assert!(matches!(members[2], Ok(Message::Notification(_))));
     }
 
-    // Promise 6: sixteen megabytes of `1,1,1…` once became millions of errors, even where the
-    // revision has no batches.
+    // Promise 6: 16 MB of `1,1,1…` must not become millions of errors, even in a revision without
+    // batches.
     #[test]
     fn a_batch_of_very_many_messages_is_one_invalid_request() {
         let batch = |count: usize| format!("[{}1]", "1,".repeat(count - 1)).into_bytes();

@@ -1,10 +1,10 @@
-//! The members of a message, found in the same pass that validates the JSON of the message.
+//! The members of a message, determined in the same pass that validates the JSON of the message.
 //!
 //! Every message is scanned here, so the scanner is hand-written and several times faster than a
-//! general parser. It accepts only messages in the usual form. All other messages are parsed by
-//! `serde_json`, whose error texts are also better. Invariant: the scanner never accepts a text
-//! that the parser rejects, and never finds other members than the parser. In doubt it returns
-//! `None`.
+//! general parser. The scanner accepts only messages in the usual form. All other messages are
+//! parsed by `serde_json`, whose error texts are also better. Invariant: the scanner never accepts
+//! a text that the parser rejects, and never returns other members than the parser. In doubt the
+//! scanner returns `None`.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::lenient::is_empty_array;
-use super::raw_object::MemberPlaces;
+use super::raw_object::MemberRanges;
 use super::text::next_special;
 
 /// The ranges of the members of a message, which are not yet interpreted.
@@ -28,27 +28,27 @@ pub(super) struct MessageMembers {
     pub(super) result: Option<Range<usize>>,
     pub(super) error: Option<Range<usize>>,
     /// The ranges of the members of `params`, if `params` is an object that was scanned.
-    pub(super) places: MemberPlaces,
+    pub(super) member_ranges: MemberRanges,
 }
 
 impl MessageMembers {
     /// Parses a text with `serde_json`. Does not limit the nesting depth.
     pub(super) fn read(text: &str) -> serde_json::Result<Self> {
         let raw: Raw<'_> = serde_json::from_str(text)?;
-        let place = |raw: Option<&RawValue>| {
+        let range_of = |raw: Option<&RawValue>| {
             let value = raw?.get();
             let start = value.as_ptr() as usize - text.as_ptr() as usize;
             Some(start..start + value.len())
         };
         Ok(Self {
-            jsonrpc: place(raw.jsonrpc),
-            id: place(raw.id),
-            method: place(raw.method),
+            jsonrpc: range_of(raw.jsonrpc),
+            id: range_of(raw.id),
+            method: range_of(raw.method),
             has_plain_method: false,
-            params: place(raw.params),
-            result: place(raw.result),
-            error: place(raw.error),
-            places: MemberPlaces::default(),
+            params: range_of(raw.params),
+            result: range_of(raw.result),
+            error: range_of(raw.error),
+            member_ranges: MemberRanges::default(),
         })
     }
 
@@ -80,8 +80,8 @@ impl MessageMembers {
 
     #[cold]
     fn take_away(&mut self, text: &str) {
-        let is = |place: &Range<usize>, what: fn(&str) -> bool| what(&text[place.clone()]);
-        let is_null = |place: &mut Range<usize>| is(place, |value| value == "null");
+        let is = |range: &Range<usize>, what: fn(&str) -> bool| what(&text[range.clone()]);
+        let is_null = |range: &mut Range<usize>| is(range, |value| value == "null");
         self.params
             .take_if(|params| is(params, |value| value == "null" || is_empty_array(value)));
         self.method.take_if(is_null);
@@ -93,7 +93,7 @@ impl MessageMembers {
         }
     }
 
-    /// Finds the members of a text, if the text has the usual form.
+    /// Determines the members of a text. Returns `None` if the text does not have the usual form.
     fn find(&mut self, text: &str, max_depth: usize) -> Option<()> {
         let scan = Scan(text.as_bytes());
         let room = max_depth.min(Scan::LEVELS).checked_sub(1)?;
@@ -101,11 +101,11 @@ impl MessageMembers {
         let at = scan.object(at, Scan::name, |name, at| {
             let end = match (name, scan.get(at)?) {
                 (Some(Name::Params), b'{') => {
-                    // A reader of params will look for its members, so their ranges are recorded.
-                    let (room, places) = (room.checked_sub(1)?, &mut self.places);
+                    // The ranges of the members of `params` are recorded for later searches.
+                    let (room, member_ranges) = (room.checked_sub(1)?, &mut self.member_ranges);
                     scan.object(at, Scan::plain_key, |key, at| {
                         let end = scan.value(at, room)?;
-                        places.add(key, at..end);
+                        member_ranges.add(key, at..end);
                         Some(end)
                     })?
                 }
@@ -165,12 +165,12 @@ impl Name {
     }
 }
 
-/// Reads the params of a notification of this method. Passes each member of `params` to `member`:
-/// the key, which has no escapes, and the value.
+/// Reads the params of a notification whose method is `method`, without parsing the whole message.
+/// Passes each member of `params` to `member`: the key, which has no escapes, and the value.
 ///
-/// Scans only a text in the usual form, with the method before the params. If the function returns
-/// `None`, the text may still be a valid notification. Until it returns `Some`, the caller does not
-/// know whether the text is a notification of this method, or whether it is UTF-8.
+/// Returns `Some` only for a text in the usual form, with the method before the params. If the
+/// function returns `None`, the text may still be a valid notification. Before it returns `Some`,
+/// the text may still be another message or invalid UTF-8.
 pub(crate) fn find_params<'a>(
     text: &'a [u8],
     method: &str,
@@ -223,8 +223,8 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// A scanner of a JSON text. Each step takes an index. It returns the index after the JSON that it
-/// has accepted, or `None`. Indices are passed by value, so that they stay in registers.
+/// A scanner of a JSON text. Each method takes an index. It returns the index after the JSON that
+/// it has accepted, or `None`. Indices are passed by value, so that they stay in registers.
 #[derive(Clone, Copy)]
 struct Scan<'a>(&'a [u8]);
 
@@ -504,9 +504,9 @@ impl Scan<'_> {
 #[cfg(test)]
 pub(crate) fn variants(text: &str) -> impl Iterator<Item = String> {
     const CHARACTERS: &str = "{}[]\",:\\ \n0159.-+eEutfnrabx/\u{0}\u{1f}\u{7f}é";
-    let places = (0..=text.len()).filter(|place| text.is_char_boundary(*place));
-    places.flat_map(|place| {
-        let (head, tail) = text.split_at(place);
+    let positions = (0..=text.len()).filter(|position| text.is_char_boundary(*position));
+    positions.flat_map(|position| {
+        let (head, tail) = text.split_at(position);
         let mut rest = tail.chars();
         rest.next();
         let rest = rest.as_str();
@@ -523,8 +523,8 @@ mod tests {
     use crate::jsonrpc::nesting;
     use crate::jsonrpc::raw_object::RawObject;
 
-    /// Checks that the parser finds the same members if the scanner accepts the text. Returns
-    /// whether the scanner accepts it.
+    /// Checks that scanner and parser determine the same members, if the scanner accepts the text.
+    /// Returns whether the scanner accepts the text.
     fn check(text: &str) -> bool {
         let scanned = MessageMembers::scan(text, 128);
         let Some(scanned) = &scanned else {
@@ -532,10 +532,10 @@ mod tests {
         };
         let mut read = MessageMembers::read(text).expect("it was scanned");
         if let Some(params) = scanned.params.clone() {
-            let known = scanned.places.members(text, &params);
+            let known = scanned.member_ranges.members(text, &params);
             assert!(known.eq(RawObject::of(&text[params])), "{text}");
         }
-        read.places = scanned.places.clone();
+        read.member_ranges = scanned.member_ranges.clone();
         if scanned.has_plain_method {
             let written = &text[read.method.clone().expect("there is one")];
             let name = written

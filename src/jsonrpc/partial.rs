@@ -1,23 +1,23 @@
 //! A partial scanner: reads the id and the kind of a message that can't be parsed.
 //!
-//! The sender of a broken or too long message still waits for an answer. [`Skim`] scans any bytes,
-//! in pieces of any size and in constant memory. It records the `id` and the kind of message, if
-//! they can be seen in the outermost object.
+//! The sender of a broken or too long message still waits for an answer. [`PartialScanner`] scans
+//! any bytes, in pieces of any size and in constant memory. It records the `id` and the kind of
+//! message, if the outermost object shows them.
 
 use super::id::RequestId;
 
-/// The maximum length of an `id` that is kept, in bytes. A longer id counts as unreadable.
+/// The maximum length of a stored `id`, in bytes. A longer id counts as unreadable.
 const MAX_ID_BYTES: usize = 1024;
-/// The maximum length of a key that is kept, in bytes. All keys of JSON-RPC messages are shorter.
+/// The maximum length of a stored key, in bytes. All keys of JSON-RPC messages are shorter.
 const MAX_KEY_BYTES: usize = 8;
 
 /// The partial scanner, with the members of a message that it has seen.
 #[derive(Debug, Default)]
-pub(crate) struct Skim {
+pub(crate) struct PartialScanner {
     depth: usize,
     in_string: bool,
     escaped: bool,
-    place: Place,
+    position: Position,
     key: Vec<u8>,
     value: Vec<u8>,
     id: Option<Vec<u8>>,
@@ -28,7 +28,7 @@ pub(crate) struct Skim {
 
 /// The position in the outermost object: the part to which the next byte belongs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum Place {
+enum Position {
     #[default]
     Outside,
     BeforeKey,
@@ -37,12 +37,12 @@ enum Place {
     Value,
 }
 
-impl Skim {
+impl PartialScanner {
     /// Scans a whole text.
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        let mut skim = Self::default();
-        skim.push(bytes);
-        skim
+        let mut scanner = Self::default();
+        scanner.push(bytes);
+        scanner
     }
 
     /// Scans the next piece of the message.
@@ -60,8 +60,8 @@ impl Skim {
                 b'\\' => self.escaped = true,
                 b'"' => {
                     self.in_string = false;
-                    if self.depth == 1 && self.place == Place::Key {
-                        self.place = Place::AfterKey;
+                    if self.depth == 1 && self.position == Position::Key {
+                        self.position = Position::AfterKey;
                     }
                 }
                 _ => {}
@@ -71,8 +71,8 @@ impl Skim {
         match byte {
             b'"' => {
                 self.in_string = true;
-                if self.depth == 1 && self.place == Place::BeforeKey {
-                    self.place = Place::Key;
+                if self.depth == 1 && self.position == Position::BeforeKey {
+                    self.position = Position::Key;
                     self.key.clear();
                 } else {
                     self.keep(byte);
@@ -82,22 +82,22 @@ impl Skim {
                 self.keep(byte);
                 self.depth += 1;
                 if self.depth == 1 && byte == b'{' {
-                    self.place = Place::BeforeKey;
+                    self.position = Position::BeforeKey;
                 }
             }
             b'}' | b']' => {
                 if self.depth == 1 {
                     self.end_value();
-                    self.place = Place::Outside;
+                    self.position = Position::Outside;
                 }
                 self.depth = self.depth.saturating_sub(1);
                 self.keep(byte);
             }
             b',' if self.depth == 1 => {
                 self.end_value();
-                self.place = Place::BeforeKey;
+                self.position = Position::BeforeKey;
             }
-            b':' if self.depth == 1 && self.place == Place::AfterKey => {
+            b':' if self.depth == 1 && self.position == Position::AfterKey => {
                 self.begin_value();
             }
             _ => self.keep(byte),
@@ -105,9 +105,9 @@ impl Skim {
     }
 
     fn keep(&mut self, byte: u8) {
-        match self.place {
-            Place::Key if byte != b'"' && self.key.len() <= MAX_KEY_BYTES => self.key.push(byte),
-            Place::Value if self.key == b"id" && self.value.len() <= MAX_ID_BYTES => {
+        match self.position {
+            Position::Key if byte != b'"' && self.key.len() <= MAX_KEY_BYTES => self.key.push(byte),
+            Position::Value if self.key == b"id" && self.value.len() <= MAX_ID_BYTES => {
                 self.value.push(byte)
             }
             _ => {}
@@ -116,7 +116,7 @@ impl Skim {
 
     fn begin_value(&mut self) {
         self.value.clear();
-        self.place = Place::Value;
+        self.position = Position::Value;
         match &*self.key {
             b"method" => self.has_method = true,
             b"result" | b"error" => self.has_outcome = true,
@@ -125,7 +125,7 @@ impl Skim {
     }
 
     fn end_value(&mut self) {
-        if self.place != Place::Value {
+        if self.position != Position::Value {
             return;
         }
         if self.key == b"id" {
@@ -157,8 +157,8 @@ mod tests {
 
     fn check(text: &str, expected: Option<&str>) {
         let id = expected.and_then(RequestId::from_json);
-        assert_eq!(Skim::of(text.as_bytes()).id(), id, "{text}");
-        let mut bytewise = Skim::default();
+        assert_eq!(PartialScanner::of(text.as_bytes()).id(), id, "{text}");
+        let mut bytewise = PartialScanner::default();
         for byte in text.as_bytes() {
             bytewise.push(std::slice::from_ref(byte));
         }
@@ -186,8 +186,8 @@ mod tests {
 
     #[test]
     fn requests_and_responses_are_told_apart() {
-        assert!(Skim::of(br#"{"id":7,"result":{"#).looks_like_response());
-        assert!(!Skim::of(br#"{"id":7,"params":{"result":{}}"#).looks_like_response());
-        assert!(!Skim::of(br#"{"id":7,"method":"x","result":{}}"#).looks_like_response());
+        assert!(PartialScanner::of(br#"{"id":7,"result":{"#).looks_like_response());
+        assert!(!PartialScanner::of(br#"{"id":7,"params":{"result":{}}"#).looks_like_response());
+        assert!(!PartialScanner::of(br#"{"id":7,"method":"x","result":{}}"#).looks_like_response());
     }
 }

@@ -15,31 +15,31 @@ use super::memchr::find;
 /// An iterator over the members of an object, in their order. If the text is not valid JSON, the
 /// iterator yields some members or none, and does not panic.
 pub(crate) struct RawObject<'a> {
-    /// The text in which the ranges of `known` are.
+    /// The text to which the ranges in `known` refer.
     text: &'a str,
     /// The ranges of the first members of the object, if they were recorded.
-    known: &'a [Place],
-    /// The text after the recorded members, which has the other members.
+    known: &'a [MemberRange],
+    /// The text after the recorded members, which contains all other members.
     rest: &'a str,
 }
 
-/// The ranges of the first members of an object, recorded when the message was parsed. A later
-/// search does not have to find their ends again. The object may have more members.
+/// The ranges of the first members of an object, recorded when the message was parsed. With these
+/// ranges, a later search need not scan the members again. The object may have more members.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct MemberPlaces {
+pub(super) struct MemberRanges {
     count: usize,
-    first: [Place; 4],
+    first: [MemberRange; 4],
 }
 
 /// The ranges of a member's key and value. The key's range does not include the quotes. The key has
 /// no escapes.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Place {
+struct MemberRange {
     key: Range<u32>,
     value: Range<u32>,
 }
 
-impl MemberPlaces {
+impl MemberRanges {
     /// Records the next member, if there is a free slot. `key` is the range of the member's key
     /// without the quotes. The key has no escapes.
     pub(super) fn add(&mut self, key: Range<usize>, value: Range<usize>) {
@@ -47,7 +47,7 @@ impl MemberPlaces {
         if let Some(room) = self.first.get_mut(self.count)
             && let Ok(end) = u32::try_from(value.end)
         {
-            *room = Place {
+            *room = MemberRange {
                 key: key.start as u32..key.end as u32,
                 value: value.start as u32..end,
             };
@@ -55,7 +55,7 @@ impl MemberPlaces {
         }
     }
 
-    /// Returns the members of the object that is at this range of the text.
+    /// Returns the members of an object in `text`, whose range is `object`.
     pub(super) fn members<'a>(&'a self, text: &'a str, object: &Range<usize>) -> RawObject<'a> {
         let known = &self.first[..self.count];
         let start = known
@@ -79,7 +79,7 @@ impl<'a> RawObject<'a> {
         }
     }
 
-    /// Returns the next member after those in `known`.
+    /// Returns the next member whose range was not recorded.
     #[inline(never)]
     fn next_unknown(&mut self) -> Option<<Self as Iterator>::Item> {
         let rest = self.rest.trim_ascii_start().strip_prefix(['{', ','])?;
@@ -99,11 +99,11 @@ impl<'a> Iterator for RawObject<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let Some((Place { key, value }, others)) = self.known.split_first() else {
+        let Some((MemberRange { key, value }, others)) = self.known.split_first() else {
             return self.next_unknown();
         };
         self.known = others;
-        let written = |place: &Range<u32>| self.text.get(place.start as usize..place.end as usize);
+        let written = |range: &Range<u32>| self.text.get(range.start as usize..range.end as usize);
         Some((Cow::Borrowed(written(key)?), written(value)?))
     }
 }
@@ -183,7 +183,7 @@ struct Beside<'a, const N: usize> {
     members: RawObject<'a>,
     aside: [&'static str; N],
     found: [Option<&'a str>; N],
-    /// The JSON text of the value that belongs to the last key.
+    /// The JSON text of the value that belongs to the key read last.
     value: &'a str,
 }
 
@@ -195,12 +195,12 @@ impl<'de, const N: usize> MapAccess<'de> for &mut Beside<'de, N> {
         seed: K,
     ) -> serde_json::Result<Option<K::Value>> {
         for (name, value) in self.members.by_ref() {
-            let Some(place) = self.aside.iter().position(|aside| *aside == name) else {
+            let Some(index) = self.aside.iter().position(|aside| *aside == name) else {
                 self.value = value;
                 return seed.deserialize(name.into_deserializer()).map(Some);
             };
-            if self.found[place].replace(value).is_some() {
-                return Err(serde_json::Error::duplicate_field(self.aside[place]));
+            if self.found[index].replace(value).is_some() {
+                return Err(serde_json::Error::duplicate_field(self.aside[index]));
             }
         }
         Ok(None)

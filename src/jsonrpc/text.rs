@@ -45,7 +45,7 @@ pub(super) fn next_special(bytes: &[u8], mut at: usize) -> usize {
     while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         let eight = u64::from_le_bytes(*eight);
         // Sets the high bit of each byte that is less than the bound (Mycroft's trick). A borrow
-        // can only falsify bytes after the first one found.
+        // can only falsify the bytes after the first such byte.
         let less = |value: u64, bound: u64| value.wrapping_sub(ONES * bound) & !value;
         let quote = eight ^ (ONES * u64::from(b'"'));
         let backslash = eight ^ (ONES * u64::from(b'\\'));
@@ -81,13 +81,15 @@ mod tests {
         // Each ASCII character at each position of a block, beside bytes that a wrong mask would
         // match.
         for character in (0..=127u8).map(char::from) {
-            for place in 0..17 {
+            for offset in 0..17 {
                 let mut text = "\u{7f}é€😀!#[]~".repeat(2);
                 text.insert(0, ' ');
-                let at = (place..).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+                let at = (offset..)
+                    .find(|at| text.is_char_boundary(*at))
+                    .unwrap_or(0);
                 text.insert(at, character);
                 check(&text);
-                check(&format!("{}{character}{character}", " ".repeat(place)));
+                check(&format!("{}{character}{character}", " ".repeat(offset)));
             }
         }
         check("\u{2028}\u{2029}\u{85}\u{feff}");

@@ -62,8 +62,8 @@ pub fn write_result(id: &RequestId, result: &impl Serialize) -> Result<Vec<u8>, 
     write_result_with(buffer, id, |buffer| serde_json::to_writer(buffer, result))
 }
 
-/// Writes a result like [`write_result`] into `buffer`, whose content is dropped. The function
-/// `append` writes the result itself.
+/// Writes the response of a request that succeeded into `buffer`, and drops the previous content of
+/// `buffer`. The function `append` writes the result itself.
 pub(crate) fn write_result_with(
     mut buffer: Vec<u8>,
     id: &RequestId,

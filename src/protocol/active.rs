@@ -1,8 +1,8 @@
 //! The table of active items: unanswered requests of the peer, and running handlers.
 //!
-//! Bookkeeping only: it lists active requests for [`Activity`](super::Activity) and finds slow
-//! handlers. The reading thread checks it periodically, so no timer thread is needed. A slow
-//! handler is also reported when it returns.
+//! The table lists active requests for [`Activity`](super::Activity) and finds slow handlers. The
+//! reading thread checks the table periodically, so no timer thread is needed. A slow handler is
+//! also reported when it returns.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -57,7 +57,7 @@ struct Place {
 struct Item {
     what: What,
     since: Instant,
-    /// Whether the answer or the handler of the item is still pending.
+    /// Whether the answer of the request or the end of the handler is still pending.
     open: bool,
     run: Option<Run>,
 }
@@ -73,11 +73,11 @@ pub(crate) enum What {
 struct Run {
     since: Instant,
     thread: Thread,
-    /// Whether it was logged that this handler is slow.
+    /// Whether a log record has already reported this handler as slow.
     told: bool,
 }
 
-/// A slow handler, as it is logged.
+/// A slow handler and its run time, for a log record.
 pub(crate) struct SlowHandler {
     pub(crate) what: String,
     pub(crate) took: Duration,
@@ -99,13 +99,14 @@ impl ActiveRequests {
         }
     }
 
-    /// Adds an item. Returns its key, which must be passed to [`leave`](Self::leave).
+    /// Adds an item to the table. Returns the key of the item, which must be passed to
+    /// [`leave`](Self::leave).
     pub(crate) fn enter(&self, what: What, now: Instant) -> u64 {
         self.enter_as(what, now, None)
     }
 
-    /// Adds an item whose handler runs on this thread. If the handler has to wait for another
-    /// thread, the caller calls [`wait`](Self::wait) next.
+    /// Adds an item whose handler runs on this thread. If another thread has to run the handler,
+    /// the caller calls [`wait`](Self::wait) next.
     pub(crate) fn enter_running(&self, what: What, now: Instant) -> u64 {
         self.enter_as(what, now, Some(Run::here(now)))
     }
@@ -136,7 +137,7 @@ impl ActiveRequests {
         key
     }
 
-    /// Records that the item was answered, or needs no answer. `key` is the key of the item.
+    /// Records that the item with this key was answered or needs no answer.
     pub(crate) fn leave(&self, key: u64) {
         self.change(key, |item| item.open = false);
     }
@@ -152,8 +153,8 @@ impl ActiveRequests {
         self.change(key, |item| item.run = Some(run));
     }
 
-    /// Records that the item's handler has returned. Returns a description of the handler if it was
-    /// slow.
+    /// Records that the item's handler has returned. If the handler was slow, returns a description
+    /// of the handler.
     pub(crate) fn end_run(&self, key: u64, now: Instant) -> Option<SlowHandler> {
         let mut late = None;
         self.change(key, |item| {

@@ -27,7 +27,7 @@ pub struct Activity {
     /// Requests of the peer without an answer, and running handlers, oldest first. Subscription
     /// streams are not included.
     pub requests: Vec<OpenRequest>,
-    /// The thread that is writing to the peer; `None` if no thread is writing.
+    /// The thread that is writing messages to the peer; `None` if no thread is writing.
     pub writing: Option<Running>,
     /// The number of threads that wait for space in the outgoing queue, because the peer reads too
     /// slowly.
@@ -66,12 +66,14 @@ pub struct OpenRequest {
     pub method: String,
     /// The time since the message arrived.
     pub age: Duration,
-    /// The thread that runs the handler. `None` while the request waits for a thread, for an answer
-    /// of the peer, or for the owner of its [`Responder`](super::Responder).
+    /// The thread that runs the handler of the request.
+    ///
+    /// `None` while the request waits for a thread, for an answer of the peer, or for the owner of
+    /// its [`Responder`](super::Responder).
     pub running: Option<Running>,
 }
 
-/// A thread that runs a handler or writes messages.
+/// A thread that runs a handler or writes messages, and how long it has been doing so.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Running {

@@ -1,4 +1,4 @@
-//! Calls: how long the caller of a request waits, and how the caller reads while it waits.
+//! Calls: how a caller sends a request, waits for the answer, and reads messages meanwhile.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -25,8 +25,8 @@ use crate::transport::exchange_transport::{
 };
 use crate::transport::message::RequestKind;
 
-/// How long a caller that waits for its answer reads for all callers. Then a thread of the
-/// connection reads.
+/// How long a calling thread that waits for its answer reads for all callers. After this time a
+/// thread of the connection reads.
 const STINT: Duration = Duration::from_millis(10);
 
 /// The options of one call. By default a call waits 60 s for an answer or progress, and at most 10
@@ -77,9 +77,9 @@ impl<'a> CallOptions<'a> {
     /// Limits how long the whole call may take, even if progress arrives. Defaults to 10 min. When
     /// the time is over, the call fails with `Timeout`.
     ///
-    /// The limit covers everything that belongs to the call: multi round-trip requests, a task, the
-    /// wait for a server that is restarted. The time does not run while a handler answers an input
-    /// request of the server.
+    /// The limit covers every part of the call: multi round-trip requests, a task, and the wait for
+    /// a server that is restarted. The time does not run while a handler answers an input request
+    /// of the server.
     pub fn max_timeout(mut self, max_timeout: Duration) -> Self {
         self.max_timeout = Some(max_timeout);
         self
@@ -105,7 +105,7 @@ impl<'a> CallOptions<'a> {
         self
     }
 
-    /// Returns the timeout of the call if neither progress nor users extend it.
+    /// Returns the timeout without the extensions by progress and by input requests to users.
     pub(crate) fn timeout_of_call(&self) -> Option<Duration> {
         self.timeout
     }
@@ -121,9 +121,10 @@ impl<'a> CallOptions<'a> {
         self.cancel.clone().unwrap_or_default()
     }
 
-    /// Adds a member to `_meta`, for example a trace context. The library's own members cannot be
-    /// replaced: the progress token, and since 2026-07-28 the protocol version, client capabilities
-    /// and client info.
+    /// Adds a member to `_meta`, for example a trace context.
+    ///
+    /// The library's own members cannot be replaced. These are the progress token and, since
+    /// 2026-07-28, the protocol version, the client capabilities and the client info.
     ///
     /// Only a [`Client`](crate::client::Client) uses this option.
     /// [`Peer::request`](super::Peer::request) sends its params unchanged.
@@ -143,7 +144,8 @@ impl<'a> CallOptions<'a> {
         self.meta(meta_key::LOG_LEVEL, level.as_str())
     }
 
-    /// Sends a trace context with the call. Members that the trace context lacks keep their values.
+    /// Sends a trace context with the call. A `_meta` member that the trace context lacks stays
+    /// unchanged.
     ///
     /// Spec: Base Protocol, "`_meta`" (2026-07-28). The trace context is sent to peers of earlier
     /// revisions too.
@@ -157,8 +159,8 @@ impl<'a> CallOptions<'a> {
     /// Sends the request even if a fresh response is cached. The new response replaces the cached
     /// one. By default the cache is used.
     ///
-    /// For a list the option applies to every page, so that no page is older than the call. Only a
-    /// [`Client`](crate::client::Client) has a cache: see
+    /// For a list, the option applies to every page. So no page of the list is older than the call.
+    /// Only a [`Client`](crate::client::Client) has a cache: see
     /// [`ResponseCache`](crate::client::ResponseCache).
     pub fn bypass_cache(mut self) -> Self {
         self.bypass_cache = true;
@@ -180,8 +182,8 @@ impl<'a> CallOptions<'a> {
         (self.timeout, self.cancel.clone())
     }
 
-    /// Returns the shorter of timeout and maximum timeout. Without progress the call ends after
-    /// this time.
+    /// Returns the shorter of timeout and maximum timeout. A call without progress ends after this
+    /// time.
     pub(crate) fn shorter_bound(&self) -> Option<Duration> {
         self.timeout.into_iter().chain(self.max_timeout).min()
     }
@@ -191,7 +193,7 @@ impl<'a> CallOptions<'a> {
         self.max_timeout
     }
 
-    /// Returns the options for one of the several requests of this call.
+    /// Returns a copy of these options for one request, if the call needs several requests.
     pub(crate) fn for_one(&mut self) -> CallOptions<'_> {
         CallOptions {
             timeout: self.timeout,
@@ -208,8 +210,10 @@ impl<'a> CallOptions<'a> {
         }
     }
 
-    /// Returns the options for the rest of a call. `waited` is subtracted from the timeout, and
-    /// `elapsed` from the maximum timeout of the whole call.
+    /// Returns the options for the rest of a call.
+    ///
+    /// Subtracts `waited` from the timeout, and `elapsed` from the maximum timeout of the whole
+    /// call.
     pub(crate) fn after(&mut self, waited: Duration, elapsed: Duration) -> CallOptions<'_> {
         let mut options = self.for_one();
         options.timeout = options.timeout.map(|span| span.saturating_sub(waited));
@@ -217,13 +221,14 @@ impl<'a> CallOptions<'a> {
         options
     }
 
-    /// Sets the request kind of the next request, with its header fields if the transport has
-    /// header fields.
+    /// Sets the request kind of the next request. The kind includes header fields, for transports
+    /// that have header fields.
     pub(crate) fn set_manner(&mut self, manner: RequestKind) {
         self.manner = manner;
     }
 
-    /// Makes the call send no cancellation. Used for `initialize`, which must not be cancelled.
+    /// Makes the call send no cancellation. The request `initialize` needs this, because it must
+    /// not be cancelled.
     pub(crate) fn without_cancelling(mut self) -> Self {
         self.may_cancel = false;
         self
@@ -242,7 +247,8 @@ impl fmt::Debug for CallOptions<'_> {
     }
 }
 
-/// A call in flight. Dropping the call before it is done gives it up and notifies the peer.
+/// A call in flight. If the call is dropped without an outcome, it is given up and the peer is
+/// notified.
 struct Call<'c> {
     core: &'c Arc<Core>,
     method: &'c str,
@@ -250,7 +256,7 @@ struct Call<'c> {
     /// The start of the call. The first timeout check uses it as the current time.
     began: Option<Instant>,
     deadline: Deadline,
-    /// The time that users had spent on the peer's input requests when the call began.
+    /// The total time that users had spent on the peer's input requests when the call began.
     people_took: Duration,
     may_cancel: bool,
     /// The reason of the cancellation. The reason is sent to the peer.
@@ -360,7 +366,7 @@ impl Call<'_> {
         })
     }
 
-    /// Gives up a request that was never sent. The peer is not notified.
+    /// Removes the call of a request that was never sent. The peer is not notified.
     fn forget(&mut self) {
         self.may_cancel = false;
         self.give_up();
@@ -483,8 +489,8 @@ impl Call<'_> {
         Some(Error::new(ErrorKind::Cancelled, text).sent(true))
     }
 
-    /// Sends the request over an exchange of its own, and processes the messages of the exchange on
-    /// this thread.
+    /// Sends the request over its own exchange, and processes the messages of the exchange on this
+    /// thread.
     fn carry(
         &mut self,
         carrier: &Arc<dyn ExchangeTransport>,
@@ -537,7 +543,7 @@ impl Call<'_> {
                 None => ControlFlow::Continue(()),
             }
         });
-        // The outcome may have arrived by another way, such as the end of the connection.
+        // The outcome may also have arrived in another way, such as the end of the connection.
         let outcome = outcome.or_else(|| take(waiter));
         self.deadline = *patience.deadline.lock();
         match (outcome, carried) {
@@ -551,8 +557,7 @@ impl Call<'_> {
         }
     }
 
-    /// Converts the error of an exchange that ended without an outcome into the error for the
-    /// caller.
+    /// Returns the error for the caller when the exchange ended without an outcome.
     fn not_carried(&mut self, error: Error, options: &CallOptions<'_>) -> Error {
         if !error.was_sent() {
             self.forget();
@@ -582,7 +587,8 @@ impl Call<'_> {
         .sent(true)
     }
 
-    /// Returns a text for errors: how long the call took, and the setting that limits the time.
+    /// Returns a text for a timeout error: how long the call took, and the setting that limits the
+    /// time.
     fn time(&self, bound: Bound, options: &CallOptions<'_>) -> String {
         let (setting, span) = match bound {
             Bound::Timeout => ("timeout", options.timeout),
@@ -599,7 +605,8 @@ impl Call<'_> {
 /// The deadline of a call. The calling thread and the thread that checks deadlines share it.
 struct Patience {
     core: Arc<Core>,
-    // Guards the caller's extensions and the checks of the deadline thread. Held only for a moment.
+    // Guards the changes by the caller and the checks by the deadline thread. Held only for a
+    // moment.
     deadline: Mutex<Deadline>,
     people_took: Duration,
     /// Whether the caller's progress callback is running. The run time of the callback does not
@@ -672,19 +679,19 @@ pub(crate) struct StartedCall {
 }
 
 impl StartedCall {
-    /// Sets the handle by which a cancellation also ends the exchange.
+    /// Sets the exchange handle. A cancellation of the request then also ends the exchange.
     pub(super) fn carried_by(mut self, ticket: Option<Arc<CancelHandle>>) -> Self {
         self.ticket = ticket;
         self
     }
 
-    /// Discards the outcome of the request: drops the callback without notifying the peer.
+    /// Discards the outcome of the request. Drops the callback without notifying the peer.
     pub(crate) fn forget(self) {
         self.core.engine().calls.give_up(self.id);
     }
 
-    /// Cancels the request: notifies the peer and drops the callback. Does nothing if the outcome
-    /// of the request has already arrived.
+    /// Cancels the request: notifies the peer and drops the callback. If the outcome has already
+    /// arrived, nothing happens.
     pub(crate) fn cancel(&self, reason: &str) {
         if self.core.engine().calls.give_up(self.id) {
             if let Some(ticket) = &self.ticket {
@@ -695,14 +702,14 @@ impl StartedCall {
     }
 }
 
-/// The place where the callback of a request runs.
+/// The thread on which the callback of a request runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CallbackPlace {
     /// The callback runs on the connection's thread for notifications, in order with the
     /// notification handlers.
     InOrder,
-    /// The callback runs on the thread that finds the outcome, before the next message is read.
-    /// Only for internal callbacks, which never block and run no user code.
+    /// The callback runs on the thread that receives the outcome, before the next message is read.
+    /// Internal callbacks use this variant: they never block and run no user code.
     Quick,
 }
 

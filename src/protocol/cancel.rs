@@ -1,4 +1,4 @@
-//! The cancel token: a thread-safe flag for "this work is no longer wanted".
+//! The cancel token: a thread-safe flag that stops work.
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use crate::sync::{Condvar, Mutex};
 ///
 /// A token that is passed to calls ([`CallOptions::cancel_with`](super::CallOptions::cancel_with))
 /// can end the calls from any thread, for example when the user presses Escape. One token may serve
-/// many calls. The token of a [`Responder`](super::Responder) shows whether the peer cancelled its
+/// many calls. The token of a [`Responder`](super::Responder) shows whether the peer cancelled the
 /// request. Clones share one flag. A cancelled token stays cancelled.
 #[derive(Clone, Default)]
 pub struct CancelToken(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    // Guards the flag together with the callbacks: a callback is either registered before the flag
-    // is set, and returned by `fire`, or it runs in `on_trigger`. So each runs once and none is
-    // missed. Callbacks run and are dropped outside of the lock.
+    // Guards the flag together with the callbacks. A callback that is registered before the flag is
+    // set is returned by `fire`. A later callback runs in `on_trigger`. So each callback runs
+    // exactly once. Callbacks run and are dropped outside of the lock.
     state: Mutex<State>,
     triggered: Condvar,
 }
@@ -30,7 +30,8 @@ struct State {
     reason: Option<Box<str>>,
     /// The key of the callback that was registered last. Keys start at 1.
     last_key: u64,
-    /// The first registered callback. Most tokens have only one callback and need no list.
+    /// The first registered callback. Most tokens have only one callback, and need no list of
+    /// callbacks.
     first: Option<Callback>,
     first_key: u64,
     #[expect(
@@ -107,9 +108,9 @@ impl CancelToken {
     /// Registers a callback that runs once when the token is cancelled. If the token is already
     /// cancelled, the callback runs at once on this thread.
     ///
-    /// Otherwise the callback runs on the cancelling thread. When the peer cancels a request, this
-    /// is the connection's thread for notifications. Dropping the guard unregisters the callback.
-    /// The drop does not wait for a callback that is already running.
+    /// Otherwise the callback runs on the thread that cancels the token. For a request that the
+    /// peer cancels, this is the connection's thread for notifications. Dropping the guard
+    /// unregisters the callback. The drop does not wait for a callback that is already running.
     pub fn on_trigger(&self, callback: impl FnOnce() + Send + 'static) -> OnCancel {
         let mut state = self.0.state.lock();
         let key = if state.triggered {
@@ -125,8 +126,8 @@ impl CancelToken {
         }
     }
 
-    /// Sets the flag and wakes the waiters. Returns the callbacks instead of running them, because
-    /// the caller knows on which thread the callbacks may run.
+    /// Sets the flag and wakes the threads that wait for the token. Returns the callbacks instead
+    /// of running them, because the caller knows on which thread the callbacks may run.
     pub(crate) fn fire(&self, reason: Option<String>) -> Vec<Callback> {
         let mut state = self.0.state.lock();
         if state.triggered {
@@ -143,7 +144,7 @@ impl CancelToken {
     }
 }
 
-/// Runs all callbacks, even if one of them panics. The first panic is passed on.
+/// Runs all callbacks, even if a callback panics. Afterwards the first panic is resumed.
 fn call_all(callbacks: Vec<Callback>) {
     let mut panicked = None;
     for callback in callbacks {
@@ -164,7 +165,8 @@ impl fmt::Debug for CancelToken {
     }
 }
 
-/// A guard for a callback of [`CancelToken::on_trigger`]. Dropping it unregisters the callback.
+/// A guard for a callback of [`CancelToken::on_trigger`]. Dropping the guard unregisters the
+/// callback.
 #[derive(Debug)]
 #[must_use = "dropping it forgets the callback"]
 pub struct OnCancel {

@@ -1,5 +1,5 @@
-//! The core of a connection: the state that its threads share for reading, routing, sending and
-//! closing.
+//! The core of a connection: the state that the connection's threads share for reading, routing,
+//! sending and closing.
 
 mod ending;
 mod exchanges;
@@ -38,7 +38,7 @@ use crate::transport::{Control, Limits, Receiver, Sender, Started, Threads};
 const CANCELLED: &str = "notifications/cancelled";
 const PROGRESS: &str = "notifications/progress";
 
-/// How long this side continues to read from a peer that no longer accepts messages.
+/// How long a closing connection continues to read after the peer stopped accepting messages.
 const FAREWELL: Duration = Duration::from_millis(300);
 
 /// How long one thread writes before another thread continues the writing.
@@ -50,8 +50,8 @@ const CALL_TURN: Duration = Duration::from_millis(20);
 
 /// The shared state of a connection.
 pub(crate) struct Core {
-    /// The parts that most connections need. They are created on first use, because an HTTP session
-    /// whose client only listens does not need them.
+    /// The parts of the connection that are created on first use. An HTTP session whose client only
+    /// listens does not need them.
     engine: OnceLock<Box<Engine>>,
     /// The sender of the transport until the engine is created. The engine takes the sender.
     sender: Mutex<Option<Box<dyn Sender>>>,
@@ -61,14 +61,14 @@ pub(crate) struct Core {
     // `admitted`, `answering` and `detached` are read together without a lock, by `has_room`. It
     // reads `admitted` last: see there for the order.
     pub(super) admitted: AtomicUsize,
-    /// The number of active requests whose answers are being queued. These requests take no room
-    /// from new ones, because a peer that has read the answer may already send its next request.
+    /// The number of active requests whose answers are being queued. `has_room` does not count
+    /// these requests, because a peer that has read the answer may already send its next request.
     pub(super) answering: AtomicUsize,
     /// The number of active requests that continue after their answer, for example as tasks.
-    /// Another limit applies to these requests, so they take no room from other requests.
+    /// `has_room` does not count these requests, because another limit applies to them.
     pub(super) detached: AtomicUsize,
     /// The part of `max_requests` that each client uses, if several clients share the connection.
-    /// Created with the first request of these clients.
+    /// Created with the first request.
     // No other lock is taken while this one is held.
     shares: OnceLock<Box<Mutex<Shares<()>>>>,
     pulse: Option<Box<Pulse>>,
@@ -78,8 +78,8 @@ pub(crate) struct Core {
     pub(super) handlers: Arc<Handlers>,
     /// The data set with [`ConnectionBuilder::local`](super::ConnectionBuilder::local).
     local: Option<Arc<dyn Any + Send + Sync>>,
-    /// The exchange transport, such as HTTP, on which each request has its own exchange. With an
-    /// exchange transport no thread reads for the connection.
+    /// The exchange transport, such as HTTP; `None` for a transport with one stream. On an exchange
+    /// transport each request has its own exchange, and no thread reads for the connection.
     carrier: Option<Arc<dyn ExchangeTransport>>,
     control: Arc<dyn Control>,
     /// Whether batches are part of the negotiated revision.
@@ -87,14 +87,14 @@ pub(crate) struct Core {
     /// Whether this side answers requests of the peer. A client of the modern era answers no
     /// requests.
     answers: AtomicBool,
-    /// The first line from the peer that was not a message, for error texts.
+    /// The first line from the peer that was not a message. Error texts quote this line.
     noise: OnceLock<Box<str>>,
-    /// Whether a thread may wait for the end of the active requests.
+    /// Whether a thread may be waiting for the last active request to end.
     // Set before `life.ended`, and before any waiter reads the count of active requests. See
     // `request_ended`.
     ending: AtomicBool,
-    // Signalled by `life_changed`. Not held while a thread waits for something else, or user code
-    // runs.
+    // `life_changed` signals changes. The lock is not held while user code runs, or while a thread
+    // waits for another event.
     life: Mutex<Life>,
     life_changed: Condvar,
 }
@@ -111,8 +111,7 @@ pub(super) enum Reading {
     Fed,
 }
 
-/// The part of a client's share of the connection that one request uses. Dropping it returns it to
-/// the share.
+/// A client's use of `max_requests` for one request. Dropping the guard releases this use.
 pub(super) struct Share {
     core: Arc<Core>,
     client: Client,
@@ -132,7 +131,7 @@ pub(super) struct Engine {
     pub(super) outbox: Outbox,
     counters: Counters,
     people: Mutex<People>,
-    /// Whether a user was ever asked for input on this connection; never cleared. While it is
+    /// Whether a user was ever asked for input on this connection; never cleared. While the flag is
     /// false, no call needs the lock of `people`.
     people_are_asked: AtomicBool,
     threads: Started,
@@ -151,7 +150,7 @@ pub(crate) struct Settings {
     pub(crate) drain: Duration,
     /// How long the peer may leave messages unread. After this time the connection is closed.
     pub(crate) write_timeout: Duration,
-    /// Whether requests of this side can reach the peer at any time.
+    /// Whether this side can send requests to the peer outside of a call of the peer.
     pub(crate) asks: bool,
     /// Whether several clients share the connection.
     pub(crate) is_shared: bool,
@@ -191,9 +190,11 @@ struct People {
     asked: usize,
     /// When a user last answered an input request of the peer.
     answered: Option<Instant>,
-    /// Since when at least one input request is open; `None` if no input request is open.
+    /// The time since which input requests are open without a break; `None` if no input request is
+    /// open.
     since: Option<Instant>,
-    /// The total time in which at least one input request was open, without the time since `since`.
+    /// The total time in which at least one input request was open. The time since `since` is not
+    /// included.
     took: Duration,
 }
 
@@ -214,7 +215,8 @@ impl Drop for PersonAsked {
     }
 }
 
-/// The result of a caller's turn at reading messages for all callers.
+/// The reason why a caller's read turn ended. In a read turn a caller reads messages for all
+/// callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadTurn {
     /// An outcome or progress arrived for the caller itself.
@@ -225,33 +227,30 @@ pub(super) enum ReadTurn {
     Ended,
 }
 
-/// The role of the current thread for a connection. The address of the core identifies the
-/// connection.
+/// The role of the current thread. The number is the address of the connection's [`Core`].
 #[derive(Clone, Copy, PartialEq)]
 enum ThreadRole {
-    /// The thread is not working for any connection.
+    /// The thread neither reads nor runs an inline handler.
     Elsewhere,
-    /// The thread is reading. It must not block, and leaves writing for later.
+    /// The thread is reading for the connection. It must not block, and leaves writing for later.
     Reading(usize),
-    /// The thread runs a handler inline, and its receiver is parked under this number. The
-    /// handler's messages are written when it returns, or earlier by the thread that takes the
-    /// receiver.
+    /// The thread runs a handler inline. The second number identifies the parking of the receiver.
+    /// The handler's messages are written when the handler returns, or earlier by the thread that
+    /// takes the receiver.
     Inline(usize, u64),
 }
 
 thread_local! {
     static STANDING: Cell<ThreadRole> = const { Cell::new(ThreadRole::Elsewhere) };
-    /// If this thread belongs to the worker pool of a connection: the address of the connection's
-    /// core. 0 on other threads.
+    /// The address of the core whose worker pool this thread belongs to; 0 on other threads.
     static CREW_OF: Cell<usize> = const { Cell::new(0) };
     /// Whether this thread runs a handler of the connection in `CREW_OF`.
     static IN_HANDLER: Cell<bool> = const { Cell::new(false) };
-    /// The core of the connection in `CREW_OF`. It is used on pool threads only. They clear it
-    /// before they exit, so that no core is dropped during thread exit.
-    /// they exit, so that thread exit drops nothing.
+    /// The core of the connection in `CREW_OF`; `None` on other threads. A pool thread clears the
+    /// value before it exits, so that no core is dropped during thread exit.
     static OWN_CORE: RefCell<Option<Arc<Core>>> = const { RefCell::new(None) };
-    /// The client whose worker permit that handler has. It is set and read on pool threads only,
-    /// and cleared after each handler.
+    /// The client whose worker permit the handler on this thread holds. Only pool threads use this
+    /// value, and clear it after each handler.
     static PERMIT_OF: RefCell<Option<Client>> = const { RefCell::new(None) };
 }
 
@@ -335,7 +334,7 @@ impl Core {
         })
     }
 
-    /// Returns the shares that the clients of this connection have in the active requests.
+    /// Returns the clients' shares of the active requests on this connection.
     fn shares(&self) -> &Mutex<Shares<()>> {
         self.shares.get_or_init(|| {
             let limits = &self.settings.limits;
@@ -380,7 +379,7 @@ impl Core {
         self.settings.strict
     }
 
-    /// Logs a record for a layer above the protocol, such as the server.
+    /// Logs a record under the target of a layer above the protocol, such as the server.
     pub(crate) fn log_as(
         &self,
         target: &'static str,
@@ -390,8 +389,7 @@ impl Core {
         tell(self.settings.log.as_ref(), level, target, text);
     }
 
-    /// Reports a server event of this kind to the host's hook. The caller logs the event
-    /// separately.
+    /// Reports a server event of this kind to the host's hook. Does not log the event.
     pub(crate) fn trouble(
         &self,
         kind: ServerEventKind,
@@ -416,8 +414,9 @@ impl Core {
         self.answers.store(answers, Ordering::Release);
     }
 
-    /// Records that a user answers an input request of the peer, until the guard is dropped. No
-    /// call times out in the meantime: the input request does not name its call, so all calls may
+    /// Records that a user answers an input request of the peer, until the guard is dropped.
+    ///
+    /// No call times out in the meantime. An input request does not name its call, so all calls may
     /// depend on it.
     pub(crate) fn person_asked(self: &Arc<Self>) -> PersonAsked {
         self.engine().people_are_asked.store(true, Ordering::SeqCst);
@@ -428,8 +427,8 @@ impl Core {
         PersonAsked(Arc::clone(self))
     }
 
-    /// Returns when a user was last busy with an input request of the peer; `None` if this never
-    /// happened.
+    /// Returns when a user was last busy with an input request of the peer; `None` if a user never
+    /// was.
     pub(super) fn person_seen(&self, now: Instant) -> Option<Instant> {
         let people = self.engine().people.lock();
         if people.asked > 0 {
@@ -451,8 +450,8 @@ impl Core {
         people.took + lately.unwrap_or_default()
     }
 
-    /// Returns the first line that was not a message. It is added to the error when connecting
-    /// fails.
+    /// Returns the first line from the peer that was not a message. The error of a failed connect
+    /// quotes this line.
     pub(crate) fn first_noise(&self) -> Option<&str> {
         self.noise.get().map(|line| &**line)
     }
@@ -462,10 +461,10 @@ impl Core {
         self.control.last_words()
     }
 
-    /// Whether the peer has not yet read all messages that were sent to it. Returns `None` if the
-    /// transport cannot detect this.
+    /// Whether the peer has not yet read all messages that were sent to it; `None` if the transport
+    /// cannot detect this.
     pub(crate) fn has_unread(&self) -> Option<bool> {
-        // Checked first: a message written in between is then seen by the transport.
+        // The queue is checked first. So the transport sees a message that is written in between.
         let has_written_all = self.has_written_all();
         let unread = self.control.has_unread()?;
         Some(unread || !has_written_all)

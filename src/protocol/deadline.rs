@@ -3,7 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-/// The deadline of a wait, from a timeout and a cap. The current time is always an argument.
+/// The deadline of a call, which follows from a timeout and a cap. The current time is always an
+/// argument.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline {
     started: Instant,
@@ -38,12 +39,12 @@ impl Deadline {
         self.held = held;
     }
 
-    /// Restarts the timeout because of a sign of life.
+    /// Restarts the timeout, because the peer gave a sign of life at the time `seen`.
     pub(crate) fn extend(&mut self, seen: Instant) {
         self.seen = self.seen.max(seen);
     }
 
-    /// Returns when the wait ends; `None` if the wait never ends. A bound too large for an
+    /// Returns when the wait ends; `None` if the wait never ends. A limit too large for an
     /// `Instant` is ignored.
     pub(crate) fn at(&self) -> Option<Instant> {
         let timeout = self

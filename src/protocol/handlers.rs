@@ -1,4 +1,4 @@
-//! The handlers for the peer's messages: one for each method.
+//! The handlers for the peer's messages: one handler for each method.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -42,12 +42,12 @@ pub(crate) struct RequestHandler {
     pub(crate) quick: bool,
 }
 
-/// The handlers of requests or of notifications. Each handler keeps its index, by which its method
-/// name and the handler are found again.
+/// The handlers of requests or of notifications. Each handler keeps its index. The index leads to
+/// the handler and to the name of the method.
 #[derive(Clone)]
 struct Table<H> {
     rows: Vec<(Box<str>, H)>,
-    // The keys are the host's own names, so a fast hash is safe: a method of the peer is only
+    // The keys are the host's own names, so a fast hash is safe. Method names of the peer are only
     // looked up.
     places: FxHashMap<Box<str>, usize>,
 }
@@ -103,7 +103,7 @@ impl Handlers {
     }
 
     /// Sets the handler of a request method. The handler takes ownership of the request. A `quick`
-    /// handler runs on the reading thread, so that it answers even while every worker is busy.
+    /// handler runs on the reading thread, and answers even while every worker is busy.
     pub(crate) fn owned_request(
         mut self,
         method: &str,
@@ -133,7 +133,8 @@ impl Handlers {
     }
 
     /// Sets a hook that runs when the stream for messages outside of requests has failed. The hook
-    /// gets the error. It may block, because its pool thread has no other work in the meantime.
+    /// gets the error. The hook may block, because its pool thread has no other work in the
+    /// meantime.
     pub(crate) fn unheard(mut self, hook: impl Fn(&Error) + Send + Sync + 'static) -> Self {
         self.unheard = Some(Arc::new(hook));
         self
@@ -146,7 +147,7 @@ impl Handlers {
     }
 
     /// Sets a hook that runs when the stream for messages outside of requests is restored. Messages
-    /// may have been missed. The hook must not block.
+    /// may have been lost in the meantime. The hook must not block.
     pub(crate) fn heard_again(mut self, hook: impl Fn(&Peer) + Send + Sync + 'static) -> Self {
         self.heard_again = Some(Arc::new(hook));
         self
@@ -164,8 +165,8 @@ impl Handlers {
         }
     }
 
-    /// Sets a handler that gets the notifications of a method on the reading thread, before the
-    /// handler set with [`notification`](Self::notification).
+    /// Sets a handler for the notifications of a method that runs on the reading thread. It runs
+    /// before the handler set with [`notification`](Self::notification).
     pub(crate) fn quick_notification(
         mut self,
         method: impl Into<String>,
@@ -177,7 +178,7 @@ impl Handlers {
     }
 
     /// Adds a second handler for a notification method. The second handler runs after the first
-    /// one, even if the first one panics.
+    /// handler, even if the first handler panics.
     pub(crate) fn notification_too(
         self,
         method: &str,
@@ -187,8 +188,8 @@ impl Handlers {
         let first = first.map(|(_, handler)| Arc::clone(handler));
         self.notification(method, move |peer, notification| {
             let first = first.as_ref();
-            // The first handler may be the host's. Its panic is passed on after the second handler
-            // has run.
+            // The first handler may belong to the host. A panic of the first handler is resumed
+            // after the second handler has run.
             let done = catch_unwind(AssertUnwindSafe(|| {
                 if let Some(first) = first {
                     first(peer, notification);

@@ -1,14 +1,15 @@
 //! Deferred requests: requests that are queued while the peer reads its answers too slowly.
 //!
-//! A request is deferred when `max_requests` requests are active and their answers find no room in
-//! the outbox, because the peer reads late. This is not an overload, so new requests are not
-//! refused. Deferred requests are served when active requests have ended. Other messages are still
-//! processed, so that a cancellation is seen. When the deferred requests would fill the outbox
-//! again, the reading thread reads no more input until fewer requests are deferred.
+//! A request is deferred when `max_requests` requests are active and the outbox has no room for
+//! their answers, because the peer reads too slowly. This side is not overloaded, so new requests
+//! are not refused. Deferred requests are served when active requests have ended. Other messages
+//! are still processed, so that cancellations take effect. When the deferred requests would fill
+//! the outbox again, the reading thread reads no more input until fewer requests are deferred.
 //!
-//! **Invariant:** a thread that defers a request checks *afterwards* whether another one may become
-//! active. A thread that ends a request checks *afterwards* whether any is deferred. One of the two
-//! sees the other, so no request stays deferred while there is room.
+//! **Invariant:** a thread that defers a request checks *afterwards* whether a request may become
+//! active. A thread that ends a request checks *afterwards* whether requests are deferred. At least
+//! one of the two threads sees the change of the other thread. So no request stays deferred while
+//! there is room.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -21,12 +22,12 @@ use crate::sync::{AtomicUsize, Condvar, Mutex};
 #[derive(Debug, Default)]
 pub(super) struct HeldBack {
     state: Mutex<State>,
-    /// The number of deferred requests: those in the queue, and those that were taken out and are
-    /// not active yet. Every request that ends reads this number.
+    /// The number of deferred requests. A request that was removed from the queue counts until it
+    /// is active. Every request that ends reads this number.
     // Incremented under the lock. All accesses are `SeqCst`, as the module's invariant needs a
     // total order with the counters of active requests.
     count: AtomicUsize,
-    /// Is notified when the queued requests have fewer bytes.
+    /// Is notified when the queued requests have fewer bytes than before.
     fewer: Condvar,
 }
 
@@ -57,8 +58,9 @@ impl HeldBack {
         self.count.load(Ordering::SeqCst) == 0
     }
 
-    /// Takes out the oldest request. The request still counts as deferred until
-    /// [`taken`](Self::taken) is called. So at every time it counts as deferred or as active.
+    /// Removes the oldest request from the queue and returns it. The request still counts as
+    /// deferred until [`taken`](Self::taken) is called. So every request counts as deferred or as
+    /// active at any time.
     pub(super) fn pop(&self) -> Option<Request> {
         let mut state = self.state.lock();
         let request = state.queue.pop_front()?;
@@ -66,13 +68,13 @@ impl HeldBack {
         Some(request)
     }
 
-    /// Records that a request taken from the queue is now active or answered.
+    /// Records that a request from the queue is now active or answered, and no longer deferred.
     pub(super) fn taken(&self) {
         self.count.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Removes a deferred request that the peer cancels. Returns whether the request was in the
-    /// queue.
+    /// Removes a deferred request because the peer cancels it. Returns whether the request was in
+    /// the queue.
     pub(super) fn cancel(&self, id: &RequestId) -> bool {
         if self.is_empty() {
             return false;
@@ -93,12 +95,12 @@ impl HeldBack {
         self.fewer.notify_all();
     }
 
-    /// Whether at least `max` bytes are queued. Then no more input is read.
+    /// Whether the queued requests have at least `max` bytes. Then no more input is read.
     pub(super) fn is_full(&self, max: usize) -> bool {
         !self.is_empty() && self.state.lock().bytes >= max
     }
 
-    /// Blocks until fewer than `max` bytes are queued, or until the deadline.
+    /// Blocks until the queued requests have fewer than `max` bytes, or until the deadline.
     pub(super) fn wait_until_less(&self, max: usize, deadline: Instant) {
         let mut state = self.state.lock();
         while state.bytes >= max && !state.closed && Instant::now() < deadline {

@@ -1,5 +1,5 @@
-//! Server events: incidents with a peer, by kind. Hosts use them to count incidents, to raise an
-//! alarm, or to block a client.
+//! Server events: incidents with a peer, by kind. Hosts use server events to count incidents, to
+//! raise an alarm, or to block a client.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ServerEventKind {
-    /// A message was malformed: not JSON, not JSON-RPC, or nested too deeply. It was answered with
-    /// an error where possible.
+    /// A message was malformed: not JSON, not JSON-RPC, or nested too deeply. The message was
+    /// answered with an error where possible.
     Malformed,
     /// A message exceeded
     /// [`Limits::max_message_bytes`](crate::transport::Limits::max_message_bytes), or the system
@@ -25,12 +25,12 @@ pub enum ServerEventKind {
     /// returned an invalid result. The client got an internal error.
     HandlerFailed,
     /// An HTTP request was denied: its host or origin is not allowed, or its credentials were
-    /// refused. A request without credentials is not reported, because clients use it to find out
-    /// which credentials they need.
+    /// refused. A request without credentials is not reported. Clients send such requests to find
+    /// out which credentials they need.
     Denied,
 }
 
-/// A server event as the connection reports it.
+/// A server event, as a connection passes it to the hook.
 pub(crate) struct Incident<'a> {
     pub(crate) kind: ServerEventKind,
     pub(crate) peer: String,
@@ -39,5 +39,5 @@ pub(crate) struct Incident<'a> {
     pub(crate) text: String,
 }
 
-/// A hook that receives server events, on any thread.
+/// A hook that receives server events. The hook may be called on any thread.
 pub(crate) type IncidentHook = Arc<dyn Fn(Incident<'_>) + Send + Sync>;

@@ -7,13 +7,14 @@
 //!                        ╰─── the connection ends ─▶ closed
 //! ```
 //!
-//! **Invariant:** an exchange is in the table exactly while it is *open*. The step out of *open*
-//! happens once, under the exchange's own lock. Only the thread that made the step to *answered*
-//! queues the answer. Any other message of the exchange is queued under that lock while it is
-//! *open*. So there is one response, no response after a cancel, and no progress after either.
+//! **Invariant:** an exchange is in the table exactly while it is *open*. The exchange leaves
+//! *open* once, under its own lock. Only the thread that changes the phase to *answered* queues the
+//! answer. Any other message of the exchange is queued under that lock while the exchange is
+//! *open*. So there is one response, no response after a cancel, and no progress after the response
+//! or a cancel.
 //!
-//! **Lock order:** an exchange's lock, then the outbox's. The table's lock is never held together
-//! with another.
+//! **Lock order:** an exchange's lock before the outbox's lock. No thread holds the table's lock
+//! together with another lock.
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock, Weak};
@@ -28,15 +29,15 @@ use crate::sync::Mutex;
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) id: RequestId,
-    /// The token that is cancelled when the peer no longer waits. Created on first use, because
-    /// most requests end before any code needs it.
+    /// The token that is cancelled when the peer no longer waits for the answer. Created on first
+    /// use, because most requests end before any code needs the token.
     cancel: OnceLock<CancelToken>,
     pub(crate) origin: Origin,
     /// The key of the exchange in the table; `None` if the key is the request id.
     number: Option<NonZeroU64>,
-    // Guards the step out of *open*. Messages of the exchange are queued while it is held, so that
-    // none is queued after the step. Nothing waits for room under it: a cancel must not wait for a
-    // peer that does not read.
+    // Guards the step out of *open*. Messages of the exchange are queued under this lock, so that
+    // no message is queued after the step. No thread waits for room under this lock, because a
+    // cancel must not wait for a peer that does not read.
     state: Mutex<State>,
 }
 
@@ -47,10 +48,11 @@ struct State {
     watcher: Option<Weak<dyn Watcher>>,
 }
 
-/// An observer of the end of a long-lived request. It costs less than a cancel token.
+/// An observer that is notified when a long-lived request is cancelled. A watcher costs less memory
+/// than a cancel token.
 pub(crate) trait Watcher: Send + Sync {
-    /// Called when the peer has cancelled the request or the connection is closed. Calls happen in
-    /// order with notification handlers.
+    /// Called when the peer has cancelled the request or the connection is closed. The call happens
+    /// in order with notification handlers.
     fn cancelled(&self);
 }
 
@@ -63,7 +65,7 @@ enum Phase {
 }
 
 impl Phase {
-    /// Fails if messages must not be sent in this phase.
+    /// Returns an error if messages must not be sent in this phase.
     fn refuse(self) -> Result<()> {
         match self {
             Self::Open => Ok(()),
@@ -116,8 +118,8 @@ impl Exchange {
         self.step(Phase::Answered).map(drop)
     }
 
-    /// Runs `queue` under the lock if the exchange is open. So the message that `queue` queues
-    /// precedes the response and a cancellation.
+    /// Runs `queue` under the lock, if the exchange is open. So messages that `queue` queues
+    /// precede the response and a cancellation.
     pub(crate) fn while_open(&self, queue: impl FnOnce() -> Result<()>) -> Result<()> {
         let state = self.state.lock();
         state.phase.refuse()?;
@@ -128,8 +130,8 @@ impl Exchange {
         self.state.lock().phase == Phase::Open
     }
 
-    /// Answers the request with an error because the connection ends, if the request has a response
-    /// sink.
+    /// If the request has a response sink, answers the request with an error because the connection
+    /// ends.
     fn cut_off(&self, error: &RpcError) {
         let Some(outlet) = &self.origin.outlet else {
             return;
@@ -140,8 +142,8 @@ impl Exchange {
         }
     }
 
-    /// Closes the response sink, because nothing more is sent for the request. The sink of a batch
-    /// is not closed: it also serves the other members, and ends with the last member.
+    /// Closes the response sink, because no more messages are sent for the request. The sink of a
+    /// batch is not closed, because it also serves the other members of the batch.
     fn close_outlet(&self) {
         if let Origin {
             batch: None,
@@ -153,8 +155,8 @@ impl Exchange {
         }
     }
 
-    /// Changes the phase from *open* to `to`. Returns the watcher; a caller that answers ignores
-    /// it.
+    /// Changes the phase from *open* to `to`. Returns the watcher, which a caller that answers the
+    /// request ignores.
     fn step(&self, to: Phase) -> Result<Option<Weak<dyn Watcher>>> {
         let mut state = self.state.lock();
         state.phase.refuse()?;
@@ -162,8 +164,8 @@ impl Exchange {
         Ok(state.watcher.take())
     }
 
-    /// Cancels the token, so that handlers see that the peer no longer waits. Returns the callbacks
-    /// that the caller has to run.
+    /// Cancels the token, so that handlers see that the peer no longer waits for the answer.
+    /// Returns the callbacks that the caller has to run.
     fn fire(&self, watcher: Option<Weak<dyn Watcher>>, reason: Option<String>) -> Vec<Callback> {
         self.close_outlet();
         let mut callbacks = self.cancel().fire(reason);
@@ -183,15 +185,15 @@ impl Exchange {
 pub(crate) struct Exchanges(Mutex<Table>);
 
 #[derive(Debug, Default)]
-// Only table lookups happen under this lock; exchanges are cancelled after it is released.
+// Only table lookups happen under this lock. Exchanges are cancelled after the lock is released.
 struct Table {
-    /// One of the open exchanges. Often only one request is open at a time, and this field avoids a
-    /// node of the tree.
+    /// One of the open exchanges. Often only one request is open at a time, and then the tree below
+    /// needs no node.
     one: Option<Arc<Exchange>>,
-    /// The other open exchanges, by request id.
+    /// The open exchanges except the exchange in `one`, by request id.
     open: BTreeMap<RequestId, Arc<Exchange>>,
-    /// The open exchanges whose request ids are not unique on this connection, by the number of the
-    /// exchange.
+    /// The open exchanges whose request ids are not unique on this connection. The key is a number
+    /// of the exchange.
     apart: BTreeMap<u64, Arc<Exchange>>,
     next: u64,
     closed: bool,
@@ -211,7 +213,7 @@ impl Table {
         {
             self.open.remove(&exchange.id);
         }
-        // A `BTreeMap` keeps a node when it becomes empty; a new one has no allocation.
+        // A `BTreeMap` keeps a node when it becomes empty. A new map has no allocation.
         if self.open.is_empty() {
             self.open = BTreeMap::new();
         }
@@ -228,7 +230,11 @@ pub(crate) enum Refusal {
 }
 
 impl Exchanges {
-    /// Adds a request to the table, and returns the exchange of the request.
+    /// Adds a request to the table and returns the exchange of the request.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the request was not added.
     pub(crate) fn open(&self, id: &RequestId, origin: &Origin) -> Result<Arc<Exchange>, Refusal> {
         let mut table = self.0.lock();
         if table.closed {
@@ -289,7 +295,7 @@ impl Exchanges {
 
     /// Closes every request when the connection ends, and refuses new requests. Never blocks.
     ///
-    /// A request with a response sink is answered with this error. Returns the handlers' callbacks,
+    /// A request with a response sink is answered with `error`. Returns the handlers' callbacks,
     /// which the caller has to run.
     pub(crate) fn close(&self, error: &RpcError) -> Vec<Callback> {
         let mut table = self.0.lock();
@@ -307,7 +313,7 @@ impl Exchanges {
     }
 }
 
-/// A batch: collects the responses of its members, which are sent together.
+/// A batch: collects the responses to its members. The responses are sent together.
 ///
 /// Spec: Base Protocol, "Batching" (2025-03-26 only).
 #[derive(Debug)]
@@ -329,8 +335,8 @@ impl Batch {
         }))
     }
 
-    /// Ends one member, with or without a response. When the last member ends, returns the array of
-    /// all responses, if there are responses.
+    /// Ends one member, with or without a response. After the last member, returns the array of all
+    /// responses; `None` if there are no responses.
     pub(crate) fn end_one(&self, response: Option<Vec<u8>>) -> Option<Vec<u8>> {
         let mut state = self.0.lock();
         state.responses.extend(response);
@@ -389,7 +395,7 @@ mod tests {
                 exchanges.forget(&opened[ended]);
                 let again = open(&ids[ended]).expect("free again");
                 assert!(!Arc::ptr_eq(&again, &opened[ended]));
-                // A request that ends late does not end the one that has reused its id.
+                // A request that ends late does not end the request that has reused its id.
                 exchanges.forget(&opened[ended]);
             }
             for id in &ids {
@@ -437,7 +443,8 @@ mod tests {
 mod loom_tests {
     use super::*;
 
-    /// Answer, cancel and close happen at the same time: exactly one of them ends the exchange.
+    /// Answer, cancel and close happen at the same time: exactly one of the three ends the
+    /// exchange.
     #[test]
     fn loom_an_exchange_ends_once() {
         loom::model(|| {

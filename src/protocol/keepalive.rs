@@ -1,8 +1,8 @@
 //! Keep-alive: pings of a silent peer.
 //!
 //! The reading thread notices the silence, so no timer thread is needed. The reading thread waits
-//! for input no longer than until the next ping is due. Any message is a sign of life, not only the
-//! answer to the ping.
+//! for input at most until the next ping is due. Any message of the peer is a sign of life, not
+//! only the answer to a ping.
 //!
 //! Spec: Base Protocol, Utilities, "Ping" (up to 2025-11-25).
 
@@ -38,7 +38,8 @@ pub struct KeepAlive {
 }
 
 impl KeepAlive {
-    /// Sends a ping after the peer was silent for this long. Typical values are minutes.
+    /// Creates settings that send a ping when the peer was silent for this interval. Typical values
+    /// are minutes.
     pub fn every(interval: Duration) -> Self {
         Self {
             interval,
@@ -100,7 +101,7 @@ struct State {
 /// The next keep-alive action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beat {
-    /// No action is due for this long.
+    /// No action is due for this time.
     Wait(Duration),
     /// A ping has to be sent.
     Ping,
@@ -125,7 +126,8 @@ impl Pulse {
         }
     }
 
-    /// Starts to ping with requests of this method. Called when the connection is initialized.
+    /// Starts to ping the peer with requests of this method. Called when the connection is
+    /// initialized.
     pub(crate) fn start(&self, method: &'static str, params: PingParams) {
         self.state.lock().ping = Some((method, params));
     }
@@ -173,8 +175,7 @@ impl Pulse {
         }
     }
 
-    /// Sends a ping with `send`. If the previous ping is unanswered, no longer waits for its
-    /// answer.
+    /// Sends a ping with the function `send`. An unanswered previous ping is discarded first.
     pub(crate) fn ping(&self, send: impl FnOnce(&'static str, &PingParams) -> Option<StartedCall>) {
         let mut state = self.state.lock();
         let (old, ping) = (state.call.take(), state.ping.clone());

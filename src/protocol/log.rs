@@ -1,4 +1,4 @@
-//! The library's log records for its host.
+//! The library's log records, which the host receives.
 //!
 //! Log records are unrelated to the protocol's log messages, which servers send to clients.
 
@@ -6,10 +6,10 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// A hook that receives the library's log records, one at a time, on any thread.
+/// A hook that receives the library's log records. The hook may be called on any thread.
 ///
-/// The hook should return quickly: the logging thread waits for it, and may be the reading thread.
-/// A panic in the hook is caught.
+/// The hook should return quickly. The logging thread waits for the hook, and may be the reading
+/// thread. A panic in the hook is caught.
 pub type LogHook = Arc<dyn Fn(&LogRecord<'_>) + Send + Sync>;
 
 /// A log record of the library. Displaying the record gives its text.
@@ -36,8 +36,10 @@ pub type LogHook = Arc<dyn Fn(&LogRecord<'_>) + Send + Sync>;
 pub struct LogRecord<'a> {
     /// The severity of the record.
     pub level: LogLevel,
-    /// The part of the library that created the record: `protocol` (connections), `transport`,
-    /// `server`, `client`, or `http` (HTTP servers). More parts may be added later.
+    /// The part of the library that created the record.
+    ///
+    /// The parts are `protocol` (connections), `transport`, `server`, `client`, and `http` (HTTP
+    /// servers). More parts may be added later.
     pub target: &'a str,
     /// The text of the record: one line, unless it quotes a multi-line text of the peer or a
     /// handler.
@@ -84,8 +86,8 @@ pub(crate) fn tell(
     text: impl FnOnce() -> String,
 ) {
     if let Some(hook) = hook {
-        // A panic of the host's hook must not end reading. During another unwind it would abort the
-        // process.
+        // A panic of the host's hook must not end reading. During another unwind the panic would
+        // abort the process.
         _ = catch_unwind(AssertUnwindSafe(|| {
             let text = text();
             hook(&LogRecord {

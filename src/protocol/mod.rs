@@ -7,17 +7,17 @@
 //! **Threads.** See `worker_pool`. The pool's threads start when the first message has to be read
 //! or handled. They end with the connection.
 //!
-//! **Close.** A connection ends when its peer goes, when it is closed, or when its last handle is
-//! dropped. A close has these steps, in this order:
+//! **Close.** A connection ends when the peer goes, when this side closes the connection, or when
+//! the last handle is dropped. A close has these steps, in this order:
 //!
 //! 1. Pending calls of this side fail.
 //! 2. Active requests of the peer are cancelled, and their handlers get a moment to return.
 //! 3. Queued messages are written.
-//! 4. The transport is closed, which also ends a peer that it started.
+//! 4. The transport is closed. A peer process that the transport started is ended.
 //! 5. The threads are joined.
 //!
-//! Each step is bounded in time. A handler that does not return keeps its thread and nothing else.
-//! A close on one of the connection's own threads waits for all threads but itself.
+//! Each step is bounded in time. A handler that does not return blocks only its own thread. If a
+//! thread of the connection closes it, the close waits for all threads except this thread.
 
 mod active;
 mod activity;
@@ -158,18 +158,18 @@ impl Connection {
         Peer::new(Arc::clone(&self.0.0))
     }
 
-    /// Returns a snapshot of pending calls and active requests. It shows which thread waits for
-    /// which request.
+    /// Returns a snapshot of pending calls and active requests. The snapshot shows which thread
+    /// waits for which request.
     pub fn activity(&self) -> Activity {
         self.0.0.activity()
     }
 
-    /// Blocks until the connection has ended, lets active requests finish, closes the connection,
-    /// and returns the reason of its end.
+    /// Blocks until the connection has ended, lets active requests finish, and closes the
+    /// connection. Returns the reason why the connection ended.
     ///
-    /// The connection ends when the peer goes or another thread closes it. Active requests get the
-    /// time of [`drain`](ConnectionBuilder::drain). If called from inside your own
-    /// `Control::close`, this function returns immediately.
+    /// The connection ends when the peer goes or another thread closes the connection. Active
+    /// requests may finish within the time of [`drain`](ConnectionBuilder::drain). If called from
+    /// inside your own `Control::close`, this function returns immediately.
     pub fn wait(&self) -> Error {
         self.0.0.wait_and_close()
     }
@@ -210,15 +210,15 @@ impl ConnectionBuilder {
         Arc::make_mut(&mut self.settings)
     }
 
-    /// Sets the handlers of the peer's messages. Defaults to no handlers: requests get "method not
-    /// found".
+    /// Sets the handlers of the peer's messages. By default there are no handlers, and requests are
+    /// answered with "method not found".
     pub fn handlers(mut self, handlers: Handlers) -> Self {
         self.handlers = Arc::new(handlers);
         self
     }
 
-    /// Sets data about this connection. The handlers may be shared by many connections, and read
-    /// the data of the current one with [`Core::local`].
+    /// Sets the data of this connection. Handlers that many connections share read the data of the
+    /// current connection with [`Core::local`].
     pub(crate) fn local(mut self, local: Arc<dyn Any + Send + Sync>) -> Self {
         self.local = Some(local);
         self
@@ -234,16 +234,18 @@ impl ConnectionBuilder {
     /// server, 1 s for a client.
     ///
     /// When the peer has gone, a server cancels active requests after this time, and a client
-    /// cancels them at once. An explicit close cancels active requests at once. It waits for their
-    /// handlers for this time, but at most 1 s.
+    /// cancels active requests at once. An explicit close cancels active requests at once. The
+    /// close then waits for the handlers during this time, but at most 1 s.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.set().drain = drain;
         self
     }
 
-    /// Limits how long an answer waits for a peer that does not read while
+    /// Limits how long an answer waits for room in the outgoing queue. Defaults to 30 s.
+    ///
+    /// The queue has no room when the peer does not read and
     /// [`max_queued_bytes`](crate::transport::Limits::max_queued_bytes) are queued. After this time
-    /// the connection is closed. Defaults to 30 s.
+    /// the connection is closed.
     pub fn write_timeout(mut self, write_timeout: Duration) -> Self {
         self.set().write_timeout = write_timeout;
         self
@@ -261,8 +263,8 @@ impl ConnectionBuilder {
         self
     }
 
-    /// Sets the keep-alive: how a silent peer is pinged, once the connection is initialized and the
-    /// method of the ping is known.
+    /// Sets the keep-alive settings. A silent peer is pinged when the connection is initialized and
+    /// the method of the ping is known.
     pub(crate) fn keep_alive(mut self, keep_alive: Option<KeepAlive>) -> Self {
         self.set().keep_alive = keep_alive;
         self
@@ -281,7 +283,7 @@ impl ConnectionBuilder {
         self
     }
 
-    /// Sets the hook that receives server events: incidents with the peer, by kind.
+    /// Sets the hook that receives server events, which are incidents with the peer.
     pub(crate) fn on_incident(mut self, hook: IncidentHook) -> Self {
         self.trouble = Some(hook);
         self
@@ -338,22 +340,22 @@ impl ConnectionBuilder {
     }
 
     #[cfg(feature = "http-server")]
-    /// Opens a connection that reads nothing itself. Messages are passed to [`Connection::feed`].
+    /// Opens a connection that has no input stream. Messages are passed to [`Connection::feed`].
     pub(crate) fn open_fed(self, sender: Box<dyn Sender>, control: Arc<dyn Control>) -> Connection {
         let core = self.core(sender, control, None, Reading::Fed);
         Connection(Arc::new(Owner(core)))
     }
 
     #[cfg(feature = "http-server")]
-    /// Declares that several clients share the connection, so that its worker permits are divided
-    /// among them.
+    /// Declares that several clients share the connection. The worker permits are then divided
+    /// among the clients.
     pub(crate) fn shared_by_clients(mut self) -> Self {
         self.set().is_shared = true;
         self
     }
 
     #[cfg(feature = "http-server")]
-    /// Declares that this side cannot send requests to the peer at any time.
+    /// Declares that this side can send requests to the peer only during a call of the peer.
     pub(crate) fn never_asking(mut self) -> Self {
         self.set().asks = false;
         self

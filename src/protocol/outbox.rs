@@ -1,16 +1,17 @@
 //! The outbox: the queue of messages to write, and the choice of the thread that writes them.
 //!
-//! Messages are queued under a lock and written outside of it. Any thread that finds no writer
-//! becomes the writer: usually the sender's own thread, without a context switch. While one thread
-//! writes, other threads only queue. The writer takes their messages along, several in one write.
+//! Messages are queued under a lock and written outside of the lock. A sender that finds no writer
+//! becomes the writer, which avoids a context switch. While a thread writes, other threads only
+//! queue messages. The writer writes these messages too, several in one write.
 //!
-//! Messages that can be merged are not queued. They stay with their [`Source`]. The writer pulls
-//! them from the source just before it writes.
+//! Messages that can be merged are not queued. They stay with their [`Source`] until the writer
+//! pulls them, just before the write.
 //!
 //! **Invariant:** the [`Sender`] is either in the state or owned by the one thread that writes. A
-//! sender queues its message before it looks for a writer. The writer checks the queue, under the
-//! lock, before it puts the [`Sender`] back. So a message is either taken along, or the writer
-//! returns [`Flush::Unfinished`] and another flush must follow; no message is stranded.
+//! sending thread queues its message before it looks for a writer. Under the lock, the writer
+//! checks the queue before it puts the [`Sender`] back. So the writer either writes the message or
+//! returns [`Flush::Unfinished`]. After [`Flush::Unfinished`] another flush must follow, so no
+//! message is stranded.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -26,50 +27,52 @@ use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard};
 use crate::transport::clock::about_now;
 use crate::transport::{Sender, SessionMessage};
 
-/// The maximum number of batches that one thread writes in a row before another thread continues.
+/// The maximum number of batches that a thread writes in a row. Then another thread continues the
+/// writing.
 const ROUNDS: usize = 16;
-/// If at least this number of answers is queued, they are written although more requests have been
-/// read. Before that, they wait at most [`PATIENCE`] for more answers.
+/// The number of queued answers that are written although more requests have been read. The answers
+/// wait at most [`PATIENCE`] for more answers.
 const TOGETHER: usize = 16;
-/// The number of queued answers that are written in any case. The next constant is the same limit
-/// in bytes.
+/// The number of queued answers that are written without waiting for more answers. The next
+/// constant is the same limit in bytes.
 const TOGETHER_MOST: usize = 64;
 const TOGETHER_BYTES: usize = 64 << 10;
-/// How long [`TOGETHER`] queued answers wait for more answers before they are written.
+/// How long at least [`TOGETHER`] queued answers wait for more answers before they are written.
 const PATIENCE: Duration = Duration::from_micros(50);
 /// The maximum capacity, in messages, of a queue buffer that is kept for reuse.
 const SPARE: usize = 8;
 
 thread_local! {
-    /// The id of this thread.
+    /// The id of the current thread.
     static HERE: ThreadId = std::thread::current().id();
 }
 
-/// A source of messages that are created just before they are written. Changes before the writing
-/// are thereby merged into one message.
+/// A source of messages that are created just before they are written. Several changes before the
+/// write are merged into one message.
 pub(crate) trait Source: Send + Sync {
     /// Queues messages until they have `enough` bytes or the queue is full. Returns whether the
-    /// source has more messages. Neither blocks nor runs user code.
+    /// source has more messages. The function neither blocks nor runs user code.
     fn pull(&self, enough: usize) -> bool;
 }
 
 /// The outgoing message queue of a connection.
 pub(crate) struct Outbox {
-    // Not held while a thread writes, waits, or runs a `Source`. Lock order: an exchange's before
-    // this.
+    // Not held while a thread writes, waits, or runs a `Source`. Lock order: an exchange's lock
+    // before this lock.
     state: Mutex<State>,
-    /// The source of merged messages. Set when it has its first message.
+    /// The source of merged messages. The field is set when the source has its first message.
     source: OnceLock<Box<dyn Source>>,
     /// Is notified when the queue became shorter, a thread stopped writing, or the outbox was
     /// closed.
     changed: Condvar,
-    /// True while the reading thread guarantees to flush the queue before it blocks.
-    // Order: a sender queues its message, then loads the flag. The reading thread clears the flag,
-    // then checks the queue once more. So a sender that saw `true` has its message seen by that
-    // check; otherwise it flushes itself. Without the second check its message would be stranded.
+    /// Whether the reading thread guarantees to flush the queue before it blocks.
+    // Order: a sending thread queues its message, then loads the flag. The reading thread clears
+    // the flag, then checks the queue once more. If the sending thread saw `true`, this check finds
+    // its message. Otherwise the sending thread flushes itself. Without the check the message would
+    // be stranded.
     seen_to: AtomicBool,
-    /// The fill level of the queue, see [`State::fill`]. The reading thread reads it after each
-    /// answer, mostly without the lock.
+    /// The fill level of the queue, see [`State::fill`]. The reading thread reads the level after
+    /// each answer, mostly without the lock.
     // Stored under the lock.
     fill: AtomicUsize,
     max_bytes: usize,
@@ -80,21 +83,22 @@ struct State {
     queue: VecDeque<SessionMessage>,
     /// An empty queue that is kept to reuse its memory.
     spare: VecDeque<SessionMessage>,
-    /// The bytes of all messages that are queued and not yet written. This includes messages that
-    /// the writer has taken out of the queue.
+    /// The number of bytes of all messages that are queued and not yet written. Messages that the
+    /// writer has taken out of the queue are included.
     bytes: usize,
-    // The hand-over of the write role: the thread that takes the sender out is the only writer.
+    // The writing thread takes the sender out of the state. So there is only one writer.
     /// The sender of the transport; `None` while a thread writes.
     sender: Option<Box<dyn Sender>>,
-    /// The thread that writes or wrote last, and the time at which it began to write.
+    /// The thread that is writing or was the last to write, and the time at which it began to
+    /// write.
     writer: Option<(Thread, Instant)>,
     /// The number of threads that wait for room in the queue.
     waiting: usize,
-    /// When [`TOGETHER`] answers were first queued while more requests had already been read.
+    /// When [`TOGETHER`] answers were first queued although more requests had already been read.
     held_since: Option<Instant>,
-    /// Whether the sender holds the rest of a message whose writing a deadline interrupted.
+    /// Whether the sender holds the rest of a message whose write was interrupted by a deadline.
     cut: bool,
-    /// Whether the source of merged messages has messages.
+    /// Whether the source of merged messages has messages to pull.
     pulls: bool,
     /// The time since which the peer has read nothing.
     unread_since: Option<Instant>,
@@ -140,8 +144,9 @@ impl Outbox {
         }
     }
 
-    /// Queues a message without waiting for room, up to twice the limit. Intended for the reading
-    /// thread, which must not block. Only [`flush`](Self::flush) writes the message.
+    /// Queues a message without waiting for room. Up to twice the limit may be queued. The reading
+    /// thread uses this function, because it must not block. Only [`flush`](Self::flush) writes the
+    /// message.
     ///
     /// # Errors
     ///
@@ -156,7 +161,7 @@ impl Outbox {
         }
     }
 
-    /// If the queue has room, takes the message out of the `Option` and queues it.
+    /// Takes the message out of the `Option` and queues it, if the queue has room.
     ///
     /// # Errors
     ///
@@ -181,7 +186,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Records that the source has messages. `make` creates the source on the first call.
+    /// Records that the source has messages to pull. `make` creates the source on the first call.
     pub(crate) fn want_pull(&self, make: impl FnOnce() -> Box<dyn Source>) {
         self.source.get_or_init(make);
         self.state.lock().pulls = true;
@@ -210,7 +215,8 @@ impl Outbox {
         }
     }
 
-    /// Writes the queued messages. If another thread is already writing, waits for that thread.
+    /// Writes the queued messages until the queue is empty or the deadline passes. If another
+    /// thread is already writing, waits for that thread.
     pub(crate) fn drain(&self, deadline: Instant) {
         while let Flush::Done | Flush::Unfinished = self.flush(deadline) {
             let mut state = self.state.lock();
@@ -241,8 +247,8 @@ impl Outbox {
             std::mem::swap(&mut state.queue, &mut batch);
             let taken = bytes_of(&batch);
             drop(state);
-            // The transport may be the host's. A panic in it ends the connection like any other
-            // failure.
+            // The transport may belong to the host. A panic in it ends the connection like any
+            // other failure.
             let send = AssertUnwindSafe(|| {
                 let sent = sender.send(&mut batch, deadline);
                 (sent, sender.sent_bytes())
@@ -260,7 +266,7 @@ impl Outbox {
             match sent {
                 Ok(()) => (state.cut, state.unread_since) = (false, None),
                 Err(error) if error.kind() == ErrorKind::Timeout && state.closed.is_none() => {
-                    // Messages queued meanwhile go behind the rest of this batch.
+                    // Messages that were queued meanwhile follow the rest of this batch.
                     batch.append(&mut state.queue);
                     state.queue = batch;
                     self.fill.store(state.fill(), Ordering::Release);
@@ -307,8 +313,8 @@ impl Outbox {
         }
     }
 
-    /// Lets the source queue its messages before the current thread writes. The messages go through
-    /// the queue to keep their order.
+    /// Lets the source queue its messages, before the current thread writes. The messages go
+    /// through the queue to keep their order.
     fn pull<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         if !std::mem::take(&mut state.pulls) {
             return state;
@@ -328,7 +334,7 @@ impl Outbox {
         state.pulls && state.unread_since.is_some_and(is_long)
     }
 
-    /// Whether no message is queued, in writing, or waiting in the source.
+    /// Whether no message is queued, being written, or waiting in the source.
     pub(crate) fn is_empty(&self) -> bool {
         let state = self.state.lock();
         state.bytes == 0 && !state.pulls
@@ -336,8 +342,9 @@ impl Outbox {
 
     /// Whether the reading thread has to flush the queue now, because no thread writes.
     ///
-    /// Without `more_input` it has to flush, because it will block for input next. With more input
-    /// to answer it flushes a little later, so that several answers are written together.
+    /// If `more_input` is false, the reading thread blocks for input next, so any queued message
+    /// must be written. Otherwise the reading thread flushes later, so that several answers are
+    /// written together.
     pub(crate) fn is_due(&self, more_input: bool) -> bool {
         if more_input && self.fill.load(Ordering::Acquire) < TOGETHER {
             return false;
@@ -347,8 +354,8 @@ impl Outbox {
         waits && (!more_input || state.is_enough())
     }
 
-    /// Sets whether the reading thread, which is the caller, will flush before it blocks. After
-    /// setting `false` the caller must check [`is_due`](Self::is_due).
+    /// Sets whether the reading thread, which calls this function, will flush before it blocks.
+    /// After `false` the caller must check [`is_due`](Self::is_due).
     pub(crate) fn will_flush(&self, will_write: bool) {
         self.seen_to.store(will_write, Ordering::SeqCst);
     }
@@ -376,11 +383,12 @@ impl Outbox {
         let forgotten = state.close(error);
         drop(state);
         self.changed.notify_all();
-        // The sender may be the host's, and may use the connection in its `drop`.
+        // The sender may belong to the host, and may use the connection in its `drop`.
         drop(forgotten);
     }
 
-    /// Returns the thread that writes, and the number of threads that wait for room.
+    /// Returns the thread that is writing, and the number of threads that wait for room in the
+    /// queue.
     pub(crate) fn who_writes(&self, now: Instant) -> (Option<Running>, usize) {
         let state = self.state.lock();
         let writer = state.writer.as_ref().filter(|_| state.is_writing());
@@ -406,15 +414,15 @@ impl State {
         self.cut || self.pulls || !self.queue.is_empty()
     }
 
-    /// Returns the fill level of the queue. It is at least [`TOGETHER`] when this number of
+    /// Returns the fill level of the queue. The level is at least [`TOGETHER`] when this number of
     /// messages, or [`TOGETHER_BYTES`] bytes, are queued.
     fn fill(&self) -> usize {
         self.queue.len() + self.bytes / (TOGETHER_BYTES / TOGETHER)
     }
 
-    /// Whether enough messages are queued to write them although more could be added.
+    /// Whether enough messages are queued to write them, although more messages could be added.
     ///
-    /// The clock is read for every fourth answer only. So at most three slow handlers delay queued
+    /// The clock is read only for every fourth answer. So at most three slow handlers delay queued
     /// answers.
     fn is_enough(&mut self) -> bool {
         if self.queue.len() >= TOGETHER_MOST || self.bytes >= TOGETHER_BYTES {
@@ -427,8 +435,8 @@ impl State {
         now >= *self.held_since.get_or_insert(now) + PATIENCE
     }
 
-    /// Records this thread as the writer. Usually it already is. Therefore the ids are compared
-    /// first, which avoids cloning the handle of `thread::current()`.
+    /// Records the current thread as the writer. Usually this thread already is the writer. So the
+    /// ids are compared first, which avoids cloning the handle of `thread::current()`.
     fn now_written_here(&mut self) {
         let now = about_now();
         match &mut self.writer {
@@ -441,7 +449,8 @@ impl State {
         self.sender.is_none() && self.closed.is_none()
     }
 
-    /// Closes the state. Returns the discarded parts. The caller drops them outside of the lock.
+    /// Closes the state and returns the discarded parts. The caller drops the parts outside of the
+    /// lock.
     #[must_use]
     fn close(&mut self, error: &Error) -> (VecDeque<SessionMessage>, Option<Box<dyn Sender>>) {
         if self.closed.is_none() {
@@ -476,8 +485,8 @@ mod tests {
 
     use super::*;
 
-    /// A sender that follows a script: for each call, the number of messages to send or the kind of
-    /// error.
+    /// A sender that follows a script: for each call, the script has the number of messages to send
+    /// or the kind of error.
     #[derive(Debug)]
     struct Script {
         turns: VecDeque<Result<usize, ErrorKind>>,
@@ -635,7 +644,7 @@ mod tests {
             std::thread::spawn(move || outbox.wait_for_room(1, None))
         };
         assert!(matches!(outbox.flush(Instant::now()), Flush::Failed(_)));
-        // It either waited for room and was woken, or started after the end.
+        // The thread either waited for room and was woken, or started after the end.
         assert_eq!(
             waiting
                 .join()
@@ -664,7 +673,7 @@ mod loom_tests {
         }
     }
 
-    /// Two threads queue and flush. Each may leave when it finds the other thread writing.
+    /// Two threads queue and flush. Each thread may leave when the other thread is writing.
     /// Nevertheless all messages are written.
     #[test]
     fn loom_nothing_stays_behind() {
@@ -689,7 +698,7 @@ mod loom_tests {
     }
 
     /// A caller leaves writing to the reading thread, which clears its flag at that moment. Either
-    /// the reading thread's last check finds the message, or the caller writes the message.
+    /// the last check of the reading thread finds the message, or the caller writes the message.
     #[test]
     fn loom_what_is_seen_to_is_written() {
         loom::model(|| {
@@ -733,8 +742,8 @@ mod loom_tests {
         }
     }
 
-    /// A source gets a message while another thread writes. Either the writer writes the message,
-    /// or the thread that announced the message writes it.
+    /// A source gets a message while another thread writes. Either that writer writes the message,
+    /// or the thread that announced the message does.
     #[test]
     fn loom_what_waits_elsewhere_is_written() {
         loom::model(|| {

@@ -26,8 +26,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RequestId;
 use crate::sync::Mutex;
 
-/// The number of ended calls that are remembered. An answer to a remembered call is late; an answer
-/// to any other id is unknown.
+/// The number of ended calls that the table remembers. An answer to a remembered call is late; an
+/// answer to any other id is unknown.
 const RETIRED: usize = 256;
 
 /// A caller that waits for its outcome. While the caller has the reading role, it keeps progress of
@@ -45,12 +45,12 @@ pub(crate) struct Waiter {
 }
 
 impl Waiter {
-    /// Keeps a progress message of the caller's own call in this waiter.
+    /// Stores a progress message of the caller's own call in this waiter.
     pub(crate) fn keep(&mut self, progress: Progress) {
         self.kept.push_back(progress);
     }
 
-    /// Returns the number of kept progress messages.
+    /// Returns the number of progress messages that are stored in this waiter.
     pub(crate) fn kept(&self) -> usize {
         self.kept.len()
     }
@@ -112,7 +112,7 @@ pub(crate) enum CallEvent {
 pub(crate) enum OnEnd {
     /// A callback that runs in order with notification handlers.
     InOrder(Box<dyn FnOnce(Outcome) + Send>),
-    /// An internal callback that never blocks. It runs on the thread that finds the outcome.
+    /// An internal callback that never blocks. It runs on the thread that receives the outcome.
     Quick(Box<dyn FnOnce(Outcome) + Send>),
 }
 
@@ -143,7 +143,7 @@ struct Asked {
 pub(crate) struct CallInfo {
     pub(crate) method: Box<str>,
     pub(crate) since: Instant,
-    /// The waiting thread; `None` if a callback gets the outcome.
+    /// The thread that waits for the outcome; `None` if a callback gets the outcome.
     pub(crate) thread: Option<Thread>,
 }
 
@@ -154,7 +154,7 @@ pub(crate) type PendingCallback = (OnEnd, Outcome);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {
     Delivered,
-    /// The answer was late: its caller had already given up.
+    /// The answer was late: the caller of the request had already given up.
     Late,
     /// No request of this side had the id of the answer.
     Unknown,
@@ -174,7 +174,7 @@ pub(crate) struct Calls {
 #[derive(Debug)]
 struct Table {
     last_id: i64,
-    // The keys are our own sequential ids, so a fast hash is safe: an id of the peer is only looked
+    // The keys are our own sequential ids, so a fast hash is safe. Ids of the peer are only looked
     // up.
     owed: FxHashMap<i64, Asked>,
     retired: VecDeque<i64>,
@@ -220,7 +220,7 @@ impl Calls {
     ///
     /// # Errors
     ///
-    /// `Busy` above `max_calls`, or the reason why the connection is closed.
+    /// `Busy` if `max_calls` calls are in flight, or the reason why the connection is closed.
     pub(crate) fn register(&self, about: CallInfo) -> Result<Waiter> {
         let channel = CallChannel::take();
         let own = Arc::clone(&channel);
@@ -261,7 +261,7 @@ impl Calls {
         Ok(id)
     }
 
-    /// Completes a call with the peer's answer. If a callback gets the outcome, returns the
+    /// Completes a call with the peer's answer. If the outcome goes to a callback, returns the
     /// callback.
     pub(crate) fn complete(
         &self,
@@ -296,8 +296,8 @@ impl Calls {
         (Delivery::Delivered, None)
     }
 
-    /// Handles the peer's announcement that it will not answer a request. If a callback waits, the
-    /// call ends. A waiting caller waits on until its timeout.
+    /// Handles the peer's announcement that it will not answer a request. If the outcome goes to a
+    /// callback, the call ends. A waiting caller continues to wait until its timeout.
     pub(crate) fn withdraw(&self, id: &RequestId) -> Option<PendingCallback> {
         let number = id.as_i64()?;
         let mut table = self.table.lock();
@@ -316,8 +316,8 @@ impl Calls {
         }
     }
 
-    /// Delivers progress to the call with this token. Returns whether a call was found, and whether
-    /// older progress was replaced.
+    /// Delivers progress to the call with this token. Returns the result of the delivery, and
+    /// whether older progress was replaced.
     pub(crate) fn report(&self, token: &RequestId, progress: Progress) -> (Delivery, bool) {
         let Some(number) = token.as_i64() else {
             return (Delivery::Unknown, false);
@@ -334,26 +334,26 @@ impl Calls {
         }
     }
 
-    /// Whether the outcome of a request is still pending.
+    /// Whether the request with this id has no outcome yet.
     pub(crate) fn is_owed(&self, id: i64) -> bool {
         self.table.lock().owed.contains_key(&id)
     }
 
-    /// Ends a call whose caller stops waiting. Returns whether the peer has to be notified; false
-    /// if the outcome has already arrived.
+    /// Ends a call whose caller stops waiting. Returns whether the peer has to be notified. The
+    /// result is false if the outcome has already arrived.
     pub(crate) fn give_up(&self, id: i64) -> bool {
         let mut table = self.table.lock();
         let given_up = table.owed.remove(&id);
         if given_up.is_some() {
             table.retire(id);
         }
-        // A callback's captures may belong to the host and use the connection in their `drop`.
+        // The captures of a callback may belong to the host and use the connection in their `drop`.
         drop(table);
         given_up.is_some()
     }
 
-    /// Fails every pending and every later call with the reason why the connection ended. Later
-    /// reasons are ignored. Returns the callbacks, which the caller has to run.
+    /// Fails every pending and every later call with the reason why the connection ended. Only the
+    /// first reason counts. Returns the callbacks, which the caller has to run.
     pub(crate) fn close(&self, error: &Error) -> Vec<PendingCallback> {
         let mut table = self.table.lock();
         if table.closed.is_none() {
@@ -624,7 +624,7 @@ mod loom_tests {
         });
     }
 
-    /// The caller gives up while the answer arrives: the caller either notifies the peer or finds
+    /// The caller gives up while the answer arrives. The caller either notifies the peer or finds
     /// the outcome.
     #[test]
     fn loom_giving_up_races_with_the_answer() {

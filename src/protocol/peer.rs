@@ -16,7 +16,7 @@ use crate::transport::SessionMessage;
 use crate::transport::exchange_transport::CancelHandle;
 use crate::transport::message::RequestKind;
 
-/// A handle to the peer of a connection. Cheap to clone. The handle does not keep the connection
+/// A handle to the peer of a connection. A clone is cheap. The handle does not keep the connection
 /// open.
 #[derive(Clone)]
 pub struct Peer(Arc<Core>);
@@ -37,8 +37,9 @@ impl Peer {
 
     /// Sends a request and blocks until its result arrives.
     ///
-    /// Also returns when the timeout passes, the call is cancelled or the connection closes. While
-    /// the calling thread waits, it may read messages for the other callers of the connection.
+    /// The function also returns when the timeout passes, the call is cancelled or the connection
+    /// closes. While the calling thread waits, it may read messages for the other callers of the
+    /// connection.
     ///
     /// # Errors
     ///
@@ -76,8 +77,8 @@ impl Peer {
 
     /// Sends a request without waiting for its outcome. See [`call::start_request`].
     ///
-    /// `on_end` runs on the thread that finds the outcome, often the reading thread. It must
-    /// neither block nor run user code.
+    /// `on_end` runs on the thread that receives the outcome, often the reading thread. The
+    /// callback must neither block nor run user code.
     pub(crate) fn start_quick_request(
         &self,
         method: &'static str,
@@ -104,8 +105,8 @@ impl Peer {
         .map(|started| started.carried_by(ticket.clone()))
     }
 
-    /// Runs user code after the handlers of all notifications received so far. The queue of these
-    /// jobs has no limit.
+    /// Queues user code that runs after the handlers of all notifications received so far. The
+    /// queue of these jobs has no limit.
     pub(crate) fn run_in_order(&self, job: impl FnOnce() + Send + 'static) {
         self.0.push_owed(Box::new(job));
     }
@@ -113,8 +114,8 @@ impl Peer {
     /// Sends a notification.
     ///
     /// Blocks only if the peer does not read while
-    /// [`max_queued_bytes`](crate::transport::Limits::max_queued_bytes) are queued. Blocks at most
-    /// for the write timeout.
+    /// [`max_queued_bytes`](crate::transport::Limits::max_queued_bytes) are queued. The write
+    /// timeout limits how long the function blocks.
     ///
     /// # Errors
     ///
@@ -140,8 +141,8 @@ impl Peer {
         self.0.send_notification_until(text, deadline)
     }
 
-    /// Whether requests of this side can reach the peer. They cannot if each request of the peer is
-    /// independent, as over modern HTTP.
+    /// Whether this side can send requests to the peer outside of a call of the peer. Over modern
+    /// HTTP this is impossible, because each request of the client is independent.
     pub(crate) fn can_be_asked(&self) -> bool {
         self.0.settings.asks
     }
@@ -151,8 +152,8 @@ impl Peer {
         self.0.has_ended()
     }
 
-    /// Returns a snapshot of pending calls and active requests. It shows which thread waits for
-    /// which request.
+    /// Returns a snapshot of pending calls and active requests. The snapshot shows which thread
+    /// waits for which request.
     pub fn activity(&self) -> Activity {
         self.0.activity()
     }

@@ -34,8 +34,8 @@ impl Principal {
         }))
     }
 
-    /// Sets the granted scopes: names, or lists of names separated by blanks, as in tokens. By
-    /// default the granted scopes are unknown.
+    /// Sets the granted scopes. Each text has one scope or several scopes separated by blanks, as
+    /// in tokens. By default the granted scopes are unknown.
     pub fn scopes<S: AsRef<str>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         Arc::make_mut(&mut self.0).scopes = Some(scope_set(scopes));
         self
@@ -44,7 +44,7 @@ impl Principal {
     /// Sets when the authentication expires. Defaults to never.
     ///
     /// Over HTTP, open streams send nothing after the expiry, with a delay of up to about a minute.
-    /// The host must close other connections itself.
+    /// On other transports the host must close the connection itself.
     pub fn expires_at(mut self, when: SystemTime) -> Self {
         Arc::make_mut(&mut self.0).expires_at = Some(when);
         self
@@ -55,7 +55,8 @@ impl Principal {
         &self.0.name
     }
 
-    /// Returns the client whose share of the limits the requests of this principal use.
+    /// Returns the client that requests of this principal count for, when limits are shared among
+    /// clients.
     pub(crate) fn client(&self) -> Client {
         Client::Principal(Arc::clone(&self.0.name))
     }
@@ -70,7 +71,7 @@ impl Principal {
         self.granted().is_some_and(|scopes| scopes.contains(scope))
     }
 
-    /// Returns when the authentication expires; `None` if it never does.
+    /// Returns when the authentication expires; `None` if the authentication never expires.
     pub fn expiry(&self) -> Option<SystemTime> {
         self.0.expires_at
     }
@@ -88,7 +89,7 @@ impl From<String> for Principal {
     }
 }
 
-/// Parses lists of scopes, in which blanks separate the names.
+/// Parses lists of scopes, in which blanks separate the scopes.
 pub(crate) fn scope_set<S: AsRef<str>>(lists: impl IntoIterator<Item = S>) -> BTreeSet<String> {
     let mut scopes = BTreeSet::new();
     for list in lists {

@@ -28,10 +28,10 @@ use crate::transport::SessionMessage;
 
 /// The right to answer one request of the peer, once, from any thread.
 ///
-/// A handler may keep the responder after it returned, and answer later. The responder occupies no
-/// thread. If it is dropped without an answer, for example by a panic, the request is answered with
-/// an internal error. After the peer cancelled the request, or the connection closed, nothing is
-/// sent, and the methods return an error.
+/// A handler may keep the responder after the handler returned, and answer later. The responder
+/// occupies no thread. If the responder is dropped without an answer, for example by a panic, the
+/// request is answered with an internal error. After the peer cancelled the request, or the
+/// connection closed, nothing is sent and the methods return an error.
 pub struct Responder {
     core: Arc<Core>,
     exchange: Arc<Exchange>,
@@ -40,12 +40,12 @@ pub struct Responder {
     answered: bool,
     /// Whether the request counts as active.
     admitted: bool,
-    /// Whether the peer's request was answered separately, and the answer of this responder has
-    /// another destination.
+    /// Whether this responder was created with [`detach`](Self::detach). Then the peer's request
+    /// was answered separately.
     detached: bool,
     /// The key of the request in the table of active requests.
     key: Option<u64>,
-    /// The part of the client's share of `max_requests` that the request uses while it is active.
+    /// The use of the client's share of `max_requests` by the request, while the request is active.
     share: Option<Share>,
 }
 
@@ -91,7 +91,7 @@ impl Responder {
         self.exchange.cancel()
     }
 
-    /// Fails if nothing can be sent for the request any more.
+    /// Returns an error if no message can be sent for the request any more.
     #[cfg(feature = "cffi")]
     pub(crate) fn check_open(&self) -> Result<()> {
         self.exchange.while_open(|| Ok(()))
@@ -112,25 +112,24 @@ impl Responder {
         self.identity().map(Principal::name)
     }
 
-    /// Returns the principal that sent the request, if it is known.
+    /// Returns the principal that sent the request, if the principal is known.
     pub fn identity(&self) -> Option<&Principal> {
         self.exchange.origin.principal.as_ref()
     }
 
-    /// Returns the client that sent the request, if clients without a principal share the
-    /// connection.
+    /// Returns the client that sent the request, if clients share the connection and the client has
+    /// no principal.
     pub(crate) fn client(&self) -> Option<&Client> {
         self.exchange.origin.client.as_ref()
     }
 
-    /// Returns the client whose share of the connection the request uses, if clients share the
-    /// connection.
+    /// Returns the client that the request counts for, if clients share the connection.
     pub(crate) fn sharer(&self) -> Option<Client> {
         self.exchange.origin.sharer()
     }
 
-    /// Returns a reason to refuse the request. It is disclosed only to a client that may see the
-    /// target of the request.
+    /// Returns a reason to refuse the request, if there is a reason. The reason is disclosed only
+    /// to a client that may see the target of the request.
     pub(crate) fn objection(&self) -> Option<&RpcError> {
         self.exchange.origin.objection.as_deref()
     }
@@ -142,8 +141,8 @@ impl Responder {
         }
     }
 
-    /// Announces that the host's permission hook refused the request. The next error answer is
-    /// therefore an answer of the hook.
+    /// Announces that the host's permission hook refused the request. The next error answer is then
+    /// reported as an answer of the hook.
     pub(crate) fn refused_by_guard(&self) {
         if let Some(outlet) = &self.exchange.origin.outlet {
             outlet.refused_by_guard();
@@ -151,8 +150,8 @@ impl Responder {
     }
 
     #[cfg(feature = "http-server")]
-    /// Makes the peer disconnect and fetch the answer after `retry`. Only some transports support
-    /// this.
+    /// Makes the peer disconnect, and fetch the answer after the time `retry`. Only some transports
+    /// support this.
     pub(crate) fn close_stream_and_retry(&self, retry: Duration) -> Result<()> {
         match &self.exchange.origin.outlet {
             Some(outlet) => self
@@ -162,8 +161,8 @@ impl Responder {
         }
     }
 
-    /// Returns a handle for sending the peer requests and notifications that belong to this
-    /// request.
+    /// Returns a handle that can send requests and notifications to the peer. The messages belong
+    /// to this request.
     pub(crate) fn asking(&self) -> Asking {
         Asking {
             core: Arc::clone(&self.core),
@@ -171,10 +170,11 @@ impl Responder {
         }
     }
 
-    /// Creates a second responder for the same work. The answer of the second responder is sent to
-    /// `outlet`. Returns `None` when the connection is closing.
+    /// Creates a second responder for the same work, so that the work outlives the peer's request.
+    /// The answer of the second responder is sent to `outlet`. Returns `None` when the connection
+    /// is closing.
     ///
-    /// The peer's own request can then be answered separately. Cancelling that request no longer
+    /// The peer's request can then be answered separately. Cancelling the peer's request no longer
     /// cancels the work.
     pub(crate) fn detach(&self, outlet: Arc<dyn ResponseSink>) -> Option<(Self, ExchangeHandle)> {
         let origin = Origin {
@@ -213,9 +213,9 @@ impl Responder {
 
     /// Answers the request with a result.
     ///
-    /// Queues the message, and writes it unless another thread is writing. Blocks only if the peer
-    /// does not read while [`max_queued_bytes`](crate::transport::Limits::max_queued_bytes) are
-    /// already queued.
+    /// Queues the message. Also writes the message unless another thread is writing. Blocks only if
+    /// the peer does not read while
+    /// [`max_queued_bytes`](crate::transport::Limits::max_queued_bytes) are already queued.
     ///
     /// # Errors
     ///
@@ -279,12 +279,12 @@ impl Responder {
         self.core.send_while_open(&self.exchange, text)
     }
 
-    /// Stops counting the request as active, because it only waits for events. Afterwards the
-    /// request takes no room from other requests, and a close does not wait for it.
+    /// Stops counting the request as active, because the request only waits for events. Afterwards
+    /// the request takes no room from other requests, and a close does not wait for the request.
     pub(crate) fn stand_aside(&mut self) {
         if std::mem::take(&mut self.admitted) {
-            // `detached` is decremented first: in between the request counts as one more, not as
-            // one less, so that no request is admitted above the limit.
+            // `detached` is decremented first. In between, the request counts once too often
+            // instead of too rarely, so that no request is admitted above the limit.
             if self.detached {
                 self.core.detached.fetch_sub(1, Ordering::SeqCst);
             }
@@ -310,8 +310,8 @@ impl Responder {
         self.exchange.origin.outlet.is_some()
     }
 
-    /// Ends the request with a notification and its result. Both are queued without blocking.
-    /// [`Core::write_soon`] writes them.
+    /// Ends the request with a final notification and the result. Both messages are queued without
+    /// blocking. [`Core::write_soon`] writes the messages.
     pub(crate) fn conclude(mut self, farewell: Vec<u8>, result: &impl Serialize) -> Result<()> {
         let text = jsonrpc::write_result(self.id(), result).map_err(|error| {
             let text = format!("the result of {} is not JSON: {error}", self.method());
@@ -323,8 +323,8 @@ impl Responder {
         self.core.post_last(&self.exchange, farewell, text)
     }
 
-    /// Answers the request with an internal error. The details are logged here, and not disclosed
-    /// to the peer.
+    /// Answers the request with an internal error. The details are logged, and not disclosed to the
+    /// peer.
     fn fail(&mut self, why: &str) -> Result<()> {
         let text = || {
             format!(
@@ -352,8 +352,8 @@ impl Responder {
         if is_counted {
             self.core.answering.fetch_add(1, Ordering::SeqCst);
         }
-        // Released before the answer is queued: the client may send its next request as soon as it
-        // has read the answer.
+        // The share is released before the answer is queued. The client may send its next request
+        // as soon as it has read the answer.
         self.share = None;
         let queued = self.core.queue_response(&self.exchange, text, answer);
         self.stand_aside();

@@ -1,4 +1,4 @@
-//! Response sinks, and the information where the answer of a message is sent.
+//! Response sinks, and the origin of a message, which determines where the answer is sent.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,7 +13,7 @@ use super::principal::Principal;
 use crate::error::{ErrorCode, Result, RpcError};
 use crate::shares::Client;
 
-/// The kind of an answer. Some response sinks report the kind outside of the message too, for
+/// The kind of an answer. Some response sinks also report the kind outside of the message, for
 /// example as an HTTP status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
@@ -25,22 +25,25 @@ pub(crate) enum Answer {
     Refused(ErrorCode),
 }
 
-/// A response sink: it receives the messages that answer one message of the peer, instead of the
-/// connection's stream. An example is the response to an HTTP request.
+/// A response sink, which receives the messages that answer one message of the peer. Without a sink
+/// these messages are sent on the connection's stream. An example of a sink is the response to an
+/// HTTP request.
 ///
-/// The exchange ensures that there is one response and that no message follows the response. A sink
-/// whose client has disconnected returns [`ErrorKind::Closed`](crate::ErrorKind::Closed).
+/// The exchange ensures that there is one response and that no message follows the response. If the
+/// client has disconnected, the functions of the sink return
+/// [`ErrorKind::Closed`](crate::ErrorKind::Closed).
 pub(crate) trait ResponseSink: Send + Sync + fmt::Debug {
-    /// Called when the message of the peer is a request. `exchange` is the exchange of the request.
+    /// Passes the exchange of the request to the sink. Called only when the message of the peer is
+    /// a request.
     fn attach(&self, _exchange: ExchangeHandle) {}
 
-    /// Sends a message before the response. Blocks for a slow client until the deadline.
+    /// Sends a message before the response. Blocks until the deadline if the client reads slowly.
     ///
-    /// Without a deadline the call does not block, and returns `false` when there is no room.
+    /// Without a deadline the function does not block, and returns `false` when there is no room.
     fn send(&self, text: &[u8], deadline: Option<Instant>) -> Result<bool>;
 
-    /// Sends a request of this side that belongs to the message, as [`send`](Self::send) sends a
-    /// message.
+    /// Sends a request to the client. The request belongs to the client's message. Blocks as
+    /// [`send`](Self::send) does.
     fn ask(&self, text: &[u8], deadline: Option<Instant>) -> Result<()> {
         self.send(text, deadline).map(drop)
     }
@@ -50,15 +53,16 @@ pub(crate) trait ResponseSink: Send + Sync + fmt::Debug {
     fn respond(&self, text: Vec<u8>, answer: Answer, deadline: Option<Instant>) -> Result<()>;
 
     /// Announces that the next answer refuses the request because these scopes are missing. A sink
-    /// can report the scopes in its own way.
+    /// may report the scopes, for example in a header field.
     fn demand(&self, _scopes: &BTreeSet<String>) {}
 
-    /// Announces that the host's permission hook refused the request. The next error answer is
-    /// therefore an answer of the hook.
+    /// Announces that the host's permission hook refused the request. The next error answer is then
+    /// reported as an answer of the hook.
     fn refused_by_guard(&self) {}
 
     #[cfg(feature = "http-server")]
-    /// Makes the client disconnect and reconnect after `retry`. Only some sinks support this.
+    /// Makes the client disconnect, and reconnect after the time `retry`. Only some sinks support
+    /// this.
     fn close_stream_and_retry(&self, _retry: Duration) -> Result<()> {
         Ok(())
     }
@@ -66,15 +70,15 @@ pub(crate) trait ResponseSink: Send + Sync + fmt::Debug {
     /// Ends the sink without a response. Never blocks.
     fn close(&self);
 
-    /// Sends this error instead of a response because the connection ends. Sends nothing if sending
-    /// would block.
+    /// Sends this error instead of a response, because the connection ends. If sending would block,
+    /// nothing is sent.
     fn cut_off(&self, _error: Vec<u8>) {
         self.close();
     }
 }
 
-/// A handle for cancelling the request of a response sink. A thread uses it when it notices that
-/// the client has gone.
+/// A handle that cancels the request of a response sink. A thread uses the handle when the client
+/// has disconnected.
 #[derive(Clone)]
 pub(crate) struct ExchangeHandle {
     core: Arc<Core>,
@@ -101,29 +105,28 @@ impl fmt::Debug for ExchangeHandle {
     }
 }
 
-/// The information where the answer of a message is sent. By default this is the connection's
-/// stream.
+/// The origin of a message, which determines where the answer is sent. By default the answer is
+/// sent on the connection's stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Origin {
-    /// The batch that contains the message.
+    /// The batch that contains the message, if any.
     pub(crate) batch: Option<Arc<Batch>>,
     pub(crate) outlet: Option<Arc<dyn ResponseSink>>,
-    /// Whether the id of the message is unique only for its sender, because several clients of the
-    /// connection use the same ids.
+    /// Whether the id of the message may be in use by another client of the connection at the same
+    /// time.
     pub(crate) apart: bool,
     /// The principal that sent the message, if known.
     pub(crate) principal: Option<Principal>,
-    /// The client whose share of the limits the message uses, if clients without a principal share
-    /// the connection.
+    /// The client that sent the message, if clients share the connection and the client has no
+    /// principal.
     pub(crate) client: Option<Client>,
-    /// A reason to refuse the request in the message. It is disclosed only to a client that may see
-    /// the target of the request.
+    /// A reason to refuse the request in the message, if any. The reason is disclosed only to a
+    /// client that may see the target of the request.
     pub(crate) objection: Option<Box<RpcError>>,
 }
 
 impl Origin {
-    /// Returns the client whose share of the connection the message uses, if clients share the
-    /// connection.
+    /// Returns the client that the message counts for, if clients share the connection.
     pub(super) fn sharer(&self) -> Option<Client> {
         if !self.apart {
             return None;
@@ -139,8 +142,8 @@ impl Origin {
         }
     }
 
-    /// Returns the text to send for the message. Without `response` the message gets no response.
-    /// For a member of a batch, returns a text only when the batch is complete.
+    /// Returns the text to send for the message. `response` is `None` if the message gets no
+    /// response. For a member of a batch, the result is `Some` only when the batch is complete.
     pub(super) fn completed_by(&self, response: Option<Vec<u8>>) -> Option<Vec<u8>> {
         match &self.batch {
             Some(batch) => batch.end_one(response),

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A snapshot of a connection's counters. The counters start at the opening of the connection.
+/// A snapshot of a connection's counters. All counters start at 0 when the connection is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
@@ -38,8 +38,8 @@ pub struct Stats {
     pub cached_bytes: usize,
     /// The number of a client's requests that were answered from the cache.
     pub cache_hits: u64,
-    /// The number of a client's cacheable requests that were not answered from the cache. The cache
-    /// had no usable entry, or the call bypassed the cache.
+    /// The number of a client's cacheable requests that were not answered from the cache. Either
+    /// the cache had no usable entry, or the call bypassed the cache.
     pub cache_misses: u64,
 }
 

@@ -1,19 +1,19 @@
 //! The queue of handlers that wait for a worker permit.
 //!
-//! On the connection of a single client it is a FIFO queue, and the pool only counts permits. Where
-//! clients share a connection, each permit belongs to a client. A free permit goes to the client
-//! that holds fewest. Beyond `max_workers` there is a reserve for clients that hold few, so that
-//! one client with many long handlers delays no other.
+//! On the connection of a single client, the queue is a FIFO queue and the pool only counts
+//! permits. On a connection that clients share, each permit belongs to a client. A free permit goes
+//! to the client that holds the fewest permits. Beyond `max_workers` there is a reserve of permits
+//! for clients that hold few. So a client with many long handlers does not delay other clients.
 
 use std::collections::VecDeque;
 
 use crate::fair_queue::FairQueue;
 use crate::shares::{Admission, Client, Shares};
 
-/// The client of jobs whose client is unknown. All of them count as one client.
+/// The client that stands for all unknown clients. Jobs of unknown clients count for this client.
 static UNKNOWN: Client = Client::Connection(0);
 
-/// Handlers that wait for a worker permit.
+/// The queue of handlers that wait for a worker permit.
 pub(super) enum WorkQueue<J> {
     /// The queue of a single client.
     Single(VecDeque<J>),
@@ -32,8 +32,8 @@ impl<J> SharedQueue<J> {
         self.permits.admit(client, 1) == Admission::Granted
     }
 
-    /// Returns the client that gets the next permit: of those that may take one, the client that
-    /// holds fewest. Among equals it is the one whose turn is next.
+    /// Returns the client that gets the next permit. Of the clients that may take a permit, this is
+    /// the client that holds the fewest. Clients with equally many permits take turns.
     fn next(&self) -> Option<&Client> {
         let clients = self.waiting.clients().map(|(client, _)| client);
         let clients = clients.filter(|client| self.may_take(client));
@@ -42,8 +42,10 @@ impl<J> SharedQueue<J> {
 }
 
 impl<J> WorkQueue<J> {
-    /// Creates the queue of a connection that clients share. `reserve` permits beyond `max_workers`
-    /// are for clients that hold few, and a client that uses them may hold `part` permits.
+    /// Creates the queue of a connection that clients share.
+    ///
+    /// Beyond `max_workers` there are `reserve` permits for clients that hold few. A client that
+    /// uses the reserve may hold at most `part` permits.
     pub(super) fn shared(max_workers: usize, part: usize, reserve: usize) -> Self {
         Self::Shared(Box::new(SharedQueue {
             waiting: FairQueue::new(),
@@ -70,7 +72,8 @@ impl<J> WorkQueue<J> {
         }
     }
 
-    /// Whether a handler waits that may have a permit, while `running` of `max_workers` are in use.
+    /// Whether a waiting handler may get a permit, while `running` of `max_workers` permits are in
+    /// use.
     pub(super) fn can_run(&self, running: usize, max_workers: usize) -> bool {
         match self {
             Self::Single(queue) => !queue.is_empty() && running < max_workers,
@@ -81,7 +84,8 @@ impl<J> WorkQueue<J> {
         }
     }
 
-    /// Takes the next handler that may have a permit, and its permit.
+    /// Removes the next handler that may get a permit, takes a permit for it, and returns the
+    /// handler.
     pub(super) fn pop(&mut self, running: usize, max_workers: usize) -> Option<J> {
         match self {
             Self::Single(_) if running >= max_workers => None,
@@ -95,22 +99,22 @@ impl<J> WorkQueue<J> {
         }
     }
 
-    /// Takes a permit again for a handler that has waited for its peer. The number of permits may
-    /// then exceed the limit.
+    /// Takes a permit for a handler that had released its permit while it waited for the peer. The
+    /// number of permits in use may then exceed the limit.
     pub(super) fn take_back(&mut self, client: Option<&Client>) {
         if let Self::Shared(shared) = self {
             shared.permits.take(client.unwrap_or(&UNKNOWN), 1);
         }
     }
 
-    /// Gives a permit back.
+    /// Releases a permit of this client.
     pub(super) fn release(&mut self, client: Option<&Client>) {
         if let Self::Shared(shared) = self {
             shared.permits.give_back(client.unwrap_or(&UNKNOWN), 1);
         }
     }
 
-    /// Removes all handlers that wait.
+    /// Removes all waiting handlers from the queue and returns them.
     pub(super) fn drain(&mut self) -> Vec<J> {
         match self {
             Self::Single(queue) => std::mem::take(queue).into(),
@@ -123,8 +127,8 @@ impl<J> WorkQueue<J> {
 mod tests {
     use super::*;
 
-    /// A greedy client has queued all its handlers first. Another one begins while they run, and
-    /// then gets each permit that becomes free until it holds as many.
+    /// A greedy client has queued all its handlers first. A second client begins while they run.
+    /// The second client then gets each free permit until it holds as many as the greedy client.
     #[test]
     fn the_client_with_fewest_permits_is_next() {
         let [greedy, other] = [1, 2].map(Client::Connection);

@@ -1,10 +1,11 @@
-//! The worker pool of a connection (leader/follower), and the one role that its threads share:
-//! reading.
+//! The worker pool of a connection (leader/follower), and the reading role that its threads pass
+//! on.
 //!
-//! The thread that owns the receiver reads. Before it runs user code, or writes, it *parks* the
-//! receiver. When it returns it takes the receiver back and continues, so that a quick handler
-//! costs no context switch. If it does not return within a tick, the *watchdog*, one idle thread of
-//! the pool, takes the parked receiver and reads in its place.
+//! The thread that owns the receiver reads. Before this thread runs user code or writes, it *parks*
+//! the receiver. Afterwards the thread takes the receiver back and continues to read, so that a
+//! quick handler costs no context switch. If the thread does not return within a tick, the
+//! *watchdog* takes the parked receiver and reads instead. The watchdog is an idle thread of the
+//! pool.
 //!
 //! ```text
 //!             park                    taken back by the same thread: it was quick
@@ -13,15 +14,15 @@
 //!                        ╰─ a tick ─▶ held by the watchdog
 //! ```
 //!
-//! A client's calling thread also takes the parked receiver while it waits for its answer, and then
-//! reads for all callers. When its answer has arrived it parks the receiver, and another waiting
-//! caller or the watchdog continues. When many callers wait, a thread of the pool reads for all of
-//! them: otherwise the role would change hands for every answer.
+//! On the client side, a calling thread that waits for its answer also takes the parked receiver,
+//! and reads for all callers. When its answer has arrived, the calling thread parks the receiver.
+//! Another waiting caller or the watchdog then continues. When many callers wait, a thread of the
+//! pool reads for all of them. Otherwise the reading role would change threads for every answer.
 //!
-//! **Invariant:** the receiver is either in the state or owned by one thread. While it is parked, a
-//! watchdog ticks, or a thread has been started that will become one. So input is never left
-//! unread. A thread that takes work checks whether more is left and wakes or starts another thread
-//! for it. So no work waits while a thread could run it.
+//! **Invariant:** the receiver is either in the state or owned by one thread. While the receiver is
+//! parked, a watchdog ticks, or a thread has been started that will become the watchdog. So input
+//! is never left unread. A thread that takes work checks whether more work is left, and wakes or
+//! starts another thread for that work. So no work waits while a thread could run it.
 //!
 //! **Threads** are started on demand, when there is work that no idle thread can take. Idle threads
 //! exit after a while. The watchdog ticks only while the receiver changes hands, so an idle
@@ -41,17 +42,18 @@ use crate::sync::{Condvar, Mutex, MutexGuard};
 /// The watchdog's tick. A handler may run on the reading thread for one to two ticks before another
 /// thread takes over reading.
 const TICK: Duration = Duration::from_micros(450);
-/// The number of ticks without a change after which the watchdog sleeps, even while a handler runs.
-/// Before that, the next call need not wake the watchdog.
+/// The number of ticks without a change after which the watchdog sleeps. A calling thread must wake
+/// a sleeping watchdog, so the watchdog does not sleep earlier.
 const ALERT: u32 = 1000;
 /// How long a pool thread stays idle before it exits.
 const IDLE: Duration = Duration::from_secs(5);
-/// The number of waiting callers from which on a thread of the pool reads for all of them. It reads
-/// until fewer than [`FEW`] callers wait.
+/// The number of waiting callers at which a pool thread starts to read for all of them. The thread
+/// reads until fewer than [`FEW`] callers wait.
 const CROWD: usize = 4;
 const FEW: usize = 2;
-/// After this many handlers in a row that blocked the reading thread for a whole tick, new handlers
-/// start on other threads. A handler that is quicker than a tick resets the count.
+/// The number of consecutive slow handlers after which new handlers start on other threads. A
+/// handler is slow if it blocks the reading thread for a whole tick. A faster handler resets the
+/// count.
 const SLOW_STREAK: u32 = 2;
 
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
@@ -61,11 +63,12 @@ pub(crate) struct Work {
     pub(crate) run: Run,
     /// The key of the handler's item in the table of active requests, if it has an item.
     pub(crate) key: Option<u64>,
-    /// Its client, whose worker permit it needs. Only a connection that clients share reads it.
+    /// The client of the handler, whose worker permit the handler needs. Only a connection that
+    /// clients share reads this field.
     pub(crate) client: Option<Client>,
 }
 
-/// The function that runs a handler.
+/// The code of a queued handler.
 pub(crate) enum Run {
     /// Calls the handler of a request.
     Serve(Place, Request, Responder),
@@ -76,8 +79,8 @@ pub(crate) enum Run {
 pub(crate) enum PoolTask<R> {
     /// Run a handler, then call [`WorkerPool::work_done`].
     Run(Work),
-    /// Run a notification handler or callback, then call [`WorkerPool::serial_done`]. Tasks of this
-    /// kind run one at a time and in order.
+    /// Run a notification handler or a callback, then call [`WorkerPool::serial_done`]. Only one
+    /// serial task runs at a time, in the order of the queue.
     Serial(Job),
     /// Run an internal job, which needs no worker permit.
     Own(Job),
@@ -85,11 +88,11 @@ pub(crate) enum PoolTask<R> {
     Flush,
     /// Take the reading role.
     Lead(R),
-    /// Exit: the thread is no longer needed.
+    /// Exit, because the pool no longer needs the thread.
     Leave,
 }
 
-/// Whether the caller has to start a pool thread. The thread is already counted.
+/// Whether the caller has to start a pool thread. The pool already counts the new thread.
 #[must_use = "a thread that is counted has to be started"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spawn {
@@ -99,13 +102,14 @@ pub(crate) enum Spawn {
 
 /// The worker pool of a connection. `R` is the type of the receiver.
 pub(crate) struct WorkerPool<R> {
-    // Not held while user code runs, nor while a thread reads or writes. A change that creates work calls `call_hands` or wakes the watchdog under this lock,
-    // unless the changing thread calls `next_duty` next. So no work is left without a thread.
+    // Not held while user code runs, nor while a thread reads or writes. A change that creates work
+    // calls `call_hands` or wakes the watchdog under this lock, unless the same thread calls
+    // `next_duty` next. So no work is left without a thread.
     state: Mutex<State<R>>,
     /// Is notified when there is work for idle threads.
     work: Condvar,
-    /// Is notified when there is work for the watchdog, or when the receiver was parked while it
-    /// slept.
+    /// Is notified when there is work for the watchdog, or when the receiver is parked while the
+    /// watchdog sleeps.
     watch: Condvar,
     /// Is notified when a thread has exited or a handler has returned.
     quieter: Condvar,
@@ -113,11 +117,11 @@ pub(crate) struct WorkerPool<R> {
 }
 
 struct State<R> {
-    // `None` while a thread reads, and after the end.
+    // `None` while a thread reads, and after reading has ended.
     receiver: Option<R>,
-    /// The number of times the receiver was parked; distinguishes one parking from the next.
+    /// The number of times the receiver was parked. This number identifies a parking.
     parks: u64,
-    /// Whether a pool thread should take the parked receiver at once.
+    /// Whether a pool thread should take the parked receiver immediately.
     hand_over: bool,
     /// The callers that wait at their channels and could take the reading role.
     standby: BTreeMap<i64, Arc<CallChannel>>,
@@ -126,21 +130,21 @@ struct State<R> {
     serial_busy: bool,
     own: VecDeque<Job>,
     flush: bool,
-    /// The number of handlers that run and do not wait for the peer. Each of them holds a worker
-    /// permit.
+    /// The number of handlers that run and do not wait for the peer. Each of these handlers holds a
+    /// worker permit.
     running: usize,
     /// The number of handlers that run or wait for the peer.
     handlers: usize,
     slow_streak: u32,
     threads: usize,
-    /// Whether a started thread has not yet begun to run. It chooses its task when it runs, so one
+    /// Whether a started thread has not begun to run. The new thread chooses its task later, so one
     /// starting thread at a time is enough.
     starting: bool,
     idle: usize,
     watchdog: Watchdog,
     /// Whether reading has ended.
     over: bool,
-    /// Whether the pool has stopped. It then runs no work, except callbacks that must run.
+    /// Whether the pool has stopped. A stopped pool runs only callbacks that must run.
     stopped: bool,
 }
 
@@ -165,9 +169,10 @@ impl<R> WorkerPool<R> {
         Self::with(max_workers.max(1), WorkQueue::Single(VecDeque::new()))
     }
 
-    /// Creates the pool of a connection that clients share. `reserve` handlers beyond `max_workers`
-    /// may run for clients that have few running, and `part` of one client while it uses the
-    /// reserve.
+    /// Creates the pool of a connection that clients share.
+    ///
+    /// Beyond `max_workers`, `reserve` handlers may run for clients that have few running handlers.
+    /// A client that uses the reserve may have at most `part` running handlers.
     pub(crate) fn shared(max_workers: usize, part: usize, reserve: usize) -> Self {
         let max_workers = max_workers.max(1);
         Self::with(max_workers, WorkQueue::shared(max_workers, part, reserve))
@@ -265,8 +270,8 @@ impl<R> WorkerPool<R> {
         state
     }
 
-    /// Ensures that a thread will take the pending work: wakes an idle thread or the watchdog, or
-    /// requests that the caller starts a new thread.
+    /// Ensures that a thread will take the pending work. Wakes an idle thread or the watchdog, or
+    /// tells the caller to start a new thread.
     fn call_hands(&self, state: &mut State<R>) -> Spawn {
         let unwatched = state.receiver.is_some() && state.watchdog == Watchdog::Absent;
         if !unwatched && !state.has_work(self.max_workers) {
@@ -284,15 +289,14 @@ impl<R> WorkerPool<R> {
         Spawn::No
     }
 
-    /// Parks the receiver: keeps it aside so that another thread, or this thread later, can take it
-    /// and read.
+    /// Parks the receiver. This thread or another thread can later take the receiver and read.
     pub(crate) fn park(&self, receiver: R) -> Spawn {
         let mut receiver = Some(receiver);
         self.park_locked(&mut self.state.lock(), &mut receiver)
     }
 
-    /// Parks the receiver. The caller holds the lock. If reading has ended, leaves the receiver in
-    /// its `Option`: the caller then drops it outside of the lock.
+    /// Parks the receiver under the lock of the caller. If reading has ended, leaves the receiver
+    /// in its `Option`. The caller then drops the receiver outside of the lock.
     fn park_locked(&self, state: &mut State<R>, receiver: &mut Option<R>) -> Spawn {
         if state.over {
             return Spawn::No;
@@ -308,8 +312,9 @@ impl<R> WorkerPool<R> {
         Spawn::No
     }
 
-    /// Releases the reading role: wakes one waiting caller to take over, or leaves the receiver to
-    /// the watchdog after a tick. With many waiting callers a pool thread takes over at once.
+    /// Releases the reading role. Wakes one waiting caller, which continues to read, or leaves the
+    /// receiver to the watchdog after a tick. With many waiting callers a pool thread continues at
+    /// once.
     pub(crate) fn release_reader(&self, receiver: R) -> Spawn {
         let mut state = self.state.lock();
         if state.standby.len() >= CROWD {
@@ -322,7 +327,7 @@ impl<R> WorkerPool<R> {
         hands
     }
 
-    /// Parks the receiver so that a pool thread takes it at once and reads.
+    /// Parks the receiver, and makes a pool thread take it at once and read.
     pub(crate) fn hand_over(&self, receiver: R) -> Spawn {
         let mut state = self.state.lock();
         if state.over {
@@ -353,7 +358,7 @@ impl<R> WorkerPool<R> {
         receiver
     }
 
-    /// Whether so many callers wait that a pool thread should continue to read for them.
+    /// Whether many callers wait, so that a pool thread should continue to read for them.
     pub(crate) fn is_crowded(&self) -> bool {
         self.state.lock().standby.len() >= FEW
     }
@@ -368,9 +373,9 @@ impl<R> WorkerPool<R> {
         }
     }
 
-    /// Prepares to run a handler on this thread, which is reading: parks the receiver, so that
-    /// another thread can take it and go on reading. If the handler should run on another thread,
-    /// returns the receiver instead.
+    /// Prepares to run a handler on this thread, which is reading. Parks the receiver, so that
+    /// another thread can continue to read. If the handler should run on another thread, returns
+    /// the receiver instead.
     pub(crate) fn begin_inline(&self, receiver: R) -> Result<(u64, Spawn), R> {
         let mut state = self.state.lock();
         if state.running >= self.max_workers
@@ -386,15 +391,15 @@ impl<R> WorkerPool<R> {
         Ok((state.parks, hands))
     }
 
-    /// Whether the receiver is still parked since the parking with this number, so that no thread
+    /// Whether the receiver has stayed parked since the parking with this number. If so, no thread
     /// reads.
     pub(crate) fn is_parked(&self, park: u64) -> bool {
         let state = self.state.lock();
         state.receiver.is_some() && state.parks == park
     }
 
-    /// Ends an inline handler: takes the receiver back unless another thread has taken it. The
-    /// handler's worker permit is given to a waiting handler.
+    /// Ends an inline handler. Takes the receiver back unless another thread has taken it. A
+    /// waiting handler gets the worker permit of the ended handler.
     pub(crate) fn end_inline(&self, park: u64) -> (Option<R>, Spawn) {
         let mut state = self.state.lock();
         state.running -= 1;
@@ -429,7 +434,7 @@ impl<R> WorkerPool<R> {
     }
 
     /// Records that a queued handler of this client has returned. The calling thread calls
-    /// [`next_duty`](Self::next_duty) next, so a handler that may now run is not left waiting.
+    /// [`next_duty`](Self::next_duty) next, which runs a waiting handler.
     pub(crate) fn work_done(&self, client: Option<&Client>, took: Duration) {
         let mut state = self.state.lock();
         state.running -= 1;
@@ -441,8 +446,8 @@ impl<R> WorkerPool<R> {
         self.quieter.notify_all();
     }
 
-    /// Queues a serial callback. Returns the callback if `max` callbacks are already queued, or the
-    /// pool has stopped.
+    /// Queues a serial callback. Returns the callback if `max` callbacks are already queued, or if
+    /// the pool has stopped.
     pub(crate) fn push_serial(&self, job: Job, max: usize) -> Result<Spawn, Job> {
         let mut state = self.state.lock();
         if state.serial.len() >= max || state.stopped {
@@ -452,8 +457,8 @@ impl<R> WorkerPool<R> {
         Ok(self.call_hands(&mut state))
     }
 
-    /// Queues a serial callback that must run, without a limit. Returns the callback if the pool
-    /// has stopped.
+    /// Queues a serial callback that must run. This queue has no limit. Returns the callback if the
+    /// pool has stopped.
     pub(crate) fn push_owed(&self, job: Job) -> Result<Spawn, Job> {
         let mut state = self.state.lock();
         if state.stopped {
@@ -483,7 +488,7 @@ impl<R> WorkerPool<R> {
         self.call_hands(&mut state)
     }
 
-    /// Takes the worker permit back when the handler continues. The number of permits may exceed
+    /// Takes a worker permit again when the handler continues. The number of permits may exceed
     /// `max_workers` for a while.
     pub(crate) fn unblocked(&self, client: Option<&Client>) {
         let mut state = self.state.lock();
@@ -504,11 +509,11 @@ impl<R> WorkerPool<R> {
         self.quieter.notify_all();
     }
 
-    /// Stops the pool: discards queued work, except callbacks that must run. Threads exit when
-    /// their current task has ended.
+    /// Stops the pool: discards queued work, except callbacks that must run. A pool thread exits
+    /// when its current task has ended.
     ///
-    /// Callbacks that must run are run after the current callback returns. If no thread is left to
-    /// run them, this function returns them.
+    /// The remaining callbacks run after the current callback returns. If the pool has no thread
+    /// left, this function returns the callbacks.
     pub(crate) fn stop(&self) -> Vec<Job> {
         let mut state = self.state.lock();
         (state.over, state.stopped, state.flush) = (true, true, false);
@@ -650,7 +655,7 @@ mod tests {
         }
     }
 
-    /// A leftover wakeup would end the caller's next read turn before it began, again and again.
+    /// A leftover wakeup would end the caller's next read turn at once, again and again.
     #[test]
     fn a_caller_that_reads_is_not_asked_to() {
         let (crew, channel) = (WorkerPool::<u32>::new(4), CallChannel::new());
@@ -676,8 +681,8 @@ mod tests {
         assert!(!channels[1].is_empty());
     }
 
-    /// With few callers one caller passes the role to another one. With many callers a pool thread
-    /// takes over at once.
+    /// With few waiting callers, a caller passes the reading role to another caller. With many
+    /// waiting callers, a pool thread starts to read at once.
     #[test]
     fn a_thread_of_the_crew_reads_for_many_callers() {
         let crew = WorkerPool::<u32>::new(4);
@@ -710,8 +715,8 @@ mod tests {
         ));
     }
 
-    /// One thread parks the receiver it read with. The thread that ran a handler meanwhile takes
-    /// it, and a queued handler gets the free worker permit.
+    /// While a thread runs a handler inline, another thread takes the receiver and parks it again.
+    /// The first thread then takes the receiver, and a queued handler gets the free permit.
     #[test]
     fn a_place_that_is_left_is_offered_to_who_waits_for_it() {
         let crew = WorkerPool::<u32>::new(1);

@@ -83,8 +83,8 @@ impl Annotations {
 
 /// Whether a text begins with `YYYY-MM-DD`, followed by nothing or by a time.
 ///
-/// The specification asks for ISO 8601, which has more forms of a time than RFC 3339. So this
-/// accepts more than [`is_date_time`](super::date::is_date_time): the time is not checked.
+/// The time is not checked. The specification asks for ISO 8601, which has more forms of a time
+/// than RFC 3339. [`is_date_time`](super::date::is_date_time) knows only RFC 3339.
 fn begins_with_date(text: &str) -> bool {
     let (date, time) = text.split_at_checked(10).unwrap_or((text, ""));
     let has_form = date.len() == 10

@@ -39,13 +39,14 @@ impl Tool {
         self.is_visible_to("model")
     }
 
-    /// Whether a page of the same server may call the tool. If not, a host refuses the page's call.
+    /// Whether an HTML page of the same server may call the tool. If the result is false, a host
+    /// refuses the page's call.
     pub fn is_for_app(&self) -> bool {
         self.is_visible_to("app")
     }
 
-    /// Whether the tool is visible to `whom`. A tool without a valid `visibility` is visible to
-    /// both model and apps.
+    /// Whether the tool is visible to `whom`, which is `model` or `app`. A tool without a valid
+    /// `visibility` is visible to both.
     fn is_visible_to(&self, whom: &str) -> bool {
         match self.ui("visibility") {
             Some(Value::Array(visible)) => visible.iter().any(|to| to == whom),

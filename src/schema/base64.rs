@@ -39,7 +39,7 @@ pub(super) fn decode(what: &str, text: &str) -> Result<Vec<u8>> {
     })
 }
 
-/// The reason why base64 was not decoded.
+/// The reason why a text could not be decoded as base64.
 #[derive(Debug)]
 pub(crate) enum Undecoded {
     Invalid(DecodeError),
@@ -61,7 +61,7 @@ impl From<DecodeError> for Undecoded {
 /// Decodes base64 (RFC 4648, section 4). Also accepts line breaks, as in MIME, and the base64
 /// alphabet for URLs and file names (section 5).
 pub(crate) fn decode_text(text: &str) -> std::result::Result<Vec<u8>, Undecoded> {
-    // One byte more: C wants a zero behind it.
+    // One byte more, since the C interface appends a zero byte.
     let mut bytes = fallible::with_capacity(decoded_len_estimate(text.len()) + 1)?;
     let Err(error) = ENGINE.decode_vec(text, &mut bytes) else {
         return Ok(bytes);
@@ -80,7 +80,7 @@ pub(crate) fn decode_text(text: &str) -> std::result::Result<Vec<u8>, Undecoded>
     }
 }
 
-/// The form of a member that is base64 text. The text is validated only in strict reading.
+/// The serialization of a member that is base64 text. The text is validated only in strict reading.
 pub(super) struct Base64;
 
 impl Form<String> for Base64 {

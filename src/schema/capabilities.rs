@@ -57,13 +57,13 @@ pub enum ElicitationMode {
 
 impl ClientCapabilities {
     setters! {
-        /// Declares roots.
+        /// Declares that the client has roots.
         roots: RootsCapability,
-        /// Declares sampling.
+        /// Declares that the client lets servers use its model.
         sampling: SamplingCapability,
-        /// Declares elicitation. Since 2025-06-18.
+        /// Declares that the client can ask the user for input. Since 2025-06-18.
         elicitation: ElicitationCapability,
-        /// Declares extensions with their settings.
+        /// Declares the extensions that the client supports, with their settings.
         extensions: JsonObject,
     }
 
@@ -84,7 +84,7 @@ impl ClientCapabilities {
         self.sampling.as_ref().is_some_and(|it| it.tools.is_some())
     }
 
-    /// Returns the settings of an extension, if the client declared it.
+    /// Returns the settings of an extension, if the client declared this extension.
     pub fn extension(&self, id: &str) -> Option<&serde_json::Value> {
         self.extensions.as_ref()?.get(id)
     }
@@ -98,7 +98,7 @@ impl FitTo for ClientCapabilities {
             && revision < V2025_11_25
         {
             if elicitation.form.is_none() && elicitation.url.is_some() {
-                // The revision knows only forms, and this client does not support them.
+                // The revision knows only form mode, which this client does not support.
                 self.elicitation = None;
             } else {
                 elicitation.form = None;
@@ -143,7 +143,8 @@ impl RootsCapability {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SamplingCapability {
-    /// Present if the client honours `includeContext`. Since 2025-11-25; before that it is implied.
+    /// Present if the client honours `includeContext`. Since 2025-11-25; older clients are assumed
+    /// to honour `includeContext`.
     pub context: Option<JsonObject>,
     /// Present if the client allows the model to call tools. Since 2025-11-25.
     pub tools: Option<JsonObject>,
@@ -171,7 +172,7 @@ impl SamplingCapability {
     }
 }
 
-/// The capability `elicitation` of a client. If no mode is named it means form mode. Since
+/// The capability `elicitation` of a client. A client that names no mode supports form mode. Since
 /// 2025-06-18.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
@@ -234,8 +235,8 @@ members!(ServerCapabilities {
     ..extra
 });
 
-/// The form of a capability whose presence means support. Some servers send `true` instead of an
-/// object.
+/// The serialization of a capability whose presence means support. Some servers send `true` instead
+/// of an object, which lenient reading accepts.
 struct Declared;
 
 impl<T: Member + Default> Form<Option<T>> for Declared {
@@ -257,21 +258,21 @@ impl<T: Member + Default> Form<Option<T>> for Declared {
 
 impl ServerCapabilities {
     setters! {
-        /// Declares log messages.
+        /// Declares that the server sends log messages.
         logging: JsonObject,
-        /// Declares completions. Since 2025-03-26.
+        /// Declares that the server completes arguments. Since 2025-03-26.
         completions: JsonObject,
-        /// Declares prompts.
+        /// Declares that the server has prompts.
         prompts: PromptsCapability,
-        /// Declares resources.
+        /// Declares that the server has resources.
         resources: ResourcesCapability,
-        /// Declares tools.
+        /// Declares that the server has tools.
         tools: ToolsCapability,
-        /// Declares extensions with their settings.
+        /// Declares the extensions that the server supports, with their settings.
         extensions: JsonObject,
     }
 
-    /// Returns the settings of an extension, if the server declared it.
+    /// Returns the settings of an extension, if the server declared this extension.
     pub fn extension(&self, id: &str) -> Option<&serde_json::Value> {
         self.extensions.as_ref()?.get(id)
     }
@@ -373,7 +374,7 @@ members!(TasksCapability {
 });
 
 impl TasksCapability {
-    /// Declares that requests of this method can become tasks.
+    /// Declares that requests of the method `method` can become tasks.
     pub fn with_request(mut self, method: &str) -> Self {
         if let Some((group, name)) = method.split_once('/') {
             let requests = self.requests.get_or_insert_default();
@@ -387,7 +388,7 @@ impl TasksCapability {
         self
     }
 
-    /// Whether a request of this method can become a task.
+    /// Whether a request of the method `method` can become a task.
     pub fn supports(&self, method: &str) -> bool {
         let Some((group, name)) = method.split_once('/') else {
             return false;

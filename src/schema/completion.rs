@@ -121,13 +121,14 @@ impl Tagged for CompletionReference {
 pub struct CompletionArgument {
     /// The name of the argument.
     pub name: String,
-    /// The text that the user has typed so far as the argument's value.
+    /// The text that the user has typed so far for this argument.
     pub value: String,
 }
 
 members!(CompletionArgument { name, value });
 
-/// The other arguments, whose values are already known. Since 2025-06-18.
+/// The other arguments of the same prompt or template, whose values are already known. Since
+/// 2025-06-18.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct CompletionContext {
@@ -145,7 +146,8 @@ pub struct CompleteRequestParams {
     pub reference: CompletionReference,
     /// The argument to complete, with the text typed so far.
     pub argument: CompletionArgument,
-    /// The other arguments, whose values are already known. Since 2025-06-18.
+    /// The other arguments of the same prompt or template, whose values are already known. Since
+    /// 2025-06-18.
     pub context: Option<CompletionContext>,
     /// Metadata of the request (`_meta`). Required since 2026-07-28.
     pub meta: Option<RequestMetaObject>,
@@ -171,7 +173,7 @@ impl CompleteRequestParams {
         }
     }
 
-    /// Adds another argument, whose value is already known. Since 2025-06-18.
+    /// Adds the known value of another argument of the same prompt or template. Since 2025-06-18.
     pub fn known(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         let context = self.context.get_or_insert_default();
         let arguments = context.arguments.get_or_insert_default();

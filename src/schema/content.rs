@@ -100,7 +100,8 @@ impl ContentBlock {
         }
     }
 
-    /// Appends the block as JSON text, equal to the output of `Serialize`.
+    /// Appends the JSON text of the block to `buffer`. The text is equal to the output of
+    /// `Serialize`.
     pub(super) fn append_to(&self, buffer: &mut Vec<u8>) -> serde_json::Result<()> {
         match self {
             Self::Text(content) if content.is_plain() => {
@@ -418,8 +419,8 @@ impl AudioContent {
         base64::decode("audio", &self.data)
     }
 
-    /// Returns the text that replaces the audio for peers without support for audio. The text does
-    /// not include the bytes.
+    /// Returns the text block that replaces the audio for peers without support for audio. The text
+    /// does not include the bytes.
     pub(super) fn to_text_content(&self) -> TextContent {
         TextContent {
             annotations: self.annotations.clone(),
@@ -502,7 +503,7 @@ impl ResourceLink {
         meta: MetaObject,
     }
 
-    /// Returns the text that replaces the link for peers that do not support resource links.
+    /// Returns the text block that replaces the link for peers that do not support resource links.
     fn to_text_content(&self) -> TextContent {
         let label = self.title.as_ref().unwrap_or(&self.name);
         let mut text = format!("[resource {label}: {}]", self.uri);

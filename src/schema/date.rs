@@ -1,14 +1,14 @@
 //! Calendar dates, and the formats of times: RFC 3339, which is a profile of ISO 8601, and HTTP.
 //!
-//! A time is an argument: nothing here reads the clock. Dates are Gregorian, and days are counted
-//! from 1970-01-01. Internally a year begins in March, so that the leap day comes last: an era is
-//! 400 years, and five months have 153 days.
+//! This module never reads the clock: callers pass times as arguments. Dates are Gregorian, and
+//! days are counted from 1970-01-01. Internally, a year begins in March, so that the leap day is
+//! its last day. An era is 400 years, and five months in a row have 153 days.
 
 use std::time::Duration;
 
 const SECONDS_OF_DAY: u64 = 86_400;
 
-/// The days from March 1 of year 0 to 1970-01-01.
+/// The number of days from March 1 of year 0 to 1970-01-01.
 const EPOCH: u64 = 719_468;
 
 /// The names of the months in dates of HTTP.
@@ -17,7 +17,7 @@ pub(crate) const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// Returns the year, month and day that are this number of days after 1970-01-01.
+/// Returns the year, month and day of the date that is `days` days after 1970-01-01.
 fn civil_from_days(days: u64) -> (u64, u64, u64) {
     let days = days + EPOCH;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
@@ -35,8 +35,8 @@ fn civil_from_days(days: u64) -> (u64, u64, u64) {
     (year, month, day)
 }
 
-/// Returns the seconds from the epoch to the beginning of a date, which is in 1970 or later. A day
-/// that the month does not have is in the next month.
+/// Returns the seconds from 1970-01-01 to the beginning of a date, which is in 1970 or later. If
+/// the month has fewer than `day` days, the date is in the next month.
 #[cfg(feature = "http-client")]
 pub(crate) fn seconds_before(year: u64, month: u64, day: u64) -> u64 {
     let (year, shifted) = match month {
@@ -135,7 +135,7 @@ pub(crate) fn is_date_time(text: &str) -> bool {
         && within(minutes, 60)
 }
 
-/// Reads the digits in this range of a text.
+/// Parses the digits from `start` to `end` of a text. Returns `None` for any other characters.
 fn number(text: &str, start: usize, end: usize) -> Option<u32> {
     let digits = text.get(start..end)?;
     let all = digits.bytes().all(|byte| byte.is_ascii_digit());

@@ -68,7 +68,7 @@ pub struct ElicitRequestFormParams {
     /// The schema of the form, verbatim: an object whose properties are the fields.
     /// [`ElicitSchema`](super::ElicitSchema) parses this schema.
     pub requested_schema: JsonSchema,
-    /// Requests that the elicitation is executed as a task. 2025-11-25 only.
+    /// Present if the server requests to execute the elicitation as a task. 2025-11-25 only.
     pub task: Option<TaskMetadata>,
     /// Metadata of the message (`_meta`).
     pub meta: Option<RequestMetaObject>,
@@ -91,10 +91,10 @@ pub struct ElicitRequestURLParams {
     pub message: String,
     /// The URL of the web page.
     pub url: String,
-    /// The id by which `notifications/elicitation/complete` refers to this elicitation. 2025-11-25
-    /// only; required in this revision.
+    /// The id by which `notifications/elicitation/complete` refers to this elicitation. Exists only
+    /// in 2025-11-25, where it is required.
     pub elicitation_id: Option<String>,
-    /// Requests that the elicitation is executed as a task. 2025-11-25 only.
+    /// Present if the server requests to execute the elicitation as a task. 2025-11-25 only.
     pub task: Option<TaskMetadata>,
     /// Metadata of the message (`_meta`).
     pub meta: Option<RequestMetaObject>,
@@ -199,9 +199,9 @@ impl<'de> Deserialize<'de> for ElicitRequestParams {
     }
 }
 
-/// Removes what the revision does not know, with two exceptions: URL mode requests and fields with
-/// multiple choice stay, although revisions before 2025-11-25 lack them. The caller has to check
-/// the client's capability for URL mode, and the form with [`ElicitSchema::check`].
+/// Removes members that the revision does not know, with two exceptions. URL mode requests and
+/// fields with multiple choice stay, although revisions before 2025-11-25 lack them. The caller has
+/// to check the client's capability for URL mode, and the form with [`ElicitSchema::check`].
 impl FitTo for ElicitRequestParams {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         let (task, meta) = match self {
@@ -281,12 +281,12 @@ impl ElicitResult {
         })
     }
 
-    /// Makes the result for a user who refused.
+    /// Makes the result of an elicitation that the user explicitly refused.
     pub fn decline() -> Self {
         Self::new(ElicitAction::Decline)
     }
 
-    /// Makes the result for a user who dismissed the elicitation.
+    /// Makes the result of an elicitation that the user dismissed without a choice.
     pub fn cancel() -> Self {
         Self::new(ElicitAction::Cancel)
     }

@@ -77,17 +77,17 @@ impl ElicitRequestURLParams {
     }
 }
 
-/// The error of a server that requires URL mode elicitations before it serves a request (-32042).
-/// 2025-11-25 only.
+/// The error (-32042) with which a server refuses a request until URL mode elicitations are
+/// completed. 2025-11-25 only.
 ///
-/// An elicitation with [`ElicitRequestParams::url`](super::ElicitRequestParams::url) works in every
-/// revision that has URL mode. This error is for servers that end the request instead, and for
-/// clients of such servers.
+/// A server that waits for the user does not need this error.
+/// [`ElicitRequestParams::url`](super::ElicitRequestParams::url) makes such an elicitation, in
+/// every revision that has URL mode.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct URLElicitationRequiredError {
-    /// The required URL mode elicitations, each with the id that its completion notification
-    /// carries.
+    /// The required URL mode elicitations. Each has an `elicitation_id`, to which a notification of
+    /// its completion refers.
     pub elicitations: Vec<ElicitRequestURLParams>,
 }
 
@@ -138,8 +138,8 @@ impl URLElicitationRequiredError {
     }
 }
 
-/// Returns only the ids of the URL mode elicitations that an error requires. Otherwise it is like
-/// [`URLElicitationRequiredError::of`].
+/// Returns the ids of the URL mode elicitations that an error requires. Returns `None` if the error
+/// has another code, or its data is invalid.
 pub(crate) fn demanded_pages(error: &RpcError) -> Option<Vec<String>> {
     if error.code != ErrorCode::URL_ELICITATION_REQUIRED {
         return None;

@@ -22,8 +22,8 @@ use super::url::{has_whole_escapes, is_scheme, is_uri_byte};
 use crate::error::{Error, ErrorKind, Excerpt, Quote, Result};
 
 impl ElicitRequestFormParams {
-    /// Checks a user's answer to this elicitation. An accepting answer has to have content that
-    /// fits the form. Another answer must not have content.
+    /// Checks a user's answer to this elicitation. If the user accepted, the answer has to have
+    /// content that fits the form. Otherwise the answer must not have content.
     ///
     /// # Errors
     ///
@@ -63,8 +63,8 @@ impl ElicitRequestFormParams {
 
 impl ElicitSchema {
     /// Checks the content of an answer: an object that has every required field, with values that
-    /// are valid for their fields. Unknown fields are allowed, if a field could have a value of
-    /// this type.
+    /// are valid for their fields. An unknown field is allowed if its value has a type that fields
+    /// of a form can have.
     ///
     /// # Errors
     ///
@@ -157,7 +157,7 @@ fn check_text(schema: &StringSchema, value: &Value) -> Fit {
         Some(StringFormat::DateTime) => expect(is_date_time(text), || {
             "a date and time like 2026-07-28T12:00:00Z".to_owned()
         }),
-        // Other formats are unknown here; the server has to check them.
+        // Other formats are unknown to this library; the server has to check them.
         Some(StringFormat::Other(_)) | None => Ok(()),
     }
 }

@@ -7,17 +7,19 @@ use super::json::Extra;
 /// An icon to show beside a name. Since 2025-11-25.
 ///
 /// The URI and the image come from the peer and are not trusted. This library does not fetch icons.
-/// The methods check which URIs the host may fetch, and which images it may show.
+/// The methods of this type check whether the host may fetch a URI, and whether it may show an
+/// image.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Icon {
     /// The URI of the icon's image: `https:` or `data:`.
     pub src: String,
-    /// The MIME type of the icon's image, if the web server does not send a suitable MIME type.
+    /// The MIME type of the icon's image. Needed if the web server sends no suitable MIME type.
     pub mime_type: Option<String>,
     /// The sizes for which the icon is suitable, for example `48x48` or `any`.
     pub sizes: Option<Vec<String>>,
-    /// The theme (light or dark background) for which the icon is made. If absent, any theme.
+    /// The theme (light or dark background) for which the icon is made. If absent, the icon fits
+    /// any theme.
     pub theme: Option<IconTheme>,
     /// Members that this library doesn't know.
     pub extra: Extra,

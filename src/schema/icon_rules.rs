@@ -1,5 +1,5 @@
-//! Checks for a host before it shows an icon. This module does not fetch anything: a host that
-//! fetches an icon calls the checks at each step.
+//! Checks that a host makes before it shows an icon. This module does not fetch anything: a host
+//! that fetches an icon calls the checks at each step.
 //!
 //! Spec: Base Protocol, "Icons" (since 2025-11-25).
 
@@ -49,8 +49,8 @@ impl Icon {
         self.data_text().is_some() || origin(&self.src).is_some_and(|own| origin(url) == Some(own))
     }
 
-    /// Whether a request for the icon may be redirected to this URL. Redirection is allowed only
-    /// within the icon's origin.
+    /// Whether the host may follow a redirection of the icon's request to this URL. Redirection is
+    /// allowed only within the icon's origin.
     pub fn may_redirect_to(&self, url: &str) -> bool {
         origin(&self.src).is_some_and(|own| origin(url) == Some(own))
     }
@@ -76,7 +76,8 @@ impl Icon {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Limit`] and [`ErrorKind::Invalid`], with a description of the image.
+    /// [`ErrorKind::Limit`] when the image exceeds a limit. [`ErrorKind::Invalid`] when the format
+    /// is not accepted or not the claimed format, or when the head can't be read.
     pub fn check_image(
         &self,
         bytes: &[u8],
@@ -131,7 +132,7 @@ fn decode(text: &str, limits: &IconLimits) -> Result<Vec<u8>> {
     if !is_base64 {
         return Err(invalid("its data is not in base64"));
     }
-    // Refuse before decoding: the text is at least as long as the bytes.
+    // Refuses a long text before it is decoded. The decoded bytes need about 3/4 of its length.
     if data.len() / 4 * 3 > limits.max_bytes.saturating_add(3) {
         return Err(too_long(data.len() / 4 * 3, limits));
     }
@@ -157,17 +158,17 @@ fn invalid(problem: impl std::fmt::Display) -> Error {
 fn origin(url: &str) -> Option<(String, u16)> {
     let (scheme, rest) = url.split_once("://")?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let place = &rest[..end];
-    let is_plain = place
+    let authority = &rest[..end];
+    let is_plain = authority
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte));
     if !scheme.eq_ignore_ascii_case("https") || !is_plain {
         return None;
     }
     let is_port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let (host, port) = match place.rsplit_once(':') {
+    let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if is_port(port) => (host, port),
-        _ => (place, ""),
+        _ => (authority, ""),
     };
     let is_address = host.starts_with('[') && host.ends_with(']');
     if host.is_empty() || (host.contains([':', '[', ']']) && !is_address) {

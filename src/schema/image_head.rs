@@ -18,7 +18,7 @@ pub enum IconFormat {
 }
 
 impl IconFormat {
-    /// Detects the format of an image by its bytes alone. Returns `None` for any other format.
+    /// Detects the format of an image by its bytes alone. Returns `None` for an unknown format.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         format_of(bytes)
     }
@@ -40,7 +40,7 @@ impl IconFormat {
     }
 }
 
-/// Detects the format of an image by its bytes alone.
+/// Detects the format of an image by its bytes alone. Returns `None` for an unknown format.
 pub(super) fn format_of(bytes: &[u8]) -> Option<IconFormat> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(IconFormat::Png),

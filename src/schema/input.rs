@@ -21,7 +21,7 @@ use crate::error::Result;
 /// The input requests of a server, each under a key of its choice.
 pub type InputRequests = BTreeMap<String, InputRequest>;
 
-/// The client's answers, each under the key of its request.
+/// The client's answers to input requests, each under the key of its request.
 pub type InputResponses = BTreeMap<String, InputResponse>;
 
 /// An input request: a method and its params. Before 2026-07-28 the server sends it as a separate
@@ -249,7 +249,8 @@ pub struct InputRequiredResult {
     pub result_type: ResultType,
     /// The input requests, by key.
     pub input_requests: Option<InputRequests>,
-    /// The state of the server. The client sends it back unchanged, together with the answers.
+    /// The server's state, which is opaque to the client. The client sends the state back
+    /// unchanged, together with the answers.
     pub request_state: Option<String>,
     /// Metadata of the result (`_meta`).
     pub meta: Option<ResultMetaObject>,
@@ -287,7 +288,8 @@ impl InputRequiredResult {
     setters! {
         /// Sets the input requests.
         input_requests: InputRequests,
-        /// Sets the state that the client sends back unchanged, together with the answers.
+        /// Sets the server's state. The client sends the state back unchanged, together with the
+        /// answers.
         request_state: String,
         /// Sets the metadata of the result (`_meta`).
         meta: ResultMetaObject,

@@ -1,4 +1,4 @@
-//! Arbitrary JSON in typed messages: open objects, raw text, JSON Schemas carried verbatim, lenient
+//! Arbitrary JSON in typed messages: open objects, raw text, verbatim JSON Schemas, lenient
 //! numbers.
 
 use std::fmt;
@@ -19,7 +19,7 @@ use crate::jsonrpc::raw_object::RawObject;
 /// A JSON object with any members. The specification calls it `JSONObject`.
 pub type JsonObject = Map<String, Value>;
 
-/// The members of a JSON object for which its Rust type has no field. They are kept, so that a
+/// The members of a JSON object for which its Rust type has no field. They are stored, so that a
 /// relay forwards them too.
 pub type Extra = JsonObject;
 
@@ -151,7 +151,8 @@ impl JsonSchema {
     }
 }
 
-/// Replaces empty arrays that can only mean objects. Returns whether an array was replaced.
+/// Replaces empty arrays by empty objects where a schema keyword needs an object. Returns whether
+/// an array was replaced.
 fn settle(schema: &mut Value) -> bool {
     match schema {
         Value::Object(members) => members.iter_mut().fold(false, |settled, (name, value)| {
@@ -170,7 +171,7 @@ fn settle(schema: &mut Value) -> bool {
                     *value = Value::Object(Map::new());
                     true
                 }
-                // Data, not schemas.
+                // These keywords contain data, not schemas.
                 _ if matches!(name.as_str(), "const" | "enum" | "default" | "examples") => false,
                 value => settle(value),
             };
@@ -225,7 +226,7 @@ pub(super) fn verbatim(json: &'static str) -> Box<RawValue> {
     RawValue::from_string(json.to_owned()).expect("the literal is JSON")
 }
 
-/// The form of a member whose `null` is a value, different from an absent member.
+/// The serialization of a member for which `null` is a value, different from an absent member.
 pub(super) struct Present;
 
 impl Form<Option<Box<RawValue>>> for Present {
@@ -234,8 +235,8 @@ impl Form<Option<Box<RawValue>>> for Present {
     }
 }
 
-/// The form of a member that is a raw JSON object. An empty array is read as an empty object. Other
-/// values are refused only in strict mode.
+/// The serialization of a member that is a raw JSON object. An empty array is read as an empty
+/// object. Other values are refused only in strict mode.
 pub(super) struct RawObjectForm;
 
 impl RawObjectForm {
@@ -261,7 +262,7 @@ impl Form<Option<Box<RawValue>>> for RawObjectForm {
     }
 }
 
-/// The form of a count. See [`count`].
+/// The serialization of a count. See [`count`].
 pub(super) struct Count;
 
 impl Form<Option<u64>> for Count {
@@ -270,7 +271,7 @@ impl Form<Option<u64>> for Count {
     }
 }
 
-/// The form of a count that is written as `null` if the count is absent.
+/// The serialization of a count that is written as `null` if the count is absent.
 pub(super) struct CountOrNull;
 
 impl Form<Option<u64>> for CountOrNull {
@@ -283,7 +284,7 @@ impl Form<Option<u64>> for CountOrNull {
     }
 }
 
-/// The form of a count that a peer requests. Negative numbers are errors.
+/// The serialization of a count that a peer requests. Negative numbers are errors.
 pub(super) struct NotNegative;
 
 impl Form<Option<u64>> for NotNegative {
@@ -299,13 +300,13 @@ impl Form<Option<u64>> for NotNegative {
                 &"a number that is not negative",
             ));
         }
-        // A cast saturates at both ends.
+        // The cast of a value out of range gives the nearest `u64`.
         Ok(Some(number.as_u64().unwrap_or(value as u64)))
     }
 }
 
-/// The form of a number that is written without a fraction if the number is an integer. See
-/// [`write_number`].
+/// The serialization of a number that is written without a fraction if the number is an integer.
+/// See [`write_number`].
 pub(super) struct Number;
 
 impl Form<f64> for Number {
@@ -344,7 +345,7 @@ pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
         }
 
         fn visit_f64<E: de::Error>(self, value: f64) -> Result<Self::Value, E> {
-            // A cast saturates at both ends.
+            // The cast of a value out of range gives the nearest `u64`.
             Ok(Some(value as u64))
         }
 
@@ -356,7 +357,7 @@ pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
     deserializer.deserialize_any(Count)
 }
 
-/// The form of an integer in any spelling. In JSON Schema `100.0` is an integer too.
+/// The serialization of an integer in any spelling. In JSON Schema, `100.0` is an integer too.
 pub(super) struct Whole;
 
 impl Form<u64> for Whole {

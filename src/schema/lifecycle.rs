@@ -89,8 +89,8 @@ impl FitTo for Implementation {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct InitializeRequestParams {
-    /// The newest revision that the client supports. It is a text because the revision may be
-    /// unknown.
+    /// The newest revision that the client supports. The field is text, because this library may
+    /// not know the revision.
     pub protocol_version: String,
     /// The capabilities of the client.
     pub capabilities: ClientCapabilities,
@@ -135,7 +135,8 @@ impl FitTo for InitializeRequestParams {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct InitializeResult {
-    /// The revision that the connection will use. It is a text because the revision may be unknown.
+    /// The revision that the connection will use. The field is text, because this library may not
+    /// know the revision.
     pub protocol_version: String,
     /// The capabilities of the server.
     pub capabilities: ServerCapabilities,
@@ -160,7 +161,8 @@ members!(InitializeResult {
     misfits
 });
 
-/// The form of a server info that may be absent. It is then read as an empty name and version.
+/// The serialization of a server's name and version that may be absent. If absent, the member is
+/// read as an empty name and version.
 struct OrNobody;
 
 impl Form<Implementation> for OrNobody {
@@ -209,8 +211,8 @@ impl FitTo for InitializeResult {
 pub struct DiscoverResult {
     /// The kind of result.
     pub result_type: Option<ResultType>,
-    /// The revisions that the server supports. They are texts because some revisions may be
-    /// unknown.
+    /// The revisions that the server supports. The field is text, because this library may not know
+    /// some of the revisions.
     pub supported_versions: Vec<String>,
     /// The capabilities of the server.
     pub capabilities: ServerCapabilities,
@@ -278,7 +280,7 @@ impl FitTo for DiscoverResult {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CancelledNotificationParams {
-    /// The id of the cancelled request. Only 2025-11-25 allows it to be absent. A notification
+    /// The id of the cancelled request. Only 2025-11-25 allows the id to be absent. A notification
     /// without the id has no effect.
     pub request_id: Option<RequestId>,
     /// The reason for the cancellation, for a log.

@@ -73,7 +73,7 @@ pub(super) fn known_level<'de, D: Deserializer<'de>>(
     }
 }
 
-/// The form of a member that is a known level. See [`known_level`].
+/// The serialization of a member that is a known level. See [`known_level`].
 pub(super) struct KnownLevel;
 
 impl Form<Option<LoggingLevel>> for KnownLevel {

@@ -60,7 +60,7 @@ macro_rules! open_enum {
 }
 
 /// Defines the type of a member that has only one valid value, a fixed text. The member is always
-/// written. If it is present when it is read, its value is checked.
+/// written. A received object may omit the member, but must not have another value.
 macro_rules! literal {
     ($name:ident = $text:literal) => {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -165,7 +165,7 @@ macro_rules! list_result {
         });
 
         impl $name {
-            /// Makes a page of a list. It is the last page, unless `next_cursor` is set.
+            /// Makes a page of a list. The page is the last page, unless `next_cursor` is set.
             pub fn new($field: impl Into<Vec<$item>>) -> Self {
                 Self {
                     $field: $field.into(),

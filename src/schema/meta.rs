@@ -50,11 +50,11 @@ pub mod meta_key {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RequestMetaObject {
-    /// The token of the request's progress notifications. If present, it requests such
+    /// The token of the request's progress notifications. If the token is present, it requests such
     /// notifications.
     pub progress_token: Option<ProgressToken>,
-    /// The revision in which the request is made. It is a text because the revision may be unknown.
-    /// Required since 2026-07-28, absent in older revisions.
+    /// The revision in which the request is made. The field is text, because this library may not
+    /// know the revision. Required since 2026-07-28, absent in older revisions.
     pub protocol_version: Option<String>,
     /// The capabilities of the client during this request. Required since 2026-07-28, absent in
     /// older revisions.
@@ -88,7 +88,7 @@ impl RequestMetaObject {
     }
 
     setters! {
-        /// Sets the token of progress notifications, which requests such notifications.
+        /// Sets the progress token, which requests progress notifications.
         progress_token: ProgressToken,
         /// Sets the name and version of the client.
         client_info: Implementation,
@@ -121,7 +121,8 @@ impl RequestMetaObject {
     }
 }
 
-/// Removes version and capabilities for legacy peers, which receive them once, in `initialize`.
+/// Removes revision and capabilities for legacy peers. A legacy peer receives both once, in
+/// `initialize`.
 impl FitTo for RequestMetaObject {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         if revision.is_legacy() {
@@ -165,8 +166,8 @@ impl NotificationMetaObject {
 pub struct ResultMetaObject {
     /// The name and version of the server, which must not be trusted. Since 2026-07-28.
     pub server_info: Option<Implementation>,
-    /// The id of the `subscriptions/listen` request. Only the result that ends such a subscription
-    /// has it. Since 2026-07-28.
+    /// The id of the `subscriptions/listen` request that the result ends. Other results have no
+    /// such id. Since 2026-07-28.
     pub subscription_id: Option<RequestId>,
     /// The other members of the result's `_meta`.
     pub extra: Extra,
@@ -190,7 +191,7 @@ impl ResultMetaObject {
     }
 }
 
-/// Removes name and version for legacy peers, which receive them once, in the result of
+/// Removes name and version for legacy peers. A legacy peer receives both once, in the result of
 /// `initialize`.
 impl FitTo for ResultMetaObject {
     fn fit_to(&mut self, revision: ProtocolVersion) {

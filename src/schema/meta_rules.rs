@@ -8,8 +8,8 @@ use super::version::ProtocolVersion;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
 /// Checks that a key of `_meta` follows the grammar of the specification. A key is an optional
-/// prefix and a name. The prefix is dot-separated labels and `/`. The name is empty, or begins and
-/// ends with a letter or digit.
+/// prefix and a name. The prefix consists of dot-separated labels and a final `/`. The name is
+/// empty, or begins and ends with a letter or digit.
 ///
 /// # Errors
 ///
@@ -36,7 +36,7 @@ pub fn check_meta_key(key: &str) -> Result<()> {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Invalid`] when the id isn't such a key.
+/// [`ErrorKind::Invalid`] when the id is not a valid key, or has no prefix.
 pub fn check_extension_id(id: &str) -> Result<()> {
     let problem = match split(id) {
         (None, _) => "it needs a prefix, such as com.example/".to_owned(),

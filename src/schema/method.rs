@@ -69,7 +69,8 @@ pub const NOTIFICATIONS_RESOURCES_LIST_CHANGED: &str = "notifications/resources/
 pub const NOTIFICATIONS_RESOURCES_UPDATED: &str = "notifications/resources/updated";
 /// Notifies that the list of roots changed. Up to 2025-11-25.
 pub const NOTIFICATIONS_ROOTS_LIST_CHANGED: &str = "notifications/roots/list_changed";
-/// Acknowledges a subscription with the changes that it covers. Since 2026-07-28.
+/// Acknowledges a subscription, and names the changes that the server will notify. Since
+/// 2026-07-28.
 pub const NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED: &str =
     "notifications/subscriptions/acknowledged";
 /// Reports the status of a task. Only the tasks extension.

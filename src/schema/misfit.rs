@@ -9,8 +9,8 @@
 //!                                  ╰ an invalid required member ──▶ its entry is invalid
 //! ```
 //!
-//! Both readings use the same code. The mode of reading (`Manner`) is a thread-local, which is set
-//! while one text is read.
+//! Both readings use the same code. The mode of reading (`ReadingMode`) is a thread-local, which is
+//! set while one text is read.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -35,8 +35,8 @@ const MAX_NAME_CHARS: usize = 200;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Misfit {
-    /// The index of the list entry that has the dropped part, from 0, as the peer sent the list.
-    /// Absent if the dropped part is outside of lists.
+    /// The index of the list entry that has the dropped part, in the list that the peer sent. The
+    /// first entry has the index 0. Absent if the dropped part is outside of lists.
     pub index: Option<usize>,
     /// The `name` of the list entry, or its `uri` or `uriTemplate` if it has no name. Absent if it
     /// has none of the three.
@@ -49,7 +49,7 @@ pub struct Misfit {
 }
 
 impl Misfit {
-    /// The maximum number of misfits that are kept for one result.
+    /// The maximum number of misfits that are stored for one result.
     pub(crate) const MAX_KEPT: usize = 1000;
 
     /// Makes the misfit for a result that could not be read at all.
@@ -74,7 +74,7 @@ impl fmt::Display for Misfit {
     }
 }
 
-/// The misfits of a result. They are stored in a field that is not part of the message.
+/// The misfits of a result. This type is used for a field that is not part of the message.
 #[derive(Clone, Default, PartialEq)]
 pub(super) struct Misfits(Option<Box<[Misfit]>>);
 
@@ -84,7 +84,7 @@ impl Misfits {
     }
 
     /// Returns the misfits of the object that this thread has just read.
-    pub(super) fn found() -> Self {
+    pub(super) fn of_last_object() -> Self {
         if !drops() {
             return Self::default();
         }
@@ -101,7 +101,7 @@ impl fmt::Debug for Misfits {
 
 /// The mode in which this thread reads a text.
 #[derive(Clone, Copy, PartialEq)]
-enum Manner {
+enum ReadingMode {
     /// Values are read as their types define it.
     Plain,
     /// Values are read as in `Plain`, but deviations from the specification are errors.
@@ -113,7 +113,7 @@ enum Manner {
 }
 
 thread_local! {
-    static MANNER: Cell<Manner> = const { Cell::new(Manner::Plain) };
+    static READING_MODE: Cell<ReadingMode> = const { Cell::new(ReadingMode::Plain) };
     static READ: RefCell<Read> = const { RefCell::new(Read::new()) };
 }
 
@@ -161,23 +161,23 @@ impl fmt::Display for Step {
     }
 }
 
-/// Returns whether the thread-locals can be used. Fails while they are being destroyed during
-/// thread exit, when the host may still call the library.
-fn has_place() -> serde_json::Result<()> {
+/// Checks that the thread-locals can be used. Fails while the thread exits and destroys its
+/// thread-locals. The host can still call the library then.
+fn check_thread_locals() -> serde_json::Result<()> {
     READ.try_with(|_| ()).map_err(serde_json::Error::custom)
 }
 
 /// Runs `read` in this mode. Afterwards restores the previous mode.
-fn reading<T>(manner: Manner, read: impl FnOnce() -> T) -> T {
-    struct Outer(Manner);
+fn reading<T>(mode: ReadingMode, read: impl FnOnce() -> T) -> T {
+    struct Outer(ReadingMode);
 
     impl Drop for Outer {
         fn drop(&mut self) {
-            MANNER.set(self.0);
+            READING_MODE.set(self.0);
         }
     }
 
-    let _outer = Outer(MANNER.replace(manner));
+    let _outer = Outer(READING_MODE.replace(mode));
     read()
 }
 
@@ -186,43 +186,46 @@ pub(super) fn read_members<T: for<'a> Deserialize<'a>>(text: &str) -> serde_json
     in_members(|| read_part(text))
 }
 
-/// Runs `read` in the lenient mode in which each member is read by itself: an empty array is
+/// Runs `read` in the lenient mode in which each member is read by itself. An empty array is
 /// accepted for an empty object.
 pub(super) fn in_members<T>(read: impl FnOnce() -> serde_json::Result<T>) -> serde_json::Result<T> {
-    has_place()?;
-    reading(Manner::RawObject, read)
+    check_thread_locals()?;
+    reading(ReadingMode::RawObject, read)
 }
 
 /// Reads an invalid text again, and drops the parts that are invalid.
 pub(super) fn read_entries<T: for<'a> Deserialize<'a>>(
     text: &str,
 ) -> serde_json::Result<(T, Vec<Misfit>)> {
-    has_place()?;
+    check_thread_locals()?;
     let outer = READ.replace(Read::new());
-    let read = reading(Manner::Entries, || read_part(text));
+    let read = reading(ReadingMode::Entries, || read_part(text));
     let found = READ.replace(outer);
     Ok((read?, found.misfits))
 }
 
 /// Reads a text strictly: deviations from the specification are errors.
 pub(super) fn read_strictly<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json::Result<T> {
-    reading(Manner::Strict, || serde_json::from_str(text))
+    reading(ReadingMode::Strict, || serde_json::from_str(text))
 }
 
 /// Whether the current mode reads each member and each list entry by itself.
 #[inline]
 pub(super) fn is_by_parts() -> bool {
-    matches!(MANNER.get(), Manner::RawObject | Manner::Entries)
+    matches!(
+        READING_MODE.get(),
+        ReadingMode::RawObject | ReadingMode::Entries
+    )
 }
 
 /// Whether the current mode treats deviations from the specification as errors.
 pub(super) fn is_strict() -> bool {
-    MANNER.get() == Manner::Strict
+    READING_MODE.get() == ReadingMode::Strict
 }
 
 /// Whether the current mode drops invalid parts.
 pub(super) fn drops() -> bool {
-    MANNER.get() == Manner::Entries
+    READING_MODE.get() == ReadingMode::Entries
 }
 
 /// Reads a part of a text by itself. Accepts an empty array where an empty object is expected.
@@ -254,7 +257,7 @@ where
     read.map_err(|error| D::Error::custom(without_position(&error)))
 }
 
-/// A part that is being read. Its step stays on the path until the `Part` is dropped.
+/// A part that is being read. The path contains the step to this part until the `Part` is dropped.
 struct Part {
     /// The number of misfits that were recorded before this part.
     before: usize,
@@ -269,7 +272,8 @@ impl Part {
         Self { before }
     }
 
-    /// Records that the part is dropped. Removes the records of dropped parts inside it.
+    /// Records that the part is dropped. Removes the records of other dropped parts inside this
+    /// part.
     fn leave_out(self, error: &serde_json::Error) {
         let reason = without_position(error);
         READ.with_borrow_mut(|read| {
@@ -288,9 +292,9 @@ impl Drop for Part {
     }
 }
 
-/// Reads a member by itself into `place`. If the member is dropped, it counts as absent.
+/// Reads a member by itself into `slot`. If the member is dropped, it counts as absent.
 pub(super) fn read_member<'de, F: Form<T>, T: Member, A: MapAccess<'de>>(
-    place: &mut Option<T>,
+    slot: &mut Option<T>,
     name: &'static str,
     members: &mut A,
 ) -> Result<(), A::Error> {
@@ -300,14 +304,14 @@ pub(super) fn read_member<'de, F: Form<T>, T: Member, A: MapAccess<'de>>(
         F::read(&mut serde_json::Deserializer::from_str(text))
     });
     match read {
-        Ok(value) => *place = Some(value),
+        Ok(value) => *slot = Some(value),
         Err(error) if drops() && F::is_dispensable() => part.leave_out(&error),
         Err(error) => return Err(A::Error::custom(without_position(&error))),
     }
     Ok(())
 }
 
-/// Reads a list. If the current mode reads parts by themselves, reads each entry by itself.
+/// Reads a list. If the current mode reads each part by itself, each entry is read by itself.
 pub(super) fn read_list<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     T: for<'a> Deserialize<'a>,

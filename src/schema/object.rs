@@ -22,8 +22,8 @@ use super::{misfit, tree};
 use crate::jsonrpc::RequestId;
 
 /// Implements `Serialize` and `Deserialize` for a struct. The macro takes the fields in the order
-/// in which they are written. A field has its JSON name if this differs from the field's name. It
-/// has a [`Form`] if its value is not read and written as its type is.
+/// in which they are written. A field is followed by its JSON name if the two names differ. A field
+/// with a special serialization is followed by a [`Form`].
 ///
 /// An `Option` field may be absent, and is omitted if it is `None`. Fields of other types are
 /// required (see [`Member`]). Members without a field go to the field after `..`. If no such field
@@ -79,7 +79,7 @@ macro_rules! readable {
                                 wire!($field $($wire)?),
                             )?,)*
                             $($extra,)?
-                            $($misfits: $crate::schema::misfit::Misfits::found(),)?
+                            $($misfits: $crate::schema::misfit::Misfits::of_last_object(),)?
                         })
                     }
                 }
@@ -123,7 +123,7 @@ macro_rules! writable {
     };
 }
 
-/// Reads a member that has no field: ignores or keeps it.
+/// Reads a member that has no field: ignores or stores the member.
 macro_rules! unnamed {
     ($members:ident) => {
         $crate::schema::object::ignore(&mut $members)
@@ -143,7 +143,7 @@ macro_rules! wire {
     };
 }
 
-/// Expands to the form of a field (see [`Form`]).
+/// Expands to the serialization of a field (see [`Form`]).
 macro_rules! form {
     () => {
         $crate::schema::object::Own
@@ -229,8 +229,8 @@ impl<T: Serialize + for<'a> Deserialize<'a>> Member for Vec<T> {
 
 impl<T: Serialize + for<'a> Deserialize<'a>> Member for BTreeMap<String, T> {}
 
-/// The way in which a member is read and written. By default the type of the member decides; a form
-/// replaces some of the functions.
+/// The serialization of a member: the functions that read and write it. By default the type of the
+/// member decides; an implementation replaces some of the functions.
 pub(super) trait Form<T: Member> {
     fn absent() -> Option<T> {
         T::absent()
@@ -254,12 +254,12 @@ pub(super) trait Form<T: Member> {
     }
 }
 
-/// The default form: the member is read and written as its type is.
+/// The default serialization: the type of the member reads and writes the member.
 pub(super) struct Own;
 
 impl<T: Member> Form<T> for Own {}
 
-/// The form of a member that is always written, but optional when it is read.
+/// The serialization of a member that is always written, but optional when it is read.
 pub(super) struct OrDefault;
 
 impl<T: Member + Default> Form<T> for OrDefault {
@@ -268,8 +268,8 @@ impl<T: Member + Default> Form<T> for OrDefault {
     }
 }
 
-/// The form of a list in a result, where `null` means an empty list. Programs in Go write `null`
-/// for an empty list by default.
+/// The serialization of a list in a result, where `null` means an empty list. Programs in Go write
+/// `null` for an empty list by default.
 pub(super) struct OrNull;
 
 impl<T: Serialize + for<'a> Deserialize<'a>> Form<Vec<T>> for OrNull {
@@ -281,7 +281,7 @@ impl<T: Serialize + for<'a> Deserialize<'a>> Form<Vec<T>> for OrNull {
     }
 }
 
-/// The form of a list in a result, where `null` or an absent member means an empty list.
+/// The serialization of a list in a result, where `null` or an absent member means an empty list.
 pub(super) struct OrNothing;
 
 impl<T: Serialize + for<'a> Deserialize<'a>> Form<Vec<T>> for OrNothing {
@@ -298,8 +298,8 @@ impl<T: Serialize + for<'a> Deserialize<'a>> Form<Vec<T>> for OrNothing {
     }
 }
 
-/// The form of a required member in a server's description of itself. If the member is absent,
-/// lenient reading uses an empty value.
+/// The serialization of a required member in a server's description of itself. If the member is
+/// absent, lenient reading uses an empty value.
 pub(super) struct OrUnsaid;
 
 impl<T: Member + Default> Form<T> for OrUnsaid {
@@ -345,21 +345,21 @@ impl<'de, F: Form<T>, T: Member> DeserializeSeed<'de> for Reader<F, T> {
     }
 }
 
-/// Reads a member into `place`.
+/// Reads a member into `slot`.
 #[inline(never)]
 pub(super) fn read<'de, F: Form<T>, T: Member, A: MapAccess<'de>>(
-    place: &mut Option<T>,
+    slot: &mut Option<T>,
     name: &'static str,
     members: &mut A,
     by_parts: bool,
 ) -> Result<(), A::Error> {
-    if place.is_some() {
+    if slot.is_some() {
         return Err(A::Error::duplicate_field(name));
     }
     if by_parts {
-        return misfit::read_member::<F, T, A>(place, name, members);
+        return misfit::read_member::<F, T, A>(slot, name, members);
     }
-    *place = Some(members.next_value_seed(Reader::<F, T>(PhantomData))?);
+    *slot = Some(members.next_value_seed(Reader::<F, T>(PhantomData))?);
     Ok(())
 }
 
@@ -369,7 +369,7 @@ pub(super) fn ignore<'de, A: MapAccess<'de>>(members: &mut A) -> Result<(), A::E
     members.next_value::<IgnoredAny>().map(drop)
 }
 
-/// Keeps a member for which the type has no field.
+/// Stores a member for which the type has no field.
 #[inline(never)]
 pub(super) fn keep<'de, A: MapAccess<'de>>(
     extra: &mut Extra,
@@ -379,14 +379,13 @@ pub(super) fn keep<'de, A: MapAccess<'de>>(
     tree::add(extra, name.into_owned(), members)
 }
 
-/// Returns the value of a member that was read. If the member is absent, returns the value for an
-/// absent member.
+/// Returns the value of a member that was read. If the member is absent, returns the value that
+/// stands for an absent member.
 pub(super) fn known<F: Form<T>, T: Member, E: Error>(
-    place: Option<T>,
+    slot: Option<T>,
     name: &'static str,
 ) -> Result<T, E> {
-    place
-        .or_else(F::absent)
+    slot.or_else(F::absent)
         .ok_or_else(|| E::missing_field(name))
 }
 
@@ -398,7 +397,7 @@ impl<F: Form<T>, T: Member> Serialize for Written<'_, F, T> {
     }
 }
 
-/// Writes a member. Omits it if its value means that it is absent.
+/// Writes a member, unless its value means that the member is absent.
 pub(super) fn write<F: Form<T>, T: Member, S: Serializer>(
     members: &mut S::SerializeMap,
     name: &'static str,

@@ -299,7 +299,7 @@ literal!(StringType = "string");
 literal!(BooleanType = "boolean");
 literal!(ArrayType = "array");
 
-/// Whether the value of a number field may have a fraction.
+/// The type of the values of a number field: any number, or only integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum NumberType {
@@ -409,7 +409,7 @@ field_schema! {
         values = "enum": Vec<String>,
     }
     optional {
-        /// The titles of the allowed values, in the same order.
+        /// The titles of the allowed values, in the order of the values.
         enum_names = "enumNames": Vec<String>;
     }
 }
@@ -438,7 +438,7 @@ impl NumberSchema {
         Self::make(NumberType::Integer)
     }
 
-    /// Whether the value has to be an integer.
+    /// Whether the value of the field has to be an integer.
     pub fn is_integer(&self) -> bool {
         self.kind == NumberType::Integer
     }

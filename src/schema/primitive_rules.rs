@@ -13,8 +13,8 @@ use super::version::ProtocolVersion;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
 impl ElicitSchema {
-    /// Returns the default values of the form's fields. The user can see and change them. They must
-    /// not be sent as an answer without the user's consent.
+    /// Returns the default values of the form's fields. Let the user see and change these values.
+    /// Do not send them as an answer without the user's consent.
     ///
     /// A field without a default value is omitted from the result.
     pub fn defaults(&self) -> JsonObject {

@@ -21,7 +21,7 @@ pub struct ProgressNotificationParams {
     pub progress: f64,
     /// The total amount of work, if the total is known.
     pub total: Option<f64>,
-    /// A message about the current step, for people. Since 2025-03-26.
+    /// A message about the current step, for users. Since 2025-03-26.
     pub message: Option<String>,
     /// Metadata of the notification (`_meta`).
     pub meta: Option<NotificationMetaObject>,
@@ -36,7 +36,8 @@ members!(ProgressNotificationParams {
 });
 
 impl ProgressNotificationParams {
-    /// Makes params for the request that had this progress token.
+    /// Makes params for the request with this progress token. `progress` is the amount of work done
+    /// so far.
     pub fn new(progress_token: impl Into<ProgressToken>, progress: f64) -> Self {
         Self {
             progress_token: progress_token.into(),
@@ -50,7 +51,7 @@ impl ProgressNotificationParams {
     setters! {
         /// Sets the total amount of work.
         total: f64,
-        /// Sets a message for people. Since 2025-03-26.
+        /// Sets a message about the current step, for users. Since 2025-03-26.
         message: String,
     }
 }

@@ -96,7 +96,7 @@ pub struct PromptArgument {
     pub title: Option<String>,
     /// The description of the argument.
     pub description: Option<String>,
-    /// Whether the argument is required. If absent, it is optional.
+    /// Whether the argument is required. If the member is absent, the argument is optional.
     pub required: Option<bool>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -162,7 +162,7 @@ members!(PromptMessage {
 });
 
 impl PromptMessage {
-    /// Makes a message.
+    /// Makes a message from the role of its sender and its content.
     pub fn new(role: Role, content: impl Into<ContentBlock>) -> Self {
         Self {
             role,
@@ -191,9 +191,10 @@ pub struct GetPromptRequestParams {
     pub name: String,
     /// The values of the prompt's arguments, by name.
     pub arguments: Option<BTreeMap<String, String>>,
-    /// The answers to the input requests of the previous round. Since 2026-07-28.
+    /// The client's answers to the input requests in the server's previous result. Since
+    /// 2026-07-28.
     pub input_responses: Option<InputResponses>,
-    /// The server's `requestState` from the previous round, unchanged. Since 2026-07-28.
+    /// The `requestState` of the server's previous result, unchanged. Since 2026-07-28.
     pub request_state: Option<String>,
     /// Metadata of the request (`_meta`). Required since 2026-07-28.
     pub meta: Option<RequestMetaObject>,
@@ -208,7 +209,7 @@ members!(GetPromptRequestParams {
 });
 
 impl GetPromptRequestParams {
-    /// Makes params that get a prompt, without arguments.
+    /// Makes params that get the prompt with this name, without arguments.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -231,7 +232,8 @@ impl GetPromptRequestParams {
         arguments: BTreeMap<String, String>,
         /// Sets the answers to the server's input requests. Since 2026-07-28.
         input_responses: InputResponses,
-        /// Sets the server's `requestState`. Since 2026-07-28.
+        /// Sets the `requestState`, copied unchanged from the server's previous result. Since
+        /// 2026-07-28.
         request_state: String,
         /// Sets the metadata of the request (`_meta`).
         meta: RequestMetaObject,
@@ -269,7 +271,7 @@ members!(GetPromptResult { result_type = "resultType", description, messages as 
 });
 
 impl GetPromptResult {
-    /// Makes a result from messages.
+    /// Makes a result from the messages of a prompt.
     pub fn new(messages: impl Into<Vec<PromptMessage>>) -> Self {
         Self {
             messages: messages.into(),

@@ -117,7 +117,7 @@ pub struct ResourceTemplate {
     pub title: Option<String>,
     /// The description of the resource template, for models.
     pub description: Option<String>,
-    /// The MIME type of the resources, if all resources of the template have the same one.
+    /// The MIME type of the resources, if all resources of the template have the same MIME type.
     pub mime_type: Option<String>,
     /// Icons to show for the resource template. Since 2025-11-25.
     pub icons: Option<Vec<Icon>>,
@@ -424,9 +424,10 @@ list_result! {
 pub struct ReadResourceRequestParams {
     /// The URI of the resource.
     pub uri: String,
-    /// The answers to the input requests of the previous round. Since 2026-07-28.
+    /// The client's answers to the input requests in the server's previous result. Since
+    /// 2026-07-28.
     pub input_responses: Option<InputResponses>,
-    /// The server's `requestState` from the previous round, unchanged. Since 2026-07-28.
+    /// The `requestState` of the server's previous result, unchanged. Since 2026-07-28.
     pub request_state: Option<String>,
     /// Metadata of the request (`_meta`). Required since 2026-07-28.
     pub meta: Option<RequestMetaObject>,
@@ -440,7 +441,7 @@ members!(ReadResourceRequestParams {
 });
 
 impl ReadResourceRequestParams {
-    /// Makes params that read a resource.
+    /// Makes params that read the resource with this URI.
     pub fn new(uri: impl Into<String>) -> Self {
         Self {
             uri: uri.into(),
@@ -453,7 +454,8 @@ impl ReadResourceRequestParams {
     setters! {
         /// Sets the answers to the server's input requests. Since 2026-07-28.
         input_responses: InputResponses,
-        /// Sets the server's `requestState`. Since 2026-07-28.
+        /// Sets the `requestState`, copied unchanged from the server's previous result. Since
+        /// 2026-07-28.
         request_state: String,
         /// Sets the metadata of the request (`_meta`).
         meta: RequestMetaObject,
@@ -482,7 +484,7 @@ impl FitTo for ReadResourceRequestParams {
 pub struct ReadResourceResult {
     /// The kind of result. Since 2026-07-28.
     pub result_type: Option<ResultType>,
-    /// The contents of the resource. They have several parts if the resource is a collection.
+    /// The contents of the resource. A collection of resources has several parts.
     pub contents: Vec<ResourceContents>,
     /// The time for which the result stays fresh, in milliseconds. Since 2026-07-28.
     pub ttl_ms: Option<u64>,
@@ -557,8 +559,8 @@ impl SubscribeRequestParams {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ResourceUpdatedNotificationParams {
-    /// The URI of the resource that changed. It is the subscribed resource, or a resource inside
-    /// it.
+    /// The URI of the changed resource: the subscribed resource, or a resource inside the
+    /// subscribed resource.
     pub uri: String,
     /// Metadata of the notification (`_meta`).
     pub meta: Option<NotificationMetaObject>,

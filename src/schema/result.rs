@@ -9,13 +9,13 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::raw_object::RawObject;
 
 open_enum! {
-    /// The kind of a result. If it is absent, the kind is *complete*. Since 2026-07-28.
+    /// The kind of a result. An absent kind means *complete*. Since 2026-07-28.
     ///
     /// Only this member distinguishes an [`InputRequiredResult`](super::InputRequiredResult) from
     /// other results, because every object could be read as an `InputRequiredResult`. An unknown
-    /// kind makes the response invalid. It is kept for the error text.
+    /// kind makes the response invalid. The unknown kind is stored for the error text.
     pub enum ResultType {
-        /// The result has the result type of the request's method.
+        /// The result is the ordinary result of the request's method.
         Complete = "complete",
         /// The result is an [`InputRequiredResult`](super::InputRequiredResult).
         InputRequired = "input_required",
@@ -74,7 +74,8 @@ open_enum! {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct CacheHint {
-    /// The time for which the result stays fresh, in milliseconds. 0 means that it is never fresh.
+    /// The time for which the result stays fresh, in milliseconds. 0 means that the result is never
+    /// fresh.
     pub ttl_ms: Option<u64>,
     /// Whether users may share the cached result.
     pub cache_scope: Option<CacheScope>,
@@ -99,7 +100,7 @@ impl CacheHint {
         }
     }
 
-    /// Returns this hint with the scope *private*.
+    /// Returns a copy of this cache hint with the scope *private*.
     pub fn private(&self) -> Self {
         Self {
             ttl_ms: self.ttl_ms,

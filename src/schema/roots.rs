@@ -1,4 +1,4 @@
-//! Roots: the places in the client's file system that a server may access.
+//! Roots: the directories and files of the client that a server may access.
 //!
 //! The specification deprecates roots in 2026-07-28. New servers should take paths as arguments of
 //! their tools, as URIs of resources, or from their settings.
@@ -71,7 +71,7 @@ impl Root {
         meta: MetaObject,
     }
 
-    /// Checks that the URI names a place in a file system, by a path without `..`.
+    /// Checks that the URI names a directory or file by an absolute path without `..`.
     ///
     /// A client checks its roots before it sends them.
     ///
@@ -90,7 +90,7 @@ impl Root {
         Err(Error::new(ErrorKind::Invalid, text))
     }
 
-    /// Whether a `file://` URI names the place of this root, or a place below it.
+    /// Whether a `file://` URI names the directory or file of this root, or a path below it.
     ///
     /// Compares URIs, not files. Escapes are decoded, and a URI with segments like `..` is outside
     /// of every root. A symbolic link may lead out of the root: resolve a path before the

@@ -34,7 +34,7 @@ pub struct SamplingMessage {
 members!(SamplingMessage { role, content, meta = "_meta", ..extra });
 
 impl SamplingMessage {
-    /// Makes a message with a role and content.
+    /// Makes a message from the role of its sender and its content.
     pub fn new(role: Role, content: impl Into<SamplingContent>) -> Self {
         Self {
             role,
@@ -182,7 +182,7 @@ pub struct CreateMessageRequestParams {
     pub tools: Option<Vec<Tool>>,
     /// The rule for tool calls by the model. Since 2025-11-25.
     pub tool_choice: Option<ToolChoice>,
-    /// Requests that the sampling is executed as a task. 2025-11-25 only.
+    /// Present if the server requests to execute the sampling as a task. 2025-11-25 only.
     pub task: Option<TaskMetadata>,
     /// Metadata of the request (`_meta`).
     pub meta: Option<RequestMetaObject>,

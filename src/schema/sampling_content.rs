@@ -147,7 +147,7 @@ literal!(ToolResultType = "tool_result");
 #[non_exhaustive]
 pub struct ToolUseContent {
     kind: ToolUseType,
-    /// The id of the tool call. The tool result refers to it.
+    /// The id of the tool call, to which the tool result refers.
     pub id: String,
     /// The name of the tool.
     pub name: String,
@@ -303,8 +303,8 @@ impl FitTo for ToolResultContent {
     }
 }
 
-/// The content of a message: one block, or several blocks since 2025-11-25. A message that was read
-/// is written in the same format, a block or an array.
+/// The content of a message: one block, or several blocks since 2025-11-25. A received array of one
+/// block is also written as an array.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SamplingContent {

@@ -77,7 +77,7 @@ fn check_results(message: &SamplingMessage, unanswered: &BTreeSet<String>) -> Re
     }
 }
 
-/// Returns the ids of the tool calls in a message. Each of them needs a result.
+/// Returns the ids of the tool calls in a message. Each tool call needs a result.
 fn uses_of(message: &SamplingMessage) -> Result<BTreeSet<String>, String> {
     let mut uses = BTreeSet::new();
     for block in message.content.blocks() {
@@ -102,7 +102,7 @@ fn check_data(block: &Block) -> Result<()> {
     }
 }
 
-/// A model of the client, among which [`ModelPreferences::choose`] chooses.
+/// The description of one of the client's models, for [`ModelPreferences::choose`].
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ModelOffer {
@@ -117,7 +117,7 @@ pub struct ModelOffer {
 }
 
 impl ModelOffer {
-    /// Makes an offer of a model; its cheapness, speed and intelligence are 0.
+    /// Makes the description of a model whose cheapness, speed and intelligence are 0.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -135,10 +135,10 @@ impl ModelOffer {
 impl ModelPreferences {
     /// Chooses the model that fits the preferences best. Returns `None` if the list is empty.
     ///
-    /// Hints take precedence over priorities. The first hint that is contained in the name of some
-    /// model selects all models whose names contain it. If no hint fits, all models are candidates.
-    /// Among the candidates, the model with the greatest weighted sum of qualities is chosen. If
-    /// several sums are equal, the first of these models is chosen.
+    /// Hints take precedence over priorities. A hint fits a model if the name of the model contains
+    /// the hint. The candidates are all models that the first fitting hint fits. If no hint fits,
+    /// all models are candidates. The function chooses the candidate with the greatest weighted sum
+    /// of qualities. If several sums are equal, the function chooses the first of these models.
     pub fn choose<'a>(&self, models: &'a [ModelOffer]) -> Option<&'a ModelOffer> {
         let hints = self.hints.iter().flatten();
         let names = hints.filter_map(|hint| hint.name.as_deref());

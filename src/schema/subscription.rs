@@ -19,7 +19,7 @@ pub struct SubscriptionFilter {
     pub resources_list_changed: Option<bool>,
     /// The URIs of the resources whose changes are notified.
     pub resource_subscriptions: Option<Vec<String>>,
-    /// The ids of the tasks whose status is notified: extension
+    /// The ids of the tasks whose status is notified. Needs the extension
     /// [`TASKS_EXTENSION`](super::TASKS_EXTENSION).
     pub task_ids: Option<Vec<String>>,
     /// Members that this library doesn't know.

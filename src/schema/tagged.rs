@@ -12,7 +12,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// A union type whose variants are distinguished by `type`.
+/// A union type whose variants are distinguished by the member `type`.
 pub(super) trait Tagged: Sized {
     /// The type of the values of `type`.
     type Kind: for<'a> From<&'a str> + for<'de> Deserialize<'de>;

@@ -32,12 +32,13 @@ impl TaskStatus {
     }
 }
 
-/// The params that request the execution of a request as a task. 2025-11-25 only.
+/// The member `task` of a request's params, which requests that the request is executed as a task.
+/// 2025-11-25 only.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TaskMetadata {
-    /// The time for which the task has to be kept after its creation, in milliseconds. A negative
-    /// number is an error when it is read.
+    /// The time for which the task has to be kept after its creation, in milliseconds. A received
+    /// negative number is an error.
     pub ttl: Option<u64>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -82,14 +83,14 @@ pub struct Task {
     pub task_id: String,
     /// The status of the task.
     pub status: TaskStatus,
-    /// Details of the task's status, for people.
+    /// Details of the task's status, for users.
     pub status_message: Option<String>,
     /// The time at which the task was created, in ISO 8601.
     pub created_at: String,
     /// The time of the task's last change, in ISO 8601.
     pub last_updated_at: String,
-    /// The time for which the task is kept after its creation, in milliseconds. `None` means
-    /// without limit, and is written as `null`.
+    /// The time for which the task is kept after its creation, in milliseconds. `None` means that
+    /// the task is kept without a time limit, and is written as `null`.
     pub ttl: Option<u64>,
     /// The recommended interval between two polls of the task, in milliseconds.
     pub poll_interval: Option<u64>,
@@ -129,7 +130,7 @@ impl Task {
     }
 
     setters! {
-        /// Sets details of the task's status, for people.
+        /// Sets details of the task's status, for users.
         status_message: String,
         /// Sets the time for which the task is kept after its creation, in milliseconds.
         ttl: u64,

@@ -29,14 +29,14 @@ pub struct DetailedTask {
     pub task_id: String,
     /// The status of the task.
     pub status: TaskStatus,
-    /// Details of the task's status, for people.
+    /// Details of the task's status, for users.
     pub status_message: Option<String>,
     /// The time at which the task was created, in ISO 8601.
     pub created_at: String,
     /// The time of the task's last change, in ISO 8601.
     pub last_updated_at: String,
-    /// The time for which the task is kept after its creation, in milliseconds. `None` means
-    /// without limit, and is written as `null`.
+    /// The time for which the task is kept after its creation, in milliseconds. `None` means that
+    /// the task is kept without a time limit, and is written as `null`.
     pub ttl_ms: Option<u64>,
     /// The recommended interval between two polls of the task, in milliseconds.
     pub poll_interval_ms: Option<u64>,

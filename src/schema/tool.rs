@@ -76,8 +76,8 @@ members!(Tool {
 });
 
 impl Tool {
-    /// Makes a tool with this name. Its argument schema accepts any object until another schema is
-    /// set.
+    /// Makes a tool with this name. The schema of its arguments accepts any object until another
+    /// schema is set.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -95,7 +95,7 @@ impl Tool {
 
     /// Sets the schema of the tool's arguments. A server lists the schema as it was written. If the
     /// schema has no `properties`, the server appends empty `properties`, since the interfaces of
-    /// some models refuse a tool without them.
+    /// some models refuse a tool whose schema has no `properties`.
     pub fn input_schema(mut self, schema: JsonSchema) -> Self {
         self.input_schema = schema;
         self
@@ -148,7 +148,7 @@ impl FitTo for Tool {
     }
 }
 
-/// Hints about the behaviour of a tool. They come from the server and may be wrong.
+/// Hints about the behaviour of a tool. The hints come from the server and may be wrong.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolAnnotations {
@@ -215,7 +215,8 @@ impl ToolAnnotations {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolExecution {
-    /// Whether a call of the tool may become a task. Absent means that it can't become one.
+    /// Whether a call of the tool may become a task. Absent means that a call can't become
+    /// a task.
     pub task_support: Option<TaskSupport>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -255,11 +256,12 @@ pub struct CallToolRequestParams {
     pub name: String,
     /// The arguments of the call: an object, as raw JSON.
     pub arguments: Option<Box<RawValue>>,
-    /// The answers to the input requests of the previous round. Since 2026-07-28.
+    /// The client's answers to the input requests in the server's previous result. Since
+    /// 2026-07-28.
     pub input_responses: Option<InputResponses>,
-    /// The server's `requestState` from the previous round, unchanged. Since 2026-07-28.
+    /// The `requestState` of the server's previous result, unchanged. Since 2026-07-28.
     pub request_state: Option<String>,
-    /// Requests that the call is executed as a task. 2025-11-25 only.
+    /// Present if the client requests to execute the call as a task. 2025-11-25 only.
     pub task: Option<TaskMetadata>,
     /// Metadata of the request (`_meta`). Required since 2026-07-28.
     pub meta: Option<RequestMetaObject>,
@@ -275,7 +277,7 @@ members!(CallToolRequestParams {
 });
 
 impl CallToolRequestParams {
-    /// Makes params that call a tool, without arguments.
+    /// Makes params that call the tool with this name, without arguments.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -301,7 +303,8 @@ impl CallToolRequestParams {
     setters! {
         /// Sets the answers to the server's input requests. Since 2026-07-28.
         input_responses: InputResponses,
-        /// Sets the server's `requestState`. Since 2026-07-28.
+        /// Sets the `requestState`, copied unchanged from the server's previous result. Since
+        /// 2026-07-28.
         request_state: String,
         /// Requests that the call is executed as a task. 2025-11-25 only.
         task: TaskMetadata,
@@ -419,8 +422,8 @@ impl CallToolResult {
         self.is_error.unwrap_or(false)
     }
 
-    /// Appends the result as JSON text, equal to the output of `Serialize`. `written_meta` is the
-    /// JSON text of `_meta`, which is used if the result has no `_meta`.
+    /// Appends the JSON text of the result, equal to the output of `Serialize`. `written_meta` is
+    /// the JSON text of `_meta`, which is used if the result has no `_meta`.
     pub(crate) fn append_to(
         &self,
         written_meta: Option<&str>,
@@ -478,7 +481,8 @@ impl CallToolResult {
         Ok(())
     }
 
-    /// Deserializes the structured content as a type. Returns `None` if there is no such content.
+    /// Deserializes the structured content as a type. Returns `None` if the result has no
+    /// structured content.
     ///
     /// # Errors
     ///

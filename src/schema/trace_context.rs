@@ -35,8 +35,8 @@ const TRACESTATE: Member = (meta_key::TRACESTATE, is_valid_tracestate);
 const BAGGAGE: Member = (meta_key::BAGGAGE, is_valid_baggage);
 
 impl TraceContext {
-    /// Makes a trace context with a `traceparent`. [`default`](Self::default) makes one without a
-    /// `traceparent`.
+    /// Makes a trace context with a `traceparent`. [`default`](Self::default) makes a trace context
+    /// without a `traceparent`.
     ///
     /// # Errors
     ///

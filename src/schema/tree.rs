@@ -16,8 +16,8 @@ use serde_json::{Map, Number, Value};
 use super::json::JsonObject;
 use super::misfit::{self, Misfit};
 
-/// The memory that the trees of a text may use in any case, in bytes. More memory is allowed for
-/// each byte of the text.
+/// The memory that the trees of a text may always use, in bytes. In addition, the trees may use
+/// `FOR_EACH` bytes for each byte of the text.
 const ALWAYS: usize = 64 << 20;
 const FOR_EACH: usize = 4;
 /// The maximum length of a text whose trees can't exceed the limit, in bytes.
@@ -50,8 +50,8 @@ pub(crate) fn read<T: for<'a> Deserialize<'a>>(text: &str) -> serde_json::Result
 }
 
 /// Runs `read`. If the data does not fit, runs `read` again in lenient mode, which accepts an empty
-/// array where an empty object is expected. In types with derived `Deserialize` this applies only
-/// to members that are read with [`optional`].
+/// array where an empty object is expected. In types with derived `Deserialize`, only members that
+/// are read with [`optional`] are read leniently.
 pub(crate) fn read_with<T>(read: impl Fn() -> serde_json::Result<T>) -> serde_json::Result<T> {
     match read() {
         Err(error) if error.is_data() => misfit::in_members(read).map_err(|_| error),
@@ -85,8 +85,8 @@ pub(crate) fn read_entries<T: for<'a> Deserialize<'a>>(
 
 /// The reason why a text could not be read.
 enum Unread {
-    /// A part of the text does not have the expected type. Or a string is invalid, for example
-    /// because it has half of a surrogate pair.
+    /// A part of the text does not have the expected type, or a string is invalid. A string is
+    /// invalid, for example, if it has half of a surrogate pair.
     Misfit(serde_json::Error),
     /// The trees of the text exceed the limit.
     TooLarge(serde_json::Error),
@@ -101,7 +101,7 @@ impl Unread {
 
 fn within_bounds<T>(text: &str, read: impl FnOnce() -> serde_json::Result<T>) -> Result<T, Unread> {
     bounded(text.len(), || match read() {
-        // Checked first: lenient reading may have dropped a part because of the bound.
+        // The limit is checked first, because lenient reading may have dropped a part at the limit.
         _ if LEFT.get() == 0 => Err(Unread::TooLarge(too_large())),
         read => read.map_err(Unread::Misfit),
     })

@@ -38,14 +38,14 @@ impl<'a> Url<'a> {
         };
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
-        let (user, place) = match authority.rsplit_once('@') {
-            Some((user, place)) => (Some(user), place),
+        let (user, host_port) = match authority.rsplit_once('@') {
+            Some((user, host_port)) => (Some(user), host_port),
             None => (None, authority),
         };
         let url = Self {
             scheme,
             user,
-            host: without_port(place)?,
+            host: without_port(host_port)?,
             path,
         };
         (!url.host.is_empty() || !url.is_of_the_web()).then_some(url)
@@ -59,16 +59,16 @@ impl<'a> Url<'a> {
         self.scheme.eq_ignore_ascii_case(scheme)
     }
 
-    /// Whether the host is this machine.
+    /// Whether the host of the URL is this machine.
     pub(crate) fn is_loopback(&self) -> bool {
         is_loopback_host(self.host)
     }
 }
 
-/// Whether a host is this machine by its spelling alone. This is true for the reserved name
-/// `localhost`, and for loopback addresses in the usual format. An IPv6 address may have its
-/// brackets. Other spellings of an address (`127.1`, `0x7f.1`) are not accepted, since programs
-/// read them differently.
+/// Whether the text of a host names this machine. The function does not resolve names. It returns
+/// true for the reserved name `localhost`, and for loopback addresses in the usual format. An IPv6
+/// address may have its brackets. Other spellings of an address (`127.1`, `0x7f.1`) are not
+/// accepted, since programs read them differently.
 pub(crate) fn is_loopback_host(host: &str) -> bool {
     let host = host.to_ascii_lowercase();
     let bare = host
@@ -118,16 +118,16 @@ pub(crate) fn has_whole_escapes(text: &str) -> bool {
     })
 }
 
-fn without_port(place: &str) -> Option<&str> {
-    let (host, port) = match place.rfind(']') {
-        Some(end) => (&place[..=end], place[end + 1..].strip_prefix(':')),
-        None => match place.split_once(':') {
+fn without_port(host_port: &str) -> Option<&str> {
+    let (host, port) = match host_port.rfind(']') {
+        Some(end) => (&host_port[..=end], host_port[end + 1..].strip_prefix(':')),
+        None => match host_port.split_once(':') {
             Some((host, port)) => (host, Some(port)),
-            None => (place, None),
+            None => (host_port, None),
         },
     };
     let is_port = |port: &str| port.is_empty() || port.parse::<u16>().is_ok();
-    let whole = host.len() + port.map_or(0, |port| port.len() + 1) == place.len();
+    let whole = host.len() + port.map_or(0, |port| port.len() + 1) == host_port.len();
     (whole && port.is_none_or(is_port)).then_some(host)
 }
 
@@ -138,7 +138,8 @@ pub(crate) fn percent_encoded(text: &str) -> String {
     out
 }
 
-/// Adds a percent-encoded text, without a copy of it elsewhere, since it may be a secret.
+/// Percent-encodes a text and appends it to `out`. No other copy is made, since the text may be a
+/// secret.
 pub(crate) fn push_percent_encoded(out: &mut String, text: &str) {
     text.bytes().for_each(|byte| push_encoded(out, byte));
 }
@@ -171,8 +172,8 @@ pub(crate) fn percent_decoded_bytes(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Returns the first byte of a text, decoded if it is a complete escape, whether it is one, and the
-/// rest of the text.
+/// Splits the first byte, or the first complete escape, from a text. Returns the decoded byte,
+/// whether it was an escape, and the rest of the text.
 fn first_byte(text: &[u8]) -> Option<(u8, bool, &[u8])> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     if let [b'%', high, low, rest @ ..] = text
@@ -198,12 +199,13 @@ pub(crate) fn normalized(uri: &str) -> String {
     let scheme = scheme.to_ascii_lowercase();
     let rest = normalized_escapes(rest);
     let end = rest.find(['?', '#']).unwrap_or(rest.len());
-    let (place, query) = rest.split_at(end);
-    let Some(place) = place.strip_prefix("//") else {
-        let path = without_dot_segments(place);
+    let (before_query, query) = rest.split_at(end);
+    let Some(before_query) = before_query.strip_prefix("//") else {
+        let path = without_dot_segments(before_query);
         return format!("{scheme}:{path}{query}");
     };
-    let (authority, path) = place.split_at(place.find('/').unwrap_or(place.len()));
+    let (authority, path) =
+        before_query.split_at(before_query.find('/').unwrap_or(before_query.len()));
     let authority = normalized_authority(&scheme, authority);
     let path = match path {
         "" if !authority.is_empty() => "/".to_owned(),
@@ -230,8 +232,8 @@ pub(crate) fn normalized_escapes(text: &str) -> String {
 /// Normalizes an authority: writes the host in lower case, keeps the user information, and removes
 /// a default port.
 fn normalized_authority(scheme: &str, authority: &str) -> String {
-    let (user, place) = match authority.rsplit_once('@') {
-        Some((user, place)) => (Some(user), place),
+    let (user, host_port) = match authority.rsplit_once('@') {
+        Some((user, host_port)) => (Some(user), host_port),
         None => (None, authority),
     };
     let usual = match scheme {
@@ -239,9 +241,9 @@ fn normalized_authority(scheme: &str, authority: &str) -> String {
         "https" | "wss" => ":443",
         _ => ":",
     };
-    let place = place.strip_suffix(usual).unwrap_or(place);
-    let place = place.strip_suffix(':').unwrap_or(place);
-    let host = normalized_escapes(&place.to_ascii_lowercase());
+    let host_port = host_port.strip_suffix(usual).unwrap_or(host_port);
+    let host_port = host_port.strip_suffix(':').unwrap_or(host_port);
+    let host = normalized_escapes(&host_port.to_ascii_lowercase());
     match user {
         Some(user) => format!("{user}@{host}"),
         None => host,

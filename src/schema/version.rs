@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, Excerpt};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ProtocolVersion {
-    /// Revision 2024-11-05, the first one.
+    /// Revision 2024-11-05, the first revision.
     V2024_11_05,
     /// Revision 2025-03-26: adds audio, tool annotations and completions. Only this revision has
     /// batches.

@@ -1,9 +1,10 @@
-//! Input requests during a call. Handlers make them in the same way in both eras.
+//! Input requests during a call. Handlers make input requests in the same way in both eras.
 //!
 //! `mrtr` describes how a handler is run again. This file has the functions that a handler calls.
-//! It also sends the input requests when the handler has returned. Since 2026-07-28 they are sent
-//! as an `input_required` result, which ends the request. The client's retry brings the answers. In
-//! the legacy era `input_requests` sends them as requests.
+//! It also sends the input requests when the handler has returned. Since 2026-07-28, an
+//! `input_required` result contains the input requests and ends the client's request. The client
+//! sends a new request with the answers. In the legacy era, `input_requests` sends requests of the
+//! server.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -14,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use super::context::Context;
 use super::input_requests;
 use super::input_rules::{self, missing_capabilities};
-use super::mrtr::{MAX_ROUNDS, MrtrState, Unusable};
+use super::mrtr::{MAX_ROUND_TRIPS, MrtrState, Unusable};
 use super::state::{Opened, Refused};
 use super::tasks::Start;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
@@ -28,12 +29,14 @@ use crate::schema::{
     InputResponse, InputResponses, ListRootsResult, method,
 };
 
-/// The maximum size of a sealed state, in bytes. A larger state is not sent.
+/// The maximum size of a sealed state, in bytes. If the state of a call is larger, the client gets
+/// an internal error.
 const MAX_STATE_BYTES: usize = 64 << 10;
 
-/// The target and arguments of a call that may send input requests, and how to rerun its handler.
+/// A call whose handler may make input requests: its target, its arguments, and the function that
+/// runs the handler again.
 pub(super) struct InputRequester {
-    /// The name of the tool or prompt, or the URI of the resource, that the call is for.
+    /// The target of the call: the name of a tool or prompt, or the URI of a resource.
     pub(super) target: TextSpan,
     /// The arguments of the call as JSON text. `None` means `{}`.
     pub(super) arguments: Option<TextSpan>,
@@ -54,7 +57,8 @@ pub(super) trait Rerun: Send + Sync {
 }
 
 impl TextSpan {
-    /// Returns the range of `text`, which must be a part of the request's params.
+    /// Returns the range of `text` in the params of the request. `text` must be borrowed from these
+    /// params.
     pub(super) fn of(request: &Request, text: &str) -> Self {
         let start = text.as_ptr() as usize - request.params().as_ptr() as usize;
         Self::Within(start..start + text.len())
@@ -62,7 +66,7 @@ impl TextSpan {
 
     pub(super) fn text<'a>(&'a self, request: &'a Request) -> &'a str {
         match self {
-            Self::Within(place) => &request.params()[place.clone()],
+            Self::Within(range) => &request.params()[range.clone()],
             Self::Written(text) => text,
         }
     }
@@ -75,16 +79,16 @@ impl InputRequester {
         arguments.map_or("{}", |part| part.text(request))
     }
 
-    /// Returns the name or URI that the call names.
+    /// Returns the target of the call: the name of a tool or prompt, or the URI of a resource.
     pub(super) fn target<'a>(&'a self, request: &'a Request) -> &'a str {
         self.target.text(request)
     }
 
-    /// Restores the rounds of a call from the sealed state in its request. Without a state, the
-    /// call begins with its first round.
+    /// Restores the MRTR state of a call from the sealed state in the client's request. Without a
+    /// sealed state, returns an empty MRTR state.
     ///
-    /// The reason why a state is refused is only logged for the host. The client gets a fixed text.
-    /// The reason why an answer is refused is sent to the client.
+    /// If the sealed state is refused, the reason is logged for the host only, and the client gets
+    /// a fixed text. If an answer is refused, the client gets the reason.
     fn resume(
         &self,
         context: &Context,
@@ -110,19 +114,20 @@ impl InputRequester {
         let server = context.server();
         let opened = server.keys.open(state, &self.binding(context), now());
         let opened = opened.map_err(|why| refused(&why))?;
-        let rounds = match MrtrState::resume(&opened.content, responses.unwrap_or_default()) {
-            Ok(rounds) => rounds,
+        let mrtr = match MrtrState::resume(&opened.content, responses.unwrap_or_default()) {
+            Ok(mrtr) => mrtr,
             Err(Unusable::Content) => return Err(refused(&"its content can't be read")),
             Err(Unusable::Answer(text)) => return Err(RpcError::invalid_params(text)),
         };
         match claim(context, &opened) {
-            Ok(true) => Ok(rounds),
+            Ok(true) => Ok(mrtr),
             Ok(false) => Err(refused(&Refused::Used)),
             Err(error) => Err(refused(&error)),
         }
     }
 
-    /// Runs the handler for the first time in this process, with the answers in the request.
+    /// Runs the handler of a newly received call, with the answers in the client's request. Refuses
+    /// the call if its sealed state or an answer is invalid. `start` makes the call a task.
     pub(super) fn begin(
         self,
         context: Context,
@@ -132,21 +137,21 @@ impl InputRequester {
     ) {
         let again = Arc::clone(&self.again);
         match self.resume(&context, state, responses) {
-            Ok(rounds) => {
-                let context = context.asking(self, rounds);
+            Ok(mrtr) => {
+                let context = context.asking(self, mrtr);
                 match start {
                     Some(start) => start.begin(context, move |context| again.run(context)),
                     None => again.run(context),
                 }
             }
-            // This fails when the client no longer waits. Then nothing is left to do.
+            // Answering fails when the client no longer waits. Then nothing is left to do.
             Err(error) => _ = context.refuse(error),
         }
     }
 
     fn seal(&self, context: &Context, asked: &InputRequests) -> Result<String> {
         let server = context.server();
-        let content = context.rounds().lock().to_content(asked)?;
+        let content = context.mrtr().lock().to_content(asked)?;
         let expiry = now().saturating_add(millis(server.state_lifetime));
         let state = server.keys.seal(&content, &self.binding(context), expiry)?;
         if state.len() > MAX_STATE_BYTES {
@@ -162,7 +167,7 @@ impl InputRequester {
     }
 
     /// Returns the data that a state is bound to: the server, principal, method, target and
-    /// arguments. The arguments are parsed first, so their spelling does not matter.
+    /// arguments. The arguments are parsed first, so that white space does not matter.
     fn binding(&self, context: &Context) -> Vec<u8> {
         let text = self.arguments(context.request());
         let arguments = tree::read(text).map(|Tree(value)| value).map_err(|_| text);
@@ -183,8 +188,8 @@ impl fmt::Debug for InputRequester {
     }
 }
 
-/// Returns whether a sealed state may be used: the state store has not seen it before. A server
-/// without a store accepts every valid state.
+/// Records in the state store that a client presents a sealed state. Returns whether the state is
+/// presented for the first time. A server without a store accepts every valid state.
 fn claim(context: &Context, opened: &Opened) -> Result<bool> {
     let server = context.server();
     let Some(store) = &server.state_store else {
@@ -195,7 +200,7 @@ fn claim(context: &Context, opened: &Opened) -> Result<bool> {
     store.claim_for(&client, &opened.id, Duration::from_millis(left))
 }
 
-/// Returns the time in milliseconds since 1970.
+/// Returns the current time in milliseconds since 1970.
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, millis)
@@ -213,17 +218,17 @@ enum Reason {
 }
 
 impl AskError {
-    /// Returns whether the answer is still missing. If so, the handler should return. The handler
-    /// is run again when the answer has come.
+    /// Returns whether the answer to the input request has not come yet. If true, the handler
+    /// should return. The handler is run again when the answer has come.
     pub fn is_pending(&self) -> bool {
         matches!(self.0, Reason::Needed)
     }
 
-    /// Returns whether the answer will never come because something failed. A refusal by the client
-    /// is not a failure: see [`refusal`](Self::refusal).
+    /// Returns whether the input request has failed, so that no answer will come. A refusal by the
+    /// client is not a failure: see [`refusal`](Self::refusal).
     ///
-    /// Examples: the input request is forbidden, the answer can't be read, a remembered value has
-    /// another type, or the connection has gone. The reason is logged for the host only.
+    /// For example, the input request is forbidden, the answer can't be read, a remembered value
+    /// has another type, or the connection has closed. The reason is logged for the host only.
     pub fn is_failure(&self) -> bool {
         matches!(self.0, Reason::Failed(_))
     }
@@ -266,19 +271,20 @@ impl From<Error> for AskError {
 
 /// Input requests of a handler to the client or its user.
 ///
-/// A handler that makes an input request is run again from its start when the answers have come.
-/// This holds for every revision. So the code before the handler's last input request runs once for
-/// each round. Put side effects behind the input requests, or into [`once`](Self::once).
+/// In every revision, a handler that makes an input request is run again from its start when the
+/// answers have come. So the code before the last input request runs several times. Put side
+/// effects after the last input request, or into [`once`](Self::once).
 impl Context {
-    /// Returns the answer to an input request, or records that it has to be sent.
+    /// Returns the answer to an input request. If there is no answer yet, records that the input
+    /// request has to be sent to the client.
     ///
     /// `key` names the input request within the call. If the answer is missing, the error is
-    /// [pending](AskError::is_pending): leave the handler, for example with `?`. Its return value
-    /// is then not sent. To send several input requests in one round, make them all before
-    /// returning.
+    /// [pending](AskError::is_pending): leave the handler, for example with `?`. The return value
+    /// of the handler is then not sent. To send several input requests at once, make them all
+    /// before the handler returns.
     ///
-    /// An answer belongs to the exact input request that was shown. If a handler uses the key for a
-    /// different input request, the different one is sent too.
+    /// An answer belongs to the exact input request that was shown. If the handler later makes a
+    /// different input request under the same key, the client gets that input request too.
     ///
     /// # Errors
     ///
@@ -290,7 +296,7 @@ impl Context {
     ) -> Result<InputResponse, AskError> {
         let question = question.into();
         let answer = input_rules::check(&question, self.terms().revision)
-            .and_then(|()| self.rounds().lock().with(ask_client).ask(key, &question));
+            .and_then(|()| self.mrtr().lock().with(ask_client).ask(key, &question));
         match answer {
             Ok(Some(Ok(response))) => Ok(response),
             Ok(Some(Err(refusal))) => Err(AskError(Reason::Refused(refusal))),
@@ -307,7 +313,7 @@ impl Context {
     /// Makes the call a task, if the client supports tasks.
     ///
     /// The request is answered with the task, and the handler is run again from its start, as after
-    /// an answer. Call this with `?` after the input requests that must be answered first.
+    /// an answer. Call this function with `?` after the input requests that must be answered first.
     ///
     /// Since 2026-07-28 the server decides which calls become tasks. In these cases this function
     /// does nothing, and the handler continues with the call:
@@ -319,16 +325,17 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// A [pending](AskError::is_pending) errorwhen the handler has to return.
+    /// A [pending](AskError::is_pending) error when the handler has to return.
     pub fn become_task(&self) -> Result<(), AskError> {
         if !self.can_become_task() {
             return Ok(());
         }
-        self.rounds().lock().with(ask_client).want_task();
+        self.mrtr().lock().with(ask_client).want_task();
         Err(AskError(Reason::Needed))
     }
 
-    /// Logs a failure for the host and returns it to the handler.
+    /// Logs for the host why an input request has failed. Returns the failure as an error for the
+    /// handler.
     pub(super) fn unable(&self, key: &str, error: Error) -> AskError {
         self.tell_host(LogLevel::Error, || {
             format!("'{}' has no answer: {error}", Excerpt(key))
@@ -385,25 +392,25 @@ impl Context {
     }
 }
 
-/// Sends the handler's input requests instead of its return value.
+/// Sends the input requests of a handler to the client, instead of the handler's return value.
 fn ask_client(context: Context) -> Result<()> {
     if context.asker().is_none() {
         let error = Error::new(ErrorKind::State, "this request can't ask for input");
         return give_up(context, error);
     }
     if context.is_cancelled() {
-        // The call is cancelled, so this sends nothing. The returned error says so.
+        // The call is cancelled, so `refuse` sends nothing and returns an error.
         return context.refuse(RpcError::internal("cancelled"));
     }
-    if context.rounds().lock().take_wish_for_task() {
+    if context.mrtr().lock().take_wish_for_task() {
         context.go_on_as_task();
         return Ok(());
     }
-    let asked = context.rounds().lock().next();
+    let asked = context.mrtr().lock().next();
     let Some(asked) = asked else {
         return fail(
             context,
-            &format!("the call asked for input in more than {MAX_ROUNDS} rounds"),
+            &format!("the call asked for input in more than {MAX_ROUND_TRIPS} rounds"),
         );
     };
     let missing = missing_capabilities(&asked, context.terms());
@@ -443,8 +450,8 @@ pub(super) fn give_up(context: Context, error: Error) -> Result<()> {
     Err(error)
 }
 
-/// Fails a call in the way of its method: a tool call with an `isError` result, any other call with
-/// a protocol error.
+/// Answers a call with a failure. A tool call gets a result with `isError`, any other call gets a
+/// protocol error.
 pub(super) fn fail(context: Context, text: &str) -> Result<()> {
     if context.method() == method::TOOLS_CALL {
         let mut result = CallToolResult::error(text);

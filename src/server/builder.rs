@@ -116,7 +116,7 @@ impl ServerBuilder {
         self
     }
 
-    /// Sets the revisions to serve. Defaults to all of them.
+    /// Sets the revisions to serve. Defaults to all revisions.
     pub fn revisions(mut self, revisions: &[ProtocolVersion]) -> Self {
         if revisions.is_empty() {
             return self.noting(Err(Error::new(
@@ -150,7 +150,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Sets how long active calls may continue after the peer has closed its side. Defaults to 5 s.
+    /// Sets how long active calls may continue after the client has closed its side. Defaults to 5
+    /// s.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.inner.drain = drain;
         self
@@ -179,10 +180,10 @@ impl ServerBuilder {
 
     /// Sets the keys that seal (encrypt and authenticate) the state of a call. The client keeps the
     /// sealed state while it answers input requests (since 2026-07-28). The first key seals states.
-    /// Every key can open them. Defaults to a random key for this server.
+    /// Every key can open states. Defaults to a random key for this server.
     ///
-    /// Replicas that serve common clients need common keys. To change the key, put the new key in
-    /// front. Remove the old key when the states that it sealed have expired.
+    /// Replicas that serve common clients need common keys. To change the key, put the new key
+    /// first. Remove the old key when all states of the old key have expired.
     pub fn state_keys(mut self, keys: &[StateKey]) -> Self {
         match KeyRing::new(keys.to_vec()) {
             Some(keys) => self.inner.keys = keys,
@@ -214,8 +215,8 @@ impl ServerBuilder {
     /// Makes each sealed state usable only once: `store` remembers the states that clients
     /// presented (since 2026-07-28). Defaults to no store.
     ///
-    /// Without a store, a client that repeats a round makes the handler run that round again, with
-    /// its side effects. That helps a client whose connection broke, and is harmless for most
+    /// Without a store, a client that sends its answers twice makes the handler run twice, with its
+    /// side effects. The repetition helps a client whose connection broke, and is harmless for most
     /// tools. Use a store for effects that must not happen twice, such as a payment. With a store,
     /// a client whose connection broke must start the call anew.
     ///
@@ -237,10 +238,10 @@ impl ServerBuilder {
     /// Enables tasks: a client gets a task at once, and fetches the result of the call later. By
     /// default there are no tasks.
     ///
-    /// [`Tool::execution`] says which tools may, or must, run as tasks; by default a tool may not.
-    /// A client of 2025-11-25 requests a task with each call. Since 2026-07-28 the server decides:
-    /// each call of a tool with optional or required tasks becomes a task, if the client declares
-    /// the extension `io.modelcontextprotocol/tasks`.
+    /// [`Tool::execution`] says which tools may, or must, run as tasks. By default, a tool may not
+    /// run as a task. A client of 2025-11-25 requests a task with each call. Since 2026-07-28 the
+    /// server decides: each call of a tool with optional or required tasks becomes a task, if the
+    /// client declares the extension `io.modelcontextprotocol/tasks`.
     ///
     /// Clients that don't request a task, or don't declare the extension, get the result directly
     /// from a tool with optional tasks. A tool that requires tasks refuses the calls of these
@@ -277,9 +278,9 @@ impl ServerBuilder {
     /// The validator checks arguments before handlers run, and structured results before they are
     /// sent. It also checks both schemas of a tool when the tool is added.
     ///
-    /// Invalid arguments are a failure of the tool, so that the model can correct them: a result
-    /// with `isError` and the position of the fault. An invalid result is a failure of the server:
-    /// the client gets an internal error, and [`on_log`](Self::on_log) the details. Even without a
+    /// If arguments are invalid, the client gets a result with `isError` and the position of the
+    /// fault, so that the model can correct them. If a result is invalid, the client gets an
+    /// internal error, and the details are logged ([`on_log`](Self::on_log)). Even without a
     /// validator, arguments must be an object and must match the handler's type.
     ///
     /// Spec: Server Features, Tools, "Security Considerations" and "Output Schema".
@@ -299,12 +300,12 @@ impl ServerBuilder {
     ///
     /// A session begins with `initialize` or with the first request of the modern era. It ends with
     /// its connection, or with its HTTP session. The hook is called on a thread of the connection,
-    /// one event at a time and in order for each session. It may run beside the session's first
-    /// requests, and should be quick.
+    /// one event at a time and in order for each session. The hook may run at the same time as the
+    /// session's first requests. It should be quick.
     ///
     /// HTTP clients without a session are not reported. Modern HTTP clients never have a session.
-    /// Closing a connection returns only after the hook was called for the session's end, unless
-    /// the hook itself closes the connection.
+    /// Closing a connection blocks until the hook was called for the session's end. It does not
+    /// block if the hook itself closes the connection.
     ///
     /// # Examples
     ///
@@ -330,9 +331,9 @@ impl ServerBuilder {
     /// Sets the hook for incidents with clients, for hosts that count them, raise alarms or block
     /// clients. By default there is no hook.
     ///
-    /// Incidents are requests that are refused because they are malformed, too long, too many or
-    /// not allowed, and handlers that fail. The hook may be called on any thread, on several at
-    /// once, and should be quick.
+    /// An incident is a failed handler, or a refused request: a request that is malformed, too
+    /// long, one too many or not allowed. The hook may be called on any thread, and on several
+    /// threads at once. It should be quick.
     ///
     /// There are few kinds of incidents, so that a program can distinguish them without parsing
     /// text. The [log](Self::on_log) has a line for most of them, and for much else.
@@ -341,9 +342,9 @@ impl ServerBuilder {
         self
     }
 
-    /// Adds a tool that takes its arguments as `A`. The JSON Schemas of `A` and of a
-    /// [`Json`](super::Json) result are derived from their types. A tool without arguments takes
-    /// `()`.
+    /// Adds a tool whose handler takes its arguments as `A`. The JSON Schemas of `A` and of a
+    /// [`Json`](super::Json) result are derived from their types. The handler of a tool without
+    /// arguments takes `()`.
     ///
     /// # Examples
     ///
@@ -488,11 +489,11 @@ impl ServerBuilder {
         self.noting(added)
     }
 
-    /// Adds a prompt that takes its arguments, all strings, as `A`: a struct of strings, a map, or
-    /// `()`.
+    /// Adds a prompt whose handler takes its arguments as `A`. All arguments are strings, so `A` is
+    /// a struct of strings, a map, or `()`.
     ///
-    /// A request without a required argument, or with an undeclared one, is refused before the
-    /// handler runs. A prompt that declares no arguments accepts any.
+    /// A request without a required argument, or with an undeclared argument, is refused before the
+    /// handler runs. A prompt that declares no arguments accepts any arguments.
     ///
     /// # Examples
     ///
@@ -532,7 +533,8 @@ impl ServerBuilder {
         self.noting(added)
     }
 
-    /// Adds completion of a prompt's argument, or of a template's variable.
+    /// Adds a completer: a function that suggests values for a prompt's argument or a template's
+    /// variable.
     ///
     /// The prompt or template may be added later. The values must be in order, the best first; at
     /// most 100 are sent. [`CompletionRequest::best_of`] does approximate matching, which tolerates
@@ -580,10 +582,10 @@ impl ServerBuilder {
     }
 
     /// Adds a guard, which decides which clients may see and use which items, and checks outgoing
-    /// results. Without guards, every client that reaches the server may use all of it.
+    /// results. Without guards, every client that reaches the server may use all items.
     ///
-    /// With guards, lists may differ from user to user. So lists are sent as private, whatever
-    /// [`cache_list`](Self::cache_list) says.
+    /// With guards, lists may differ from user to user. So lists are sent as private, even if
+    /// [`cache_list`](Self::cache_list) has set another hint.
     pub fn guard(mut self, guard: impl Guard + 'static) -> Self {
         self.inner.guards.push(Arc::new(guard));
         self
@@ -642,8 +644,8 @@ impl ServerBuilder {
     /// Sets whether handlers may send log messages to clients with [`Context::log`]. Defaults to
     /// no.
     ///
-    /// The protocol deprecates this since 2026-07-28: new servers should write to standard error or
-    /// use OpenTelemetry.
+    /// The protocol deprecates log messages to clients since 2026-07-28: new servers should write
+    /// to standard error or use OpenTelemetry.
     // M-LOG-X-14, M-LOG-X-15
     pub fn logging(mut self, logging: bool) -> Self {
         self.inner.logging = logging;
@@ -734,7 +736,7 @@ impl fmt::Debug for ServerBuilder {
 }
 
 impl Server {
-    /// Returns a builder for a server. The name is for programs; a title for people is set with
+    /// Returns a builder for a server. The name is for programs; a title for users is set with
     /// [`info`](ServerBuilder::info).
     pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ServerBuilder {
         ServerBuilder::new(Implementation::new(name, version))
@@ -748,10 +750,11 @@ impl ServerBuilder {
     /// scopes of a template apply to each resource that is read through it. Repeated calls for one
     /// item add scopes.
     ///
-    /// The scopes are checked before the handler runs. Over HTTP, a client that lacks one gets
-    /// status 403, and can have its user grant all required scopes. A client whose scopes are
-    /// unknown counts as a client without scopes. On other transports, scopes are checked only if
-    /// the principal lists its scopes: see [`Server::open_for`](super::Server::open_for).
+    /// The scopes are checked before the handler runs. Over HTTP, a client that lacks a scope gets
+    /// status 403. The client can then ask its user to grant all required scopes. A client whose
+    /// scopes are unknown counts as a client without scopes. On other transports, scopes are
+    /// checked only if the principal lists its scopes: see
+    /// [`Server::open_for`](super::Server::open_for).
     ///
     /// For items that are added later, use [`Server::require_scopes`]. For decisions that depend on
     /// arguments, write a guard with

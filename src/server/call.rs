@@ -11,15 +11,15 @@ use super::events::ServerEventKind;
 use super::guard::GuardedResult;
 use super::output::{Failure, ToolError, ToolOutput};
 use super::paging::List;
-use super::tools::Promise;
+use super::tools::OutputCheck;
 use crate::error::{Error, Result, RpcError, without_position};
 use crate::protocol::LogLevel;
 use crate::schema::{CallToolResult, ContentBlock, FitTo};
 
-/// The right to answer a call.
+/// The right to answer a call once.
 ///
-/// If it is dropped before it is used, the client gets the input requests that the handler made. If
-/// the handler made no input request, or panicked, the client gets an internal error.
+/// If the right is dropped without an answer, the client gets the input requests that the handler
+/// made. If the handler made no input request, or panicked, the client gets an internal error.
 #[derive(Debug)]
 pub(super) struct Unanswered {
     /// The context of the call. `None` once the call is answered.
@@ -45,21 +45,22 @@ impl Unanswered {
         self.context.take().expect("answering takes the right")
     }
 
-    /// Returns the name or URI that the call names.
+    /// Returns the target of the call: the name of a tool or prompt, or the URI of a resource.
     pub(super) fn target(&self) -> &str {
         let context = self.context();
         let asker = context.asker();
         asker.map_or("", |asker| asker.target(context.request()))
     }
 
-    /// Returns the arguments as JSON text.
+    /// Returns the arguments of the call as JSON text.
     pub(super) fn arguments(&self) -> &str {
         let context = self.context();
         let asker = context.asker();
         asker.map_or("{}", |asker| asker.arguments(context.request()))
     }
 
-    /// Answers with an error, unless the handler has to be run again first.
+    /// Answers the call with an error. If the handler has to be run again, sends the handler's
+    /// input requests instead.
     pub(super) fn refuse(self, error: &RpcError) -> Result<()> {
         self.into_context().conclude(Err::<(), _>(error.clone()))
     }
@@ -70,9 +71,9 @@ impl Drop for Unanswered {
         let Some(context) = self.context.take() else {
             return;
         };
-        let inquiry = context.rounds().lock().inquiry();
+        let inquiry = context.mrtr().lock().inquiry();
         if let Some(inquire) = inquiry.filter(|_| !std::thread::panicking()) {
-            // This fails when the client no longer waits. Then nothing is left to do.
+            // Answering fails when the client no longer waits. Then nothing is left to do.
             _ = inquire(context);
         }
     }
@@ -85,13 +86,13 @@ impl Drop for Unanswered {
 /// internal error.
 pub struct ToolCall {
     call: Unanswered,
-    promise: Promise,
+    output_check: OutputCheck,
 }
 
 impl ToolCall {
-    pub(super) fn new(context: Context, promise: Promise) -> Self {
+    pub(super) fn new(context: Context, output_check: OutputCheck) -> Self {
         let call = Unanswered::new(context);
-        Self { call, promise }
+        Self { call, output_check }
     }
 
     /// Returns the context of the call.
@@ -109,7 +110,7 @@ impl ToolCall {
         self.call.arguments()
     }
 
-    /// Parses the arguments. A type without content, such as `()`, accepts any arguments.
+    /// Parses the arguments as `A`. A type without content, such as `()`, accepts any arguments.
     ///
     /// # Errors
     ///
@@ -124,9 +125,10 @@ impl ToolCall {
         read.map_err(|error| invalid_arguments(without_position(&error)))
     }
 
-    /// Answers a call with invalid arguments, without running the handler.
+    /// Answers a call whose arguments are invalid with a failure of the tool. The handler does not
+    /// run.
     pub(super) fn fail_arguments(self, error: &Error) {
-        // This fails when the client no longer waits. Then nothing is left to do.
+        // Answering fails when the client no longer waits. Then nothing is left to do.
         _ = self.respond(Err::<(), _>(invalid_arguments(error)));
     }
 
@@ -141,7 +143,7 @@ impl ToolCall {
     /// error.
     pub fn respond(mut self, output: impl ToolOutput) -> Result<()> {
         // If input is missing, this answer is not sent, so it is not checked either.
-        let needs_input = self.call.context_mut().rounds_mut().needs_input();
+        let needs_input = self.call.context_mut().mrtr_mut().needs_input();
         let mut answer = match output.into_result() {
             Ok(result) => Ok(result),
             Err(ToolError(Failure::Tool(result))) => Ok(*result),
@@ -153,14 +155,14 @@ impl ToolCall {
             Err(ToolError(Failure::Unwritable(_))) if needs_input => {
                 Err(RpcError::internal("internal error"))
             }
-            Err(ToolError(Failure::Unwritable(error))) => return self.break_promise(error),
+            Err(ToolError(Failure::Unwritable(error))) => return self.refuse_output(error),
         };
         if let Ok(result) = &mut answer {
             self.context().release(GuardedResult::Tool(result));
             // The check runs after the guards' changes, so it checks the result that is sent.
             if !needs_input {
-                if let Err(error) = self.promise.check(result) {
-                    return self.break_promise(error);
+                if let Err(error) = self.output_check.check(result) {
+                    return self.refuse_output(error);
                 }
                 self.notice_embedded(result);
             }
@@ -177,8 +179,8 @@ impl ToolCall {
         context.conclude_with(answer, CallToolResult::append_to)
     }
 
-    /// Answers with a protocol error. Prefer a [`ToolError`] for failures of the tool, so that the
-    /// model can read them.
+    /// Answers the call with a protocol error. Prefer a [`ToolError`] for failures of the tool, so
+    /// that the model can read them.
     ///
     /// # Errors
     ///
@@ -187,9 +189,9 @@ impl ToolCall {
         self.call.refuse(error)
     }
 
-    /// Answers with an internal error, because the result does not match what the tool declares
-    /// (its output schema). The details are reported to the host only, not to the client.
-    fn break_promise(self, error: Error) -> Result<()> {
+    /// Answers the call with an internal error, because the result violates the output schema or
+    /// can't be written as JSON. The details are reported to the host only.
+    fn refuse_output(self, error: Error) -> Result<()> {
         let error = error.context(format_args!("the result of tool '{}'", self.name()));
         let context = self.call.into_context();
         let peer = context.peer();
@@ -201,8 +203,8 @@ impl ToolCall {
         Err(error)
     }
 
-    /// Warns the host that a tool embeds resources although the server does not declare
-    /// `resources`. The warning is given once.
+    /// Warns the host if a tool's result embeds a resource but the server does not declare
+    /// `resources`. The warning is logged only once.
     fn notice_embedded(&self, result: &CallToolResult) {
         let embeds = |block: &ContentBlock| matches!(block, ContentBlock::Resource(_));
         let server = self.context().server();

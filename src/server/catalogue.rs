@@ -1,4 +1,4 @@
-//! A catalogue: the registered items of one kind, in order, and the pages of their list.
+//! A catalogue: the registered items of one kind, such as all tools, and the pages of their list.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,18 +16,18 @@ use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::schema::{CacheHint, FitTo, Implementation, ProtocolVersion, ResultMetaObject};
 use crate::sync::Mutex;
 
-/// An item of a catalogue.
+/// A type of items in a catalogue: tools, prompts, resources or resource templates.
 pub(super) trait Listed: Clone {
     /// The result type of the method that lists these items.
     type Page: FitTo + Serialize;
 
-    /// The name of this kind of item, for messages.
+    /// The name of this type of item in messages, such as "tool".
     const NOUN: &'static str;
 
-    /// The list that these items are on.
+    /// The list that contains the items of this type.
     const LIST: List;
 
-    /// The function that serves requests for these items.
+    /// The function that serves requests for items of this type.
     const SERVE: Serve;
 
     /// Returns the unique key of the item.
@@ -39,7 +39,7 @@ pub(super) trait Listed: Clone {
         None
     }
 
-    /// Returns the item in the form in which guards see it.
+    /// Returns the item as the [`Primitive`] that guards get.
     fn primitive(&self) -> Primitive<'_>;
 
     fn page(items: Vec<Self>, beside: Beside) -> Self::Page;
@@ -91,7 +91,7 @@ pub(super) use listed;
 pub(super) struct Entry<T, H> {
     pub(super) item: T,
     pub(super) handler: H,
-    /// The sequence number of the entry. It grows from entry to entry, and is never reused.
+    /// The sequence number of the entry. Later entries get larger numbers, and no number is reused.
     sequence: u64,
 }
 
@@ -99,9 +99,9 @@ pub(super) struct Entry<T, H> {
 pub(super) struct Catalogue<T, H> {
     shelf: Mutex<Shelf<T, H>>,
     /// The function that serves requests for the items. It is set when the first item is added, or
-    /// when the server declares the capability. It is outside of the lock because every request
-    /// reads it. The handler is reachable only through this pointer. So a program without such
-    /// items is linked without it.
+    /// when the server declares the capability. Every request reads the function, so the lock does
+    /// not protect it. The function is reachable only through this pointer. So a program without
+    /// such items is linked without the function.
     serve: OnceLock<Serve>,
 }
 
@@ -137,7 +137,7 @@ impl<T, H> Default for Catalogue<T, H> {
 }
 
 impl<T: Listed, H> Catalogue<T, H> {
-    /// Adds an item that the caller has checked.
+    /// Adds an item that the caller has checked. Fails if another item has the same key.
     pub(super) fn add(&self, item: T, handler: H) -> Result<()> {
         let mut shelf = self.shelf.lock();
         if shelf.by_key.contains_key(item.key()) {
@@ -182,7 +182,7 @@ impl<T: Listed, H> Catalogue<T, H> {
             }
             shelf.pages.clear();
         }
-        // The handler may run any code when it is dropped, so this happens outside of the lock.
+        // A handler may run any code when it is dropped, so it is dropped outside of the lock.
         drop(shelf);
         removed.is_some()
     }
@@ -191,8 +191,8 @@ impl<T: Listed, H> Catalogue<T, H> {
         self.shelf.lock().by_key.get(key).cloned()
     }
 
-    /// Returns the item with this key. If there is none, returns the first item whose key is
-    /// another spelling of it.
+    /// Returns the item with this key. If no item has this key, returns the first item with an
+    /// equal normalized key.
     pub(super) fn find_alike(
         &self,
         key: &str,
@@ -225,7 +225,7 @@ impl<T: Listed, H> Catalogue<T, H> {
     }
 
     #[cfg(all(test, not(loom)))]
-    pub(super) fn pages_kept(&self) -> usize {
+    pub(super) fn cached_pages(&self) -> usize {
         self.shelf.lock().pages.len()
     }
 
@@ -297,7 +297,7 @@ impl Paging<'_> {
     }
 }
 
-/// Writes a page of these items.
+/// Writes a page with the items `shown` as JSON. `has_more` tells whether the list has later items.
 fn write_page<'a, T: Listed + 'a, H: 'a>(
     shown: impl DoubleEndedIterator<Item = &'a Arc<Entry<T, H>>> + Clone,
     has_more: bool,
@@ -331,8 +331,8 @@ impl<T: Listed, H> Shelf<T, H> {
         Ok(self.entries.partition_point(shown))
     }
 
-    /// Returns the maximum number of cached pages. A client that reads the whole list needs no more
-    /// pages. Made-up cursors can't make the cache larger.
+    /// Returns the maximum number of cached pages: the number of pages of the list, for each
+    /// revision. So cursors that a client makes up can't make the cache larger.
     fn worthwhile_pages(&self, size: Option<NonZeroUsize>) -> usize {
         let pages = size.map_or(1, |size| self.entries.len().div_ceil(size.get()).max(1));
         pages * ProtocolVersion::ALL.len()

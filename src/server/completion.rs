@@ -124,12 +124,13 @@ impl CompletionRequest {
         fitting.into_iter().map(|(_, value)| value).collect()
     }
 
-    /// Returns the value of another argument, if the client sent it (since 2025-06-18).
+    /// Returns the value that the client sent for another argument, or `None` without such a value.
+    /// Clients send these values since 2025-06-18.
     pub fn known(&self, name: &str) -> Option<&str> {
         self.known.get(name).map(String::as_str)
     }
 
-    /// Returns all other arguments that the client sent.
+    /// Returns the names and values of all other arguments that the client sent.
     pub fn all_known(&self) -> &BTreeMap<String, String> {
         &self.known
     }
@@ -198,7 +199,7 @@ impl CompletionCall {
         self.call.context()
     }
 
-    /// Returns the argument to complete.
+    /// Returns the completion request: the argument to complete and the typed text.
     pub fn completing(&self) -> &CompletionRequest {
         &self.completing
     }
@@ -217,7 +218,7 @@ impl CompletionCall {
         give(context, answer)
     }
 
-    /// Answers with an error.
+    /// Answers the call with an error.
     ///
     /// # Errors
     ///
@@ -236,7 +237,7 @@ impl fmt::Debug for CompletionCall {
     }
 }
 
-/// Answers with a completion.
+/// Answers a call with a completion or an error.
 fn give(context: Context, completion: Result<Completion, RpcError>) -> Result<()> {
     let answer = completion.map(|completion| {
         let mut result = CompleteResult::new(cut(completion));
@@ -248,13 +249,13 @@ fn give(context: Context, completion: Result<Completion, RpcError>) -> Result<()
     context.conclude(answer)
 }
 
-/// Makes a handler that answers before it returns.
+/// Returns a completion handler that runs `handler` and answers the call before it returns.
 pub(super) fn completing<R: CompletionOutput>(
     handler: impl Fn(&CompletionRequest, &Context) -> R + Send + Sync + 'static,
 ) -> CompletionHandler {
     Arc::new(move |call: CompletionCall| {
         let output = handler(call.completing(), call.context());
-        // This fails when the client no longer waits, which is not the completer's fault.
+        // Answering fails when the client no longer waits, which is not the completer's fault.
         _ = call.respond(output);
     })
 }
@@ -304,7 +305,7 @@ impl Conversation {
             return;
         };
         let Some(handler) = handler else {
-            // This fails when the client no longer waits. Then nothing is left to do.
+            // Answering fails when the client no longer waits. Then nothing is left to do.
             _ = give(context, Ok(Completion::default()));
             return;
         };

@@ -1,4 +1,4 @@
-//! The context of a call: what a handler can read about it and do with it.
+//! The context of a call, through which a handler reads the request and sends messages.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
@@ -36,7 +36,8 @@ use crate::transport::clock::about_now;
 /// The maximum size, in bytes, of a request buffer that is reused for the answer.
 const SMALL_REQUEST: usize = 1 << 10;
 
-/// The context of a call, given to its handler.
+/// The context of a call: its request and client, and the functions that send messages to the
+/// client.
 ///
 /// The context is a single pointer, because many functions pass it on by value.
 pub struct Context(Box<Call>);
@@ -50,13 +51,14 @@ struct Call {
     pace: Mutex<Pace>,
     /// The rate limit of the call's log messages.
     logs: Mutex<Budget>,
-    rounds: Mutex<MrtrState>,
-    turns: InProgress,
-    /// Makes the input requests of the call. `None` if the handler must not make input requests.
+    mrtr: Mutex<MrtrState>,
+    effects: InProgress,
+    /// The target, arguments and handler of a call that may make input requests. `None` if the
+    /// handler must not make input requests.
     asker: Option<InputRequester>,
     /// The task that the call has become. `None` if the call has not become a task.
     task: Option<Arc<Task>>,
-    /// Set when no task could be created. The call then continues without a task.
+    /// Whether the call can no longer become a task. Set when no task could be created.
     never_a_task: bool,
     /// The call's reservation in the memory budget, if the call is large or waits for input.
     hold: Option<Reservation>,
@@ -79,7 +81,7 @@ impl Context {
             let (held, limits) = (&link.server.held, &link.server.limits);
             hold = held.take(client, weight_of(&request), max, limits);
             if hold.is_none() {
-                // This fails when the client no longer waits. Then nothing is left to do.
+                // Answering fails when the client no longer waits. Then nothing is left to do.
                 _ = responder.refuse(&no_room(max));
                 return None;
             }
@@ -92,8 +94,8 @@ impl Context {
             link,
             pace: Mutex::new(Pace::new()),
             logs: Mutex::new(Budget::new()),
-            rounds: Mutex::default(),
-            turns: InProgress::default(),
+            mrtr: Mutex::default(),
+            effects: InProgress::default(),
             asker: None,
             task: None,
             never_a_task: false,
@@ -114,7 +116,8 @@ impl Context {
         Ok(())
     }
 
-    /// Adds to the reservation of a call that is [held](Self::hold).
+    /// Adds bytes to the call's reservation in the memory budget. Does nothing if the call has no
+    /// reservation. Fails when the memory budget is used up.
     pub(super) fn hold_more(&mut self, bytes: usize) -> Result<(), RpcError> {
         let Call { link, hold, .. } = &mut *self.0;
         let (max, limits) = (link.server.max_held(), &link.server.limits);
@@ -125,10 +128,11 @@ impl Context {
         Err(no_room(max))
     }
 
-    /// Enables input requests for the call, and sets the answers of earlier rounds.
-    pub(super) fn asking(mut self, asker: InputRequester, rounds: MrtrState) -> Self {
+    /// Enables input requests for the call. `mrtr` contains the answers to earlier input
+    /// requests.
+    pub(super) fn asking(mut self, asker: InputRequester, mrtr: MrtrState) -> Self {
         self.0.asker = Some(asker);
-        self.0.rounds = Mutex::new(rounds);
+        self.0.mrtr = Mutex::new(mrtr);
         self
     }
 
@@ -141,7 +145,7 @@ impl Context {
         Some(std::mem::replace(&mut self.0.responder, detached))
     }
 
-    /// Makes sure that the call does not become a task any more.
+    /// Records that the call can no longer become a task.
     pub(super) fn never_become_task(&mut self) {
         self.0.never_a_task = true;
     }
@@ -156,8 +160,8 @@ impl Context {
         self.0.link.client_of(&self.0.responder)
     }
 
-    /// Returns the client whose share of the connection the call uses, if clients share the
-    /// connection.
+    /// Returns the client of the call, if several clients share the connection. The call uses this
+    /// client's share of the connection.
     pub(super) fn sharer(&self) -> Option<Client> {
         self.0.responder.sharer()
     }
@@ -179,17 +183,17 @@ impl Context {
         self.0.responder.asking()
     }
 
-    pub(super) fn rounds(&self) -> &Mutex<MrtrState> {
-        &self.0.rounds
+    pub(super) fn mrtr(&self) -> &Mutex<MrtrState> {
+        &self.0.mrtr
     }
 
-    /// Returns the rounds of the call. Needs no lock, since the caller has the only reference.
-    pub(super) fn rounds_mut(&mut self) -> &mut MrtrState {
-        self.0.rounds.get_mut()
+    /// Returns the MRTR state of the call. Takes no lock, since the caller has the only reference.
+    pub(super) fn mrtr_mut(&mut self) -> &mut MrtrState {
+        self.0.mrtr.get_mut()
     }
 
-    pub(super) fn turns(&self) -> &InProgress {
-        &self.0.turns
+    pub(super) fn effects(&self) -> &InProgress {
+        &self.0.effects
     }
 
     /// Returns the counter of the connection's calls that wait for input.
@@ -246,7 +250,7 @@ impl Context {
         &self.0.terms
     }
 
-    /// Returns the client info, for use beyond the call.
+    /// Returns the client info as a pointer that outlives the call.
     #[cfg(feature = "cffi")]
     pub(crate) fn shared_terms(&self) -> &Arc<ClientContext> {
         &self.0.terms
@@ -265,16 +269,16 @@ impl Context {
         self.0.meta.as_deref().unwrap_or_else(|| &NONE)
     }
 
-    /// Returns the trace context of the call, for the host's spans and for passing on. Input
-    /// requests to a client of the legacy era carry it too.
+    /// Returns the trace context of the call, for the host's spans and for calls of other services.
+    /// Input requests to legacy clients contain the trace context too.
     ///
     /// Spec: Base Protocol, "`_meta`" (2026-07-28).
     pub fn trace_context(&self) -> TraceContext {
         self.meta().trace_context()
     }
 
-    /// Returns an error unless the client declared this extension. Return it with `?`. Prefer to
-    /// work without the extension where that is possible.
+    /// Returns an error unless the client declared this extension. Return the error with `?`. If
+    /// possible, work without the extension instead.
     ///
     /// # Errors
     ///
@@ -293,21 +297,22 @@ impl Context {
         self.0.responder.is_cancelled()
     }
 
-    /// Returns an error if the call is over. Nothing can be sent about a finished call.
+    /// Returns an error if the call is answered, cancelled or closed. Afterwards no message of the
+    /// call can be sent.
     #[cfg(feature = "cffi")]
     pub(crate) fn check_open(&self) -> Result<()> {
         self.0.responder.check_open()
     }
 
     /// Returns the token that is cancelled when the client cancels the call or has gone. A handler
-    /// can wait on it or pass it on.
+    /// can wait for the cancellation, or pass the token on.
     pub fn cancel_token(&self) -> &CancelToken {
         self.0.responder.cancel_token()
     }
 
-    /// Returns the name of the principal on whose behalf the client acts, if known. Over HTTP it
-    /// comes from the server's check of the request, elsewhere from
-    /// [`Server::open_for`](super::Server::open_for).
+    /// Returns the name of the principal on whose behalf the client acts, if known. Over HTTP, the
+    /// server's check of the request gives the name. On other transports, the host passes the
+    /// principal to [`Server::open_for`](super::Server::open_for).
     pub fn principal(&self) -> Option<&str> {
         self.0.link.principal_of(&self.0.responder)
     }
@@ -317,12 +322,12 @@ impl Context {
         self.0.link.identity_of(&self.0.responder)
     }
 
-    /// Returns an error unless all these scopes were granted. Return it with `?`. This function is
-    /// for handlers that find out only at run time which scopes they need.
+    /// Returns an error unless all these scopes were granted. Return the error with `?`. Use this
+    /// function if the required scopes are known only at run time.
     ///
-    /// Call it before sending anything: over HTTP the challenge is in the response head. If the
-    /// granted scopes are not known, the call is admitted. Over HTTP, unknown scopes count as no
-    /// scopes.
+    /// Call this function before the handler sends any message, since the HTTP response head
+    /// contains the challenge. If the granted scopes are not known, the call is admitted. Over
+    /// HTTP, unknown scopes count as no scopes.
     ///
     /// # Errors
     ///
@@ -347,7 +352,7 @@ impl Context {
         self.0.responder.key()
     }
 
-    /// Sends the client a progress notification, if it requested progress.
+    /// Sends the client a progress notification, if the client requested progress.
     ///
     /// `progress` must grow from call to call; a value that does not grow is dropped. The rate is
     /// limited, but the last value is always sent. Does nothing once the call is answered or
@@ -370,8 +375,8 @@ impl Context {
 
     /// Ends the HTTP response of this call and lets the client reconnect after `retry`.
     ///
-    /// Use this for long work, so that no connection is kept open during the work. Messages that
-    /// are sent before the client reconnects are stored, up to
+    /// Use this function for long work, so that no connection is kept open during the work.
+    /// Messages that are sent before the client reconnects are stored, up to
     /// [`HttpOptions::kept_events`](super::http::HttpOptions::kept_events).
     ///
     /// Does nothing where a client can't reconnect: on other transports, and in revisions other
@@ -390,20 +395,20 @@ impl Context {
 
     /// Sends the client a log message, if the client wants messages of this level.
     ///
-    /// A modern client sets the minimum level in each request, and gets no messages otherwise. A
-    /// legacy client sets it with `logging/setLevel`; the default is *info*.
+    /// A modern client sets the minimum level in the request, and otherwise gets no log messages. A
+    /// legacy client sets the minimum level with `logging/setLevel`; the default is *info*.
     ///
-    /// `logger` names the part of the server that logs, always in one spelling. `data` is any JSON:
-    /// put the details of the message there, and nothing that the client must not know. Guards see
+    /// `logger` names the part of the server that logs, always in one spelling. `data` is any JSON
+    /// value with the details of the message. It must not contain secrets of the server. Guards see
     /// each message before it is sent: see [`Guard::release`](super::Guard::release). The rate is
     /// limited: after a first burst, about a thousand messages a second for each call are sent.
     ///
-    /// Does nothing unless the server was built with
-    /// [`ServerBuilder::logging`](super::ServerBuilder::logging), when `data` can't be written as
-    /// JSON, or when the client has gone.
+    /// Does nothing if the server was built without
+    /// [`ServerBuilder::logging`](super::ServerBuilder::logging), if `data` can't be written as
+    /// JSON, or if the client has gone.
     ///
-    /// The protocol deprecates this since 2026-07-28: new servers should write to standard error or
-    /// use OpenTelemetry.
+    /// The protocol deprecates log messages to clients since 2026-07-28: new servers should write
+    /// to standard error or use OpenTelemetry.
     ///
     /// Spec: Server Features, Utilities, "Logging" (every revision).
     // M-LOG-S-07
@@ -417,7 +422,7 @@ impl Context {
         params.logger = logger.map(str::to_owned);
         params.meta = self.notification_meta();
         self.release(GuardedResult::Log(&mut params));
-        // This fails when the call is over: answered, cancelled or closed.
+        // Sending fails when the call is over: answered, cancelled or closed.
         _ = self
             .0
             .responder
@@ -443,7 +448,7 @@ impl Context {
         (params.total, params.message) = (progress.total, progress.message);
         params.meta = self.notification_meta();
         params.fit_to(self.0.terms.revision);
-        // This fails when the call is over: answered, cancelled or closed.
+        // Sending fails when the call is over: answered, cancelled or closed.
         _ = self
             .0
             .responder
@@ -474,9 +479,9 @@ impl Context {
     /// Maps the error of a handler to the error that is sent to the client. The details are logged
     /// for the host only.
     pub(super) fn reveal(&self, error: HandlerError, noun: &str, name: &str) -> RpcError {
-        if self.rounds().lock().needs_input() {
+        if self.mrtr().lock().needs_input() {
             // The handler returned early because input is missing. That is not a failure, and this
-            // is not sent.
+            // error is not sent.
             return RpcError::internal("internal error");
         }
         if let Failure::Scopes(scopes) = &error.0 {
@@ -496,21 +501,23 @@ impl Context {
         meta
     }
 
-    /// Answers with a result, unless the handler has to be run again first.
+    /// Answers the call with a result or an error. If the handler has to be run again, sends the
+    /// handler's input requests instead.
     pub(super) fn conclude(self, answer: Result<impl Serialize, RpcError>) -> Result<()> {
         self.conclude_with(answer, |result, _, buffer| {
             serde_json::to_writer(buffer, result)
         })
     }
 
-    /// Answers with a result that `append` writes, unless the handler has to be run again first.
-    /// `append` also gets the `_meta` of the server as text.
+    /// Answers the call with a result that `append` writes, or with an error. If the handler has to
+    /// be run again, sends the handler's input requests instead. `append` also gets the `_meta` of
+    /// the server as text.
     pub(super) fn conclude_with<R>(
         mut self,
         answer: Result<R, RpcError>,
         append: impl FnOnce(&R, Option<&str>, &mut Vec<u8>) -> serde_json::Result<()>,
     ) -> Result<()> {
-        if let Some(inquire) = self.rounds_mut().inquiry() {
+        if let Some(inquire) = self.mrtr_mut().inquiry() {
             return inquire(self);
         }
         match answer {

@@ -24,7 +24,7 @@ use super::scopes;
 use super::session_state::{ClientContext, SessionState, is_modern, unsupported_version};
 use super::subscriptions::{ConnectionSubscribers, StandingStream};
 use super::tasks::Start;
-use super::tools::{Entry, Promise, Work};
+use super::tools::{Entry, OutputCheck, Work};
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 use crate::jsonrpc::raw_object::read_beside;
 use crate::jsonrpc::{Request, is_empty_array};
@@ -92,7 +92,8 @@ pub(super) fn handlers(server: &Inner) -> Handlers {
 /// A method and its handler.
 pub(super) type Row = (&'static str, Serve);
 
-/// Methods that run no user code. They are served on the reading thread.
+/// The methods that run no code of the host. Requests of these methods are served on the reading
+/// thread.
 const QUICK: [Row; 5] = [
     (method::INITIALIZE, |link, request, responder| {
         send(link.agree(&request, &responder), responder);
@@ -109,8 +110,8 @@ const QUICK: [Row; 5] = [
     (method::RESOURCES_UNSUBSCRIBE, serve_resources),
 ];
 
-/// Methods that run no user code except guards. Without guards they are served on the reading
-/// thread.
+/// The methods that run no code of the host except guards. If the server has no guards, requests of
+/// these methods are served on the reading thread.
 const LOOKUPS: [Row; 6] = [
     (method::TOOLS_LIST, serve_tools),
     (method::RESOURCES_LIST, serve_resources),
@@ -122,7 +123,8 @@ const LOOKUPS: [Row; 6] = [
     (method::RESOURCES_SUBSCRIBE, serve_resources),
 ];
 
-/// Methods that run handlers of the host. They are served on worker threads.
+/// The methods that run handlers of the host. Requests of these methods are served on worker
+/// threads.
 const WORK: [Row; 4] = [
     (method::TOOLS_CALL, serve_tools),
     (method::RESOURCES_READ, serve_resources),
@@ -140,7 +142,8 @@ fn serve_prompts(link: Arc<Conversation>, request: Request, responder: Responder
     hand_on(link.server.prompts.serve(), link, request, responder);
 }
 
-/// Serves a request about resources or templates. Both are covered by one capability.
+/// Serves a request about resources or resource templates. One capability covers both kinds of
+/// items.
 fn serve_resources(link: Arc<Conversation>, request: Request, responder: Responder) {
     let server = &link.server;
     let serve = server.resources.serve();
@@ -193,13 +196,13 @@ fn read_call(request: &Request) -> Result<Call<'_>, RpcError> {
 fn plain_call(request: &Request) -> Option<Call<'_>> {
     let [mut name, mut arguments, mut meta] = [None; 3];
     for (key, value) in request.members() {
-        let place = match &*key {
+        let slot = match &*key {
             "name" => &mut name,
             "arguments" => &mut arguments,
             "_meta" => &mut meta,
             _ => return None,
         };
-        if place.replace(value).is_some() {
+        if slot.replace(value).is_some() {
             return None;
         }
     }
@@ -214,7 +217,7 @@ fn plain_call(request: &Request) -> Option<Call<'_>> {
 }
 
 /// A tool call that was looked up and admitted.
-struct Found {
+struct AdmittedCall {
     entry: Arc<Entry>,
     name: TextSpan,
     input_responses: Option<InputResponses>,
@@ -230,7 +233,7 @@ pub(super) fn send<T: Serialize>(answer: Result<T, RpcError>, responder: Respond
         Ok(result) => responder.respond(&result),
         Err(error) => responder.reject(&error),
     };
-    // This fails when the client no longer waits. Then nothing is left to do.
+    // Answering fails when the client no longer waits. Then nothing is left to do.
     drop(sent);
 }
 
@@ -246,9 +249,9 @@ fn unfit(request: &Request, error: &serde_json::Error) -> RpcError {
 /// A conversation of a server with one peer. All modern HTTP clients share one conversation.
 pub(super) struct Conversation {
     pub(super) server: Arc<Inner>,
-    /// The principal of the peer, if it is the same for all requests.
+    /// The principal of the client, if all requests of the conversation have the same principal.
     pub(super) principal: Option<Principal>,
-    /// Whether the peer is connected over HTTP. Over HTTP, unknown scopes count as no scopes.
+    /// Whether the client is connected over HTTP. Over HTTP, unknown scopes count as no scopes.
     pub(super) is_over_http: bool,
     /// The unique number of the conversation.
     pub(super) number: u64,
@@ -283,7 +286,7 @@ impl Conversation {
         Self::with(server, None, true, SessionState::default(), attendance)
     }
 
-    /// Creates the conversation with HTTP clients that have no session.
+    /// Creates the conversation with all HTTP clients that have no session.
     #[cfg(feature = "http-server")]
     pub(super) fn over_http(server: &Arc<Inner>) -> Arc<Self> {
         Self::with(server, None, true, SessionState::default(), None)
@@ -320,7 +323,7 @@ impl Conversation {
     /// Sets the stream for messages that belong to no request.
     #[cfg(feature = "http-server")]
     pub(super) fn tell_on(&self, standing: Weak<dyn StandingStream>) {
-        // It is set once, when the session is opened.
+        // The stream is set once, when the session is opened.
         _ = self.standing.set(standing);
     }
 
@@ -411,8 +414,8 @@ impl Conversation {
         request: &Request,
         responder: &Responder,
     ) -> Result<DiscoverResult, RpcError> {
-        // A client that probes should see a server without the modern era as one that was written
-        // before it.
+        // A client that probes should not distinguish this server from a server that was written
+        // before the modern era.
         let unknown = || RpcError::method_not_found(request.method());
         if !self
             .server
@@ -444,7 +447,7 @@ impl Conversation {
         }
     }
 
-    /// Answers a list method.
+    /// Answers a request for a page of a list.
     pub(super) fn list<T: Listed, H>(
         &self,
         request: &Request,
@@ -513,7 +516,7 @@ impl Conversation {
         match self.find_tool(&request, &responder) {
             Err(error) => send::<()>(Err(error), responder),
             Ok(found) => {
-                let Found {
+                let AdmittedCall {
                     entry,
                     name,
                     input_responses,
@@ -530,9 +533,9 @@ impl Conversation {
                 };
                 if let Err(error) = fit {
                     let fail = move |context| {
-                        ToolCall::new(context, Promise::Nothing).fail_arguments(&error);
+                        ToolCall::new(context, OutputCheck::Nothing).fail_arguments(&error);
                     };
-                    // Before the tasks extension, a client that requests a task must get one.
+                    // In the legacy era, a client that requests a task must get a task.
                     return match start {
                         Some(start) if context.terms().revision.is_legacy() => {
                             start.begin(context, fail);
@@ -550,7 +553,11 @@ impl Conversation {
         }
     }
 
-    fn find_tool(&self, request: &Request, responder: &Responder) -> Result<Found, RpcError> {
+    fn find_tool(
+        &self,
+        request: &Request,
+        responder: &Responder,
+    ) -> Result<AdmittedCall, RpcError> {
         let (params, aside) = read_call(request)?;
         let says_nothing = |text: &&str| *text == "null" || is_empty_array(text);
         let [arguments, meta] = aside.map(|text| text.filter(|text| !says_nothing(text)));
@@ -578,7 +585,7 @@ impl Conversation {
             Some(tasks) => tasks.decide(&entry.item, &terms, params.task.as_ref())?,
             None => None,
         };
-        Ok(Found {
+        Ok(AdmittedCall {
             entry,
             name: match params.name {
                 Cow::Borrowed(name) => TextSpan::of(request, name),
@@ -593,12 +600,12 @@ impl Conversation {
         })
     }
 
-    /// Returns the principal's name, if known.
+    /// Returns the name of the principal of a request, if known.
     pub(super) fn principal_of<'a>(&'a self, responder: &'a Responder) -> Option<&'a str> {
         self.identity_of(responder).map(Principal::name)
     }
 
-    /// Returns the client that a request counts for in shared limits. It is the principal if known,
+    /// Returns the client that a request counts for in shared limits: the principal if known,
     /// otherwise the session or address of the request, otherwise the connection.
     pub(super) fn client_of(&self, responder: &Responder) -> Client {
         let principal = self.identity_of(responder).map(Principal::client);
@@ -607,20 +614,20 @@ impl Conversation {
             .unwrap_or_else(|| self.client())
     }
 
-    /// Returns the client that requests count for in shared limits, in a conversation with a single
-    /// client.
+    /// Returns the client that all requests of this conversation count for in shared limits. The
+    /// conversation must have a single client.
     pub(super) fn client(&self) -> Client {
         let principal = self.principal.as_ref().map(Principal::client);
         principal.unwrap_or(Client::Connection(self.number))
     }
 
-    /// Returns the principal with its granted scopes, if known.
+    /// Returns the principal of a request with its granted scopes, if known.
     pub(super) fn identity_of<'a>(&'a self, responder: &'a Responder) -> Option<&'a Principal> {
         responder.identity().or(self.principal.as_ref())
     }
 
-    /// Returns the error "method not found" if `has` is false: the server does not declare the
-    /// capability.
+    /// Returns the error "method not found" if `has` is false, because the server does not declare
+    /// the capability of the method.
     pub(super) fn need(&self, request: &Request, has: bool) -> Result<(), RpcError> {
         if has {
             return Ok(());
@@ -628,7 +635,8 @@ impl Conversation {
         Err(RpcError::method_not_found(request.method()))
     }
 
-    /// Adds the server's name to the `_meta` of a modern result.
+    /// Adds the server's name and version to the `_meta` of a modern result, unless the host has
+    /// switched this off.
     pub(super) fn finish(&self, meta: &mut Option<ResultMetaObject>, terms: &ClientContext) {
         if self.server.sends_server_info_to(terms.revision) {
             meta.get_or_insert_default().server_info = Some(self.server.info.clone());
@@ -659,7 +667,7 @@ impl Conversation {
         }
     }
 
-    /// Returns the client info of a request. Begins the session if this is its first valid request.
+    /// Returns the client info of a request. Begins the session with its first valid request.
     pub(super) fn terms(
         &self,
         responder: &Responder,
@@ -691,15 +699,17 @@ impl Conversation {
 impl Rerun for Entry {
     fn run(self: Arc<Self>, context: Context) {
         let Work {
-            handler, promise, ..
+            handler,
+            output_check,
+            ..
         } = &self.handler;
-        handler(ToolCall::new(context, promise.clone()));
+        handler(ToolCall::new(context, output_check.clone()));
     }
 }
 
 impl Inner {
-    /// Returns the server's capabilities. `known` is true if the principal is known. `tells` is
-    /// true if the client can get change notifications.
+    /// Returns the capabilities that the server declares. `known` is true if the principal is
+    /// known. `tells` is true if the client can get change notifications.
     fn capabilities(
         &self,
         revision: ProtocolVersion,
@@ -740,7 +750,8 @@ impl Inner {
         capabilities
     }
 
-    /// Returns whether the server has this capability, even if the list is empty at the moment.
+    /// Returns whether the server declares the capability of a list. The list may be empty at the
+    /// moment.
     pub(super) fn has(&self, list: List) -> bool {
         match list {
             List::Tools => self.tools.serve().is_some(),

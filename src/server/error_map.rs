@@ -11,7 +11,7 @@ use crate::protocol::principal::scope_set;
 use crate::schema::ProtocolVersion;
 
 /// The error of a handler that reads a resource, gets a prompt or completes an argument. A
-/// [guard](super::Guard) that refuses a request returns it too.
+/// [guard](super::Guard) that refuses a request returns such an error too.
 ///
 /// Unlike tools, these handlers can fail only with a protocol error. An [`RpcError`] converted with
 /// `?` is sent to the client unchanged. Any other error becomes an internal error. The text of that
@@ -22,22 +22,24 @@ pub struct HandlerError(pub(super) Failure);
 #[derive(Debug)]
 pub(super) enum Failure {
     NotFound,
-    /// The request needs all these scopes, and at least one was not granted.
+    /// The request needs all these scopes, and at least one of them was not granted.
     Scopes(BTreeSet<String>),
     Protocol(RpcError),
     Inner(String),
 }
 
 impl HandlerError {
-    /// The error for a requested item that does not exist. For a resource, the client gets the
-    /// error code of its revision.
+    /// Returns the error for a requested item that does not exist. If the item is a resource, the
+    /// client gets the error code of its revision.
     pub fn not_found() -> Self {
         Self(Failure::NotFound)
     }
 
-    /// The error for a request that needs all these scopes. List the granted scopes too.
+    /// Returns the error for a request that lacks a required scope. `scopes` must contain all
+    /// required scopes, including scopes that are granted already.
     ///
-    /// Over HTTP the client gets status 403 with the scopes, and can have its user grant them. See
+    /// Over HTTP, the client gets status 403 with the scopes. The client can then ask its user to
+    /// grant the scopes. See
     /// [`GuardedRequest::require_scopes`](super::GuardedRequest::require_scopes).
     pub fn insufficient_scope<S: AsRef<str>>(scopes: impl IntoIterator<Item = S>) -> Self {
         Self(Failure::Scopes(scope_set(scopes)))
@@ -55,7 +57,7 @@ impl<E: StdError + 'static> From<E> for HandlerError {
 }
 
 /// Returns the error of a missing resource, with the code of the legacy revisions. `for_revision`
-/// maps the code to other revisions.
+/// replaces the code for modern clients.
 pub(super) fn resource_not_found(uri: &str) -> RpcError {
     let error = RpcError::new(ErrorCode::RESOURCE_NOT_FOUND, "resource not found");
     error

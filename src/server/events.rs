@@ -5,8 +5,8 @@
 //!                             └─▶ no valid request: no event
 //! ```
 //!
-//! **Threads.** Session hooks run on a thread of the connection, in the order of its notifications.
-//! An event hook runs on the thread that notices the incident.
+//! **Threads.** Session hooks run on a thread of the connection, in one sequence with the handlers
+//! of the client's notifications. An event hook runs on the thread that notices the incident.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,7 +36,7 @@ pub struct Session {
     pub transport: SessionTransport,
     /// The client's name in the log, such as `HTTP client at 192.0.2.1:50000`.
     pub peer: String,
-    /// The negotiated revision. In the modern era, it is the revision of the first request; later
+    /// The negotiated revision. In the modern era, this is the revision of the first request. Later
     /// requests may have another revision.
     pub revision: ProtocolVersion,
     /// The name and version that the client gave. Use it for display and logs, not for decisions.
@@ -49,14 +49,14 @@ pub struct Session {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SessionTransport {
-    /// A connection for this client alone: standard streams, a socket, memory, or a transport of
-    /// the host.
+    /// A connection for this client alone: standard streams, a socket, a transport in memory, or a
+    /// transport of the host.
     Stream,
     /// HTTP requests that contain the session id.
     Http,
 }
 
-/// A change of a [`Session`].
+/// An event of a [`Session`]: its begin or its end.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum SessionEvent {
@@ -71,7 +71,7 @@ pub enum SessionEvent {
     Ended {
         /// The session that has ended.
         session: Arc<Session>,
-        /// The reason, or `None` if this side has closed the session.
+        /// The reason why the session has ended, or `None` if the server has closed the session.
         /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) means that the client has gone or ended
         /// the session. Any other error means that the connection has failed.
         error: Option<Error>,
@@ -87,14 +87,14 @@ pub struct ServerEvent {
     /// The number of the connection ([`Context::connection`](super::Context::connection)). `None`
     /// for an HTTP request that reached no connection.
     pub connection: Option<u64>,
-    /// The client's name in the log. Clients that share a connection, such as modern ones over
-    /// HTTP, share a name.
+    /// The client's name in the log. Clients that share a connection, such as modern HTTP clients,
+    /// share a name.
     pub peer: String,
     /// The method of the request that the incident is about. `None` if there is no request, or if
-    /// it could not be parsed.
+    /// the request could not be parsed.
     pub method: Option<String>,
-    /// A description for people. The description is one line, unless it contains a longer text of
-    /// the client or of a handler.
+    /// A human-readable description of the incident. The description is one line, unless it
+    /// contains a longer text of the client or of a handler.
     pub text: String,
 }
 
@@ -111,8 +111,8 @@ impl ServerEvent {
 
     /// Calls the hook with this incident.
     pub(super) fn tell(&self, hook: &EventHook) {
-        // A panic of the hook must not end the reading thread. During another panic's unwinding it
-        // would abort the process.
+        // A panic of the hook must not end the reading thread. While another panic unwinds, a panic
+        // of the hook would abort the process.
         _ = catch_unwind(AssertUnwindSafe(|| hook(self)));
     }
 }
@@ -123,15 +123,15 @@ pub(super) struct Attendance {
     state: Mutex<State>,
 }
 
-/// The state of an [`Attendance`]. Guarded by [`Attendance::state`]. No other lock is taken while
-/// this lock is held.
+/// The state of an [`Attendance`], behind the lock [`Attendance::state`]. No other lock is taken
+/// while this lock is held.
 #[derive(Default)]
 struct State {
     phase: Phase,
     /// Events that are not delivered yet. Invariant: each event is queued before its delivery is
     /// scheduled, and each delivery takes the oldest event. So the host gets the begin before the
     /// end, even if the deliveries are scheduled in the other order.
-    untold: VecDeque<SessionEvent>,
+    undelivered: VecDeque<SessionEvent>,
 }
 
 #[derive(Default)]
@@ -163,9 +163,9 @@ impl Attendance {
         }
         let session = Arc::new(describe(terms));
         state.phase = Phase::Begun(Arc::clone(&session));
-        state.untold.push_back(SessionEvent::Began { session });
+        state.undelivered.push_back(SessionEvent::Began { session });
         drop(state);
-        self.have_told(peer);
+        self.schedule_delivery(peer);
     }
 
     /// Ends the session after its connection has ended. Does not block.
@@ -176,16 +176,16 @@ impl Attendance {
         };
         let error = peer.core().ended();
         state
-            .untold
+            .undelivered
             .push_back(SessionEvent::Ended { session, error });
         drop(state);
-        self.have_told(peer);
+        self.schedule_delivery(peer);
     }
 
-    fn have_told(self: &Arc<Self>, peer: &Peer) {
+    fn schedule_delivery(self: &Arc<Self>, peer: &Peer) {
         let this = Arc::clone(self);
         peer.run_in_order(move || {
-            let event = this.state.lock().untold.pop_front();
+            let event = this.state.lock().undelivered.pop_front();
             if let Some(event) = event {
                 (this.hook)(event);
             }

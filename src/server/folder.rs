@@ -10,11 +10,12 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::schema::url::{percent_decoded, percent_encoded};
 use crate::schema::{ResourceContents, ResourceTemplate};
 
-/// A folder whose files are resources with `file:` URIs. No file outside of it can be reached.
+/// A folder whose files are resources with `file:` URIs. No file outside of the folder can be
+/// reached.
 ///
-/// A URI is split before it is decoded. It is "not found" if it contains `..` or an encoded `/` or
-/// `\`, names another host, or is not a regular file. A symbolic link that leads out of the folder
-/// is "not found" too.
+/// A URI is split at `/` before its parts are percent-decoded. These URIs are "not found": a URI
+/// with `..`, with an encoded `/` or `\`, with another host, or of anything but a regular file. A
+/// symbolic link that leads out of the folder is "not found" too.
 ///
 /// A user with the right to create links in the folder can replace a file with a link between the
 /// check and the read. So don't serve a folder that untrusted users can write to.
@@ -45,8 +46,8 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`] when the path can't be resolved, [`ErrorKind::Invalid`] when it is not a
-    /// folder or not UTF-8.
+    /// [`ErrorKind::Io`] when the path can't be resolved, [`ErrorKind::Invalid`] when the path does
+    /// not name a folder or is not UTF-8.
     pub fn new(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let root = fs::canonicalize(path).map_err(|error| {
@@ -70,7 +71,7 @@ impl Folder {
         self
     }
 
-    /// Returns the template of all files in the folder.
+    /// Returns a resource template that matches the URIs of all files in the folder.
     pub fn template(&self, name: impl Into<String>) -> ResourceTemplate {
         ResourceTemplate::new(format!("{}{{+path}}", self.uri()), name)
     }
@@ -83,11 +84,11 @@ impl Folder {
         format!("file:///{path}")
     }
 
-    /// Returns the path of a file in the folder, by its URI.
+    /// Returns the path of the file in the folder that a URI names.
     ///
     /// # Errors
     ///
-    /// [`HandlerError::not_found`] for every URI that is not a file in the folder. So a client
+    /// [`HandlerError::not_found`] for every URI that names no file in the folder. So a client
     /// can't find out which files exist outside of the folder.
     pub fn path(&self, uri: &str) -> Result<PathBuf, HandlerError> {
         let path = path_of(uri).ok_or_else(HandlerError::not_found)?;
@@ -99,7 +100,7 @@ impl Folder {
         }
     }
 
-    /// Reads a file in the folder: as text if it is UTF-8, otherwise as bytes.
+    /// Reads the requested file: as text if the file is UTF-8, otherwise as bytes.
     ///
     /// # Errors
     ///
@@ -182,7 +183,7 @@ mod tests {
         ] {
             check(odd, None);
         }
-        // Decoded once only.
+        // URIs are percent-decoded only once.
         check("file:///a/%252e%252e/b", Some("/a/%2e%2e/b"));
     }
 }

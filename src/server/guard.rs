@@ -6,8 +6,8 @@
 //!  list request ──▶ admit? ──▶ each item: shows? ──▶ page ───────────────────╯ (not released)
 //! ```
 //!
-//! **Threads.** Guards are user code: they run where handlers do, many at once. Without guards,
-//! lists are served on the reading thread, and guards cost nothing.
+//! **Threads.** Guards are code of the host. They run on the same threads as handlers, many at
+//! once. Without guards, lists are served on the reading thread.
 
 use std::sync::Arc;
 
@@ -23,11 +23,12 @@ use crate::schema::{
     ReadResourceResult, RequestMetaObject,
 };
 
-/// A guard: decides which clients may see and use which items, and checks outgoing results.
+/// A guard decides which clients may see and use which items, and checks outgoing results.
 ///
 /// A server calls all its guards in the order in which
 /// [`ServerBuilder::guard`](super::ServerBuilder::guard) added them. The first refusal ends the
-/// request. A closure that takes a [`GuardedRequest`] is a guard that only admits requests.
+/// request. A closure that takes a [`GuardedRequest`] is a guard that only admits or refuses
+/// requests.
 ///
 /// # Examples
 ///
@@ -67,10 +68,11 @@ pub trait Guard: Send + Sync {
         Ok(())
     }
 
-    /// Decides whether an item is on a list; [`GuardedRequest::method`] is the list method.
+    /// Decides whether an item is on a list that a client requests.
     ///
-    /// If a template is hidden, resources can't be read through it either. By default an item is
-    /// hidden only if [`admit`](Self::admit) returns "not found" or an internal error.
+    /// If a template is hidden, resources can't be read through it either. So the method of the
+    /// request is a list method or `resources/read`. By default an item is hidden only if
+    /// [`admit`](Self::admit) returns "not found" or an internal error.
     fn shows(&self, item: &GuardedRequest<'_>) -> bool {
         matches!(
             self.admit(item),
@@ -78,8 +80,8 @@ pub trait Guard: Send + Sync {
         )
     }
 
-    /// Checks a result or log message before it is sent. The guard may change it, to remove data
-    /// that the client must not get. By default nothing is changed.
+    /// Checks a result or log message before it is sent. The guard may change the message, for
+    /// example to remove data that the client must not get. By default nothing is changed.
     fn release(&self, outgoing: &mut GuardedResult<'_>, context: &Context) {
         _ = (outgoing, context);
     }
@@ -102,11 +104,12 @@ pub enum Primitive<'a> {
     Tool(&'a str),
     /// A prompt, by its name.
     Prompt(&'a str),
-    /// A resource, by its URI. It is registered under this URI, or read through a template.
+    /// A resource, by its URI. The resource is registered under this URI, or read through a
+    /// template.
     ///
-    /// If it is read through a template, the URI is in the client's spelling. A URI may have
-    /// several spellings (`%61` for `a`). So compare the values of the template's variables, or
-    /// list the allowed URIs instead of the forbidden ones.
+    /// If the resource is read through a template, the URI is in the client's spelling. A URI may
+    /// have several spellings (`%61` for `a`). So compare the values of the template's variables,
+    /// or list the allowed URIs instead of the forbidden ones.
     Resource(&'a str),
     /// A template, by its text.
     ResourceTemplate(&'a str),
@@ -150,8 +153,8 @@ impl<'a> GuardedRequest<'a> {
 
     /// Returns the item that the request is about, or `None` for a list as a whole.
     ///
-    /// The item is the called tool, the prompt, the resource to read or subscribe to, the template
-    /// of a completed variable, or an item on a list.
+    /// The item is the called tool, the prompt, the resource to read or subscribe to, or the
+    /// template of a completed variable. On a list, it is each item of the list.
     ///
     /// A `subscriptions/listen` request is first checked as a whole, with `None`, and then for each
     /// resource. A refused resource is left out of the subscription. If the guard returns "not
@@ -179,7 +182,7 @@ impl<'a> GuardedRequest<'a> {
     ///
     /// # Errors
     ///
-    /// [`HandlerError::insufficient_scope`]. Return it with `?`.
+    /// [`HandlerError::insufficient_scope`]. Return the error with `?`.
     pub fn require_scopes(&self, scopes: &[&str]) -> Result<(), HandlerError> {
         let needed = scope_set(scopes);
         if self.link.grants(self.responder, &needed) {
@@ -264,14 +267,14 @@ impl Conversation {
         admitted
     }
 
-    /// Checks whether a request may continue. If a guard refuses it, returns the error for the
-    /// client.
+    /// Checks whether a request may continue. If a guard refuses the request, returns the error for
+    /// the client.
     pub(super) fn admit(&self, access: &GuardedRequest<'_>) -> Result<(), RpcError> {
         self.admit_as(access, access.primitive)
     }
 
-    /// Checks whether a request may continue, like `admit`. If a guard returns "not found", the
-    /// error for the client names the item `named`.
+    /// Checks whether a request may continue. If a guard refuses the request, returns the error for
+    /// the client. The error "not found" names the item `named`.
     pub(super) fn admit_as(
         &self,
         access: &GuardedRequest<'_>,
@@ -301,7 +304,7 @@ impl Context {
         let guards = &self.server().guards;
         // A result is not sent if the handler still needs input.
         let is_log = matches!(outgoing, GuardedResult::Log(_));
-        if guards.is_empty() || (!is_log && self.rounds().lock().needs_input()) {
+        if guards.is_empty() || (!is_log && self.mrtr().lock().needs_input()) {
             return;
         }
         for guard in guards {

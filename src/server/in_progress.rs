@@ -1,4 +1,5 @@
-//! The effects that are running at the moment. Only one thread runs an effect.
+//! The effects of a call that are running at the moment ([`Context::once`](super::Context::once)).
+//! Only one thread runs each effect.
 
 use std::collections::HashMap;
 use std::thread::{self, ThreadId};
@@ -6,8 +7,8 @@ use std::thread::{self, ThreadId};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 
-/// The running effects, by key. A thread that needs the value of a running effect waits for its
-/// end.
+/// The running effects of a call, by key. A thread that needs the value of a running effect waits
+/// until the effect has ended.
 #[derive(Debug, Default)]
 pub(super) struct InProgress {
     running: Mutex<HashMap<String, ThreadId>>,
@@ -15,7 +16,7 @@ pub(super) struct InProgress {
 }
 
 impl InProgress {
-    /// Waits until no other thread runs the effect of `key`. Then claims the key for this thread.
+    /// Blocks until no other thread runs the effect of `key`. Then claims the key for this thread.
     /// Fails if this thread runs the effect already.
     pub(super) fn take(&self, key: &str) -> Result<InProgressGuard<'_>> {
         let me = thread::current().id();
@@ -29,21 +30,21 @@ impl InProgress {
         }
         running.insert(key.to_owned(), me);
         Ok(InProgressGuard {
-            turns: self,
+            effects: self,
             key: key.to_owned(),
         })
     }
 }
 
-/// The right to run an effect. Dropping it releases the key, also when the effect panics.
+/// The right to run an effect. Dropping the right releases the key, also when the effect panics.
 pub(super) struct InProgressGuard<'a> {
-    turns: &'a InProgress,
+    effects: &'a InProgress,
     key: String,
 }
 
 impl Drop for InProgressGuard<'_> {
     fn drop(&mut self) {
-        self.turns.running.lock().remove(&self.key);
-        self.turns.ended.notify_all();
+        self.effects.running.lock().remove(&self.key);
+        self.effects.ended.notify_all();
     }
 }

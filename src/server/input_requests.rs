@@ -26,27 +26,27 @@ use crate::schema::{
 use crate::sync::Mutex;
 use crate::transport::sys::random;
 
-/// Counts the calls of a connection that wait for input.
+/// The counter of a connection's calls that wait for input. Each clone counts as one call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PendingInputs(Arc<()>);
 
 impl PendingInputs {
-    /// Returns a permit for a call that waits for input. The permit is held until it is dropped.
-    /// Returns `None` when all `max` permits are taken.
+    /// Returns a permit for a call that waits for input. Dropping the permit releases it. Returns
+    /// `None` when all `max` permits are in use.
     fn take(&self, max: usize) -> Option<Self> {
-        // The connection itself holds one reference. Two threads may both take the last permit; one
-        // too many is harmless.
+        // The connection itself holds one reference. Two threads may both take the last permit. One
+        // permit too many is harmless.
         (Arc::strong_count(&self.0) <= max).then(|| self.clone())
     }
 }
 
-/// Sends the input requests of one round to the client. After the last answer the call's handler is
-/// run again.
+/// Sends the input requests of a handler to the client. When the last answer has come, the handler
+/// is run again.
 pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
     let (peer, revision) = (context.peer(), context.terms().revision);
     let asking = context.asking_client();
     let max = peer.core().limits().max_questions;
-    let Some(place) = context.waiting().take(max) else {
+    let Some(permit) = context.waiting().take(max) else {
         let text = format!("busy: {max} calls wait for answers already (max_questions)");
         return fail(context, &text);
     };
@@ -70,15 +70,15 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
         answers: Vec::new(),
         left: asked.len(),
         guard: None,
-        _place: place,
+        _permit: permit,
     }))));
     let mut started = Vec::new();
     for ((key, question), shown) in asked.into_iter().zip(prepared) {
         if let Some(id) = elicitation_id(&shown) {
             server.pages.add(id, &peer);
         }
-        // An answer belongs to the input request as the handler made it, not to the form that is
-        // sent.
+        // An answer belongs to the input request as the handler made it, not to the changed copy
+        // that is sent.
         let gatherer = Arc::clone(&gathering);
         let (asked_key, asked_question) = (key.clone(), question.clone());
         // The trace context is added to the sent copy only. The answer is valid whatever the trace
@@ -97,8 +97,8 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
             Err(error) => gathering.take(key, question, Err(error)),
         }
     }
-    // When the client cancels its call, its pending input requests are cancelled too. The guard
-    // keeps that callback registered.
+    // When the client cancels the call, the pending input requests of the call are cancelled too.
+    // The guard keeps the callback registered.
     let guard = cancel.on_trigger(move || {
         for call in &started {
             call.cancel("the request that it was asked for is cancelled");
@@ -108,7 +108,7 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
     Ok(())
 }
 
-/// Collects the answers to the input requests of one round.
+/// Collects the answers to input requests that were sent together.
 struct AnswerCollector(Mutex<Option<Gathered>>);
 
 struct Gathered {
@@ -117,10 +117,10 @@ struct Gathered {
     left: usize,
     /// Keeps the callback for the client's cancellation registered.
     guard: Option<OnCancel>,
-    _place: PendingInputs,
+    _permit: PendingInputs,
 }
 
-/// The key of an input request, the request, and its answer or error.
+/// The key of an input request, the input request itself, and its answer or error.
 pub(super) type Gained = (String, InputRequest, Result<InputResponse>);
 
 impl AnswerCollector {
@@ -131,9 +131,9 @@ impl AnswerCollector {
             return;
         };
         let answer = answer.and_then(|response| {
-            let kept = gathered.context.hold_more(response.as_str().len());
+            let reserved = gathered.context.hold_more(response.as_str().len());
             let no_room = |error: RpcError| Error::new(ErrorKind::Limit, error.message).sent(true);
-            kept.map(|()| response).map_err(no_room)
+            reserved.map(|()| response).map_err(no_room)
         });
         gathered.answers.push((key, question, answer));
         gathered.left -= 1;
@@ -179,7 +179,7 @@ pub(super) fn run_again(mut context: Context, answers: Vec<Gained>) {
         task.goes_on();
     }
     for (key, question, answer) in answers {
-        if let Err(error) = context.rounds().lock().answer(key, &question, answer) {
+        if let Err(error) = context.mrtr().lock().answer(key, &question, answer) {
             context.peer().core().log_as("server", LogLevel::Error, || {
                 format!("an answer of '{}' is lost: {error}", context.peer().name())
             });
@@ -192,8 +192,8 @@ pub(super) fn run_again(mut context: Context, answers: Vec<Gained>) {
     core.run_later(context.sharer(), key, Box::new(move || again.run(context)));
 }
 
-/// Returns an input request in the form in which it is sent. In 2025-11-25 a URL mode elicitation
-/// needs a unique id, which is added here.
+/// Returns the copy of an input request that is sent to the client. Adds the unique id that a URL
+/// mode elicitation needs in 2025-11-25.
 fn prepare(question: &InputRequest, revision: ProtocolVersion) -> Result<InputRequest> {
     let mut question = question.clone();
     question.fit_to(revision);
@@ -243,8 +243,7 @@ fn method_of(question: &InputRequest) -> &'static str {
     }
 }
 
-/// Writes the params of an input request that belongs to a task. The params must contain the task's
-/// id.
+/// Writes the params of an input request that belongs to a task. The params contain the task's id.
 fn write_related(
     question: &InputRequest,
     task: &str,

@@ -1,5 +1,5 @@
-//! Rules for input requests: which ones are allowed, and which capabilities of the client they
-//! need.
+//! Rules for input requests: which input requests are allowed, and which capabilities of the client
+//! they need.
 
 use std::fmt;
 
@@ -35,12 +35,11 @@ const SECRETS: &[&str] = &[
     "secretkey",
 ];
 
-/// Checks an input request of a handler.
+/// Checks that the specification allows an input request of a handler.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Invalid`] for an input request that the specification forbids. It is a mistake of
-/// the handler.
+/// [`ErrorKind::Invalid`] for a forbidden input request, which is a mistake of the handler.
 pub(super) fn check(question: &InputRequest, revision: ProtocolVersion) -> Result<()> {
     match question {
         InputRequest::Elicit(request) => match &request.params {
@@ -167,8 +166,7 @@ impl fmt::Display for Asked {
     }
 }
 
-/// Returns the capabilities that a round of input requests needs, but that the client has not
-/// declared.
+/// Returns the capabilities that these input requests need but the client has not declared.
 pub(super) fn missing_capabilities(
     asked: &InputRequests,
     terms: &ClientContext,
@@ -223,7 +221,8 @@ fn note_sampling(
         params.include_context,
         Some(IncludeContext::ThisServer | IncludeContext::AllServers)
     );
-    // Before 2025-11-25 there was no capability for it: every client with sampling supported it.
+    // Before 2025-11-25 there was no capability for context: every client with sampling supported
+    // context.
     let context = adds_context && detailed && declared.is_none_or(|it| it.context.is_none());
     if declared.is_some() && !tools && !context {
         return;

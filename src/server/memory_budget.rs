@@ -11,20 +11,23 @@ use crate::shares::{Admission, Client, Shares};
 use crate::sync::Mutex;
 use crate::transport::Limits;
 
-/// The minimum size of the memory budget, in bytes. The limits of the server can't make it smaller.
+/// The minimum size of the memory budget, in bytes. The limits of the server can't make the budget
+/// smaller.
 pub(super) const LEAST: usize = 16 << 20;
 
-/// The memory that a pending call takes besides its request, in bytes.
+/// The memory that a pending call takes in addition to its request, in bytes.
 pub(super) const EACH_CALL: usize = 4 << 10;
 
-/// A request takes memory from the budget as soon as it arrives if its text is longer than this, or
-/// its `_meta` longer than `LARGE_META`. Smaller requests take memory from the budget only when
-/// they wait for input or become a task. Both are in bytes.
+/// The length of a request's text, in bytes, above which the request is large. A request is also
+/// large if its `_meta` has more than `LARGE_META` bytes.
+///
+/// A large request takes memory from the budget as soon as it arrives. A smaller request takes
+/// memory from the budget only when it waits for input or becomes a task.
 pub(super) const LARGE: usize = 64 << 10;
 const LARGE_META: usize = 4 << 10;
 
-/// The factor for the memory of a parsed `_meta`: it is estimated as this factor times the length
-/// of its text. The estimate has a maximum that depends on the text of the message.
+/// The estimated memory of a parsed `_meta`, as a multiple of the length of its text. The estimate
+/// has a maximum that depends on the length of the request.
 const META_TIMES: usize = 100;
 const MOST_OF_META: usize = 64 << 20;
 const META_TIMES_TEXT: usize = 4;
@@ -32,12 +35,12 @@ const META_TIMES_TEXT: usize = 4;
 /// The memory budget, with the share of each client.
 ///
 /// Reservations are never taken away from a client. A part of the budget
-/// ([`Limits::reserve_percent`]) is reserved for clients that hold little. So one client alone
+/// ([`Limits::reserve_percent`]) is reserved for clients that use little of it. So one client alone
 /// can't use up the budget.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MemoryBudget(Arc<Mutex<Option<Shares<()>>>>);
 
-/// A reservation in the memory budget. It is released when it is dropped.
+/// A reservation in the memory budget. Dropping the reservation releases its bytes.
 #[derive(Debug)]
 pub(super) struct Reservation {
     room: MemoryBudget,
@@ -46,8 +49,8 @@ pub(super) struct Reservation {
 }
 
 impl MemoryBudget {
-    /// Reserves bytes for a client. Returns `None` when the client's share of `max` is used up. The
-    /// first reservation of all is always granted.
+    /// Reserves `bytes` for a client in the budget of `max` bytes. Returns `None` when the client's
+    /// share of the budget is used up. A reservation in an empty budget is always granted.
     pub(super) fn take(
         &self,
         client: Client,
@@ -65,21 +68,22 @@ impl MemoryBudget {
 }
 
 impl Reservation {
-    /// Adds bytes to the reservation. Returns whether the budget has room for them. `max` and
-    /// `limits` must be equal for all reservations of a budget.
+    /// Adds bytes to the reservation. Returns whether the budget had room for these bytes. `max`
+    /// and `limits` must be equal for all reservations of a budget.
     pub(super) fn grow(&mut self, bytes: usize, max: usize, limits: &Limits) -> bool {
         let mut room = self.room.0.lock();
         let shares = room
             .get_or_insert_with(|| Shares::new(max, limits.part_of(max), limits.reserve_of(max)));
-        let taken = shares.total() == 0 || shares.admit(&self.client, bytes) == Admission::Granted;
-        if taken {
+        let granted =
+            shares.total() == 0 || shares.admit(&self.client, bytes) == Admission::Granted;
+        if granted {
             shares.take(&self.client, bytes);
             self.bytes += bytes;
         }
-        taken
+        granted
     }
 
-    /// Releases a part of the reservation: this number of bytes.
+    /// Releases a number of bytes of the reservation.
     pub(super) fn shrink(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;

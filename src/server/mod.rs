@@ -6,9 +6,9 @@
 //! the client's revision reads it from its [`Context`].
 //!
 //! **Change notifications** are sent to clients automatically when a list changes.
-//! [`Server::resource_updated`] reports the change of one resource. A legacy client gets them on
-//! its connection, a modern one on its `subscriptions/listen` streams. They are queued: no thread
-//! waits for a client to read them.
+//! [`Server::resource_updated`] reports the change of one resource. A legacy client gets change
+//! notifications on its connection, a modern client on its `subscriptions/listen` streams. The
+//! notifications are queued, so no thread waits for a client to read.
 //!
 //! **Threads.** Handlers run on the worker threads of the connection that the call came from, up to
 //! [`max_workers`](crate::transport::Limits::max_workers) at once. A handler may keep its call
@@ -105,7 +105,7 @@ use crate::schema::{
 use crate::transport::{Limits, Stdio, Threads, Transport};
 use crate::validation::Validator;
 
-/// A server. Cloning it is cheap; clones share their state.
+/// An MCP server. Cloning is cheap, and all clones share the state of the server.
 #[derive(Clone)]
 pub struct Server(Arc<Inner>);
 
@@ -139,7 +139,7 @@ struct Inner {
     /// The handlers of custom methods, which the host has added.
     methods: Handlers,
     /// The settings of every connection. They are made for the first connection and cloned for each
-    /// further one.
+    /// further connection.
     beginning: OnceLock<ConnectionBuilder>,
     limits: Limits,
     threads: Threads,
@@ -149,21 +149,21 @@ struct Inner {
     log: Option<LogHook>,
     on_session: Option<SessionHook>,
     on_event: Option<EventHook>,
-    /// The keys that seal the state of a call between its rounds.
+    /// The keys that seal the state of a call while the client answers input requests.
     keys: KeyRing,
     state_lifetime: Duration,
-    /// Remembers which sealed states were used, so that each state is usable only once. `None` if
-    /// states may be used repeatedly.
+    /// The store that remembers which sealed states were used, so that each state is usable only
+    /// once. `None` if states may be used repeatedly.
     state_store: Option<Arc<dyn StateStore>>,
     pages: Pages,
     /// The tasks of the server. `Some` when the host has enabled tasks.
     tasks: Option<Tasks>,
-    /// Checks the arguments and structured results of tools.
+    /// The validator that checks the arguments and structured results of tools.
     validator: Option<Validator>,
-    /// Set when the host was warned that a tool embeds resources although the server does not
-    /// declare resources.
+    /// Whether the host was warned that a tool embeds resources but the server does not declare
+    /// resources.
     embeds_undeclared: AtomicBool,
-    /// The number of connections that were opened. Each connection gets its number from it.
+    /// The number of connections that were opened. A new connection gets this value as its number.
     connections: AtomicU64,
     latest_terms: LatestContext,
 }
@@ -173,10 +173,14 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when another tool has the name, the name is not a valid tool name, or
-    /// the input schema does not describe an object. With a
-    /// [`validator`](ServerBuilder::validator), also the errors of [`Validator::compile`] for both
-    /// schemas.
+    /// [`ErrorKind::Invalid`] in these cases:
+    ///
+    /// - Another tool has the name, or the name is not a valid tool name.
+    /// - The input schema does not describe an object.
+    /// - The tool may run as a task, but the server has no [`tasks`](ServerBuilder::tasks).
+    ///
+    /// With a [`validator`](ServerBuilder::validator), also the errors of [`Validator::compile`]
+    /// for both schemas.
     pub fn add_tool<A, R>(
         &self,
         tool: Tool,
@@ -221,8 +225,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when another resource has the URI, or when it is not a valid URI (RFC
-    /// 3986).
+    /// [`ErrorKind::Invalid`] when another resource has the URI, or when the URI (RFC 3986) or the
+    /// annotations are not valid.
     pub fn add_resource<R: ResourceOutput>(
         &self,
         resource: Resource,
@@ -283,8 +287,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the server has the template already, or when it is not a valid
-    /// template.
+    /// [`ErrorKind::Invalid`] when the server has the template already, or when the template or its
+    /// annotations are not valid.
     pub fn add_template<R: ResourceOutput>(
         &self,
         template: ResourceTemplate,
@@ -394,7 +398,7 @@ impl Server {
         self.0.completers.add(reference, argument, handler)
     }
 
-    /// Notifies all clients that subscribed to a resource, legacy and modern, that it changed.
+    /// Sends a change notification for a resource to all clients that subscribed to the resource.
     ///
     /// The notifications are only queued, so this function never waits for a client. It may be
     /// called from any thread. The first change of a resource is sent at once. Further changes that
@@ -403,11 +407,11 @@ impl Server {
         self.0.hub.publish(Event::Updated(uri));
     }
 
-    /// Sends a log message that belongs to no call to the clients of the legacy era.
+    /// Sends a log message to all clients of the legacy era. The message belongs to no call.
     ///
-    /// A client sets its minimum level with `logging/setLevel`; the default is *info*. It gets the
-    /// messages at or above this level. A modern client gets only the log messages of its calls:
-    /// see [`Context::log`].
+    /// A legacy client sets its minimum level with `logging/setLevel`; the default is *info*. The
+    /// client gets the messages at or above this level. A modern client gets only the log messages
+    /// of its calls: see [`Context::log`].
     ///
     /// Does nothing unless the server was built with [`logging`](ServerBuilder::logging). The
     /// message is only queued, and may be sent from any thread. If a client does not read, at most
@@ -418,8 +422,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when `data` can't be written as JSON, or the level is not one of the
-    /// specification's.
+    /// [`ErrorKind::Invalid`] when `data` can't be written as JSON, or when the specification does
+    /// not define the level.
     pub fn log(
         &self,
         level: LoggingLevel,
@@ -444,8 +448,8 @@ impl Server {
         self.0.hub.end_streams();
     }
 
-    /// Serves a peer on threads of the connection, and returns at once. Dropping the connection
-    /// closes it.
+    /// Starts to serve a client on threads of the new connection, and returns at once. Dropping the
+    /// returned connection closes it.
     ///
     /// # Errors
     ///
@@ -454,10 +458,10 @@ impl Server {
         self.open_link(None, transport)
     }
 
-    /// Serves a peer that acts on behalf of a user whom the host has authenticated.
+    /// Starts to serve a client that acts on behalf of an authenticated user, and returns at once.
     ///
     /// The host may know the user from the credentials of a Unix socket, from a certificate, or
-    /// because the user has started the peer. Guards and handlers see the principal. The sealed
+    /// because the user has started the client. Guards and handlers see the principal. The sealed
     /// state of a call is valid only for the principal that it was made for. Scopes are checked
     /// only if the principal lists its granted scopes ([`Principal::scopes`]).
     ///
@@ -542,14 +546,14 @@ impl Server {
         Ok(true)
     }
 
-    /// Serves a peer and blocks until the connection has ended.
+    /// Serves a client and blocks until the connection has ended.
     ///
-    /// When the peer closes its side, active calls may finish within [`ServerBuilder::drain`].
+    /// When the client closes its side, active calls may finish within [`ServerBuilder::drain`].
     ///
     /// # Errors
     ///
-    /// An error when the transport can't be opened or fails. If the peer closes the connection,
-    /// this is not an error.
+    /// An error when the transport can't be opened or fails. If the client closes the connection,
+    /// the function returns `Ok`.
     pub fn serve(&self, transport: impl Transport + 'static) -> Result<()> {
         let error = self.open(transport)?.wait();
         if error.kind() == ErrorKind::Closed {
@@ -559,8 +563,8 @@ impl Server {
         }
     }
 
-    /// Serves the process that started this one, over the standard streams. Blocks until that
-    /// process closes them.
+    /// Serves the parent process over the standard streams. Blocks until the parent process closes
+    /// the streams.
     ///
     /// # Errors
     ///
@@ -584,8 +588,9 @@ impl fmt::Debug for Server {
 }
 
 impl Inner {
-    /// Returns the budget for pending calls, in bytes. The results of tasks have another budget of
-    /// this size. The size is the maximum memory of the messages in active requests.
+    /// Returns the size of the memory budget for pending calls, in bytes: `max_workers` times
+    /// `max_message_bytes`, but at least [`LEAST`](memory_budget::LEAST). The results of tasks have
+    /// another budget of this size.
     pub(super) fn max_held(&self) -> usize {
         let limits = &self.limits;
         let worked_on = limits.max_workers.saturating_mul(limits.max_message_bytes);

@@ -1,5 +1,5 @@
 //! The state of a multi round-trip request: input requests, answers and remembered values. Both
-//! eras use it. This module does no I/O.
+//! eras use this state. This module does no I/O.
 //!
 //! A handler makes an input request under a key, and returns early when the answer is missing. The
 //! input request is recorded in this state too, not only in the handler's error. So it is sent even
@@ -29,35 +29,37 @@ use crate::schema::{
     ElicitRequestParams, InputRequest, InputRequests, InputResponse, InputResponses,
 };
 
-/// The maximum number of rounds of input requests in one call. A call that needs more fails.
-pub(super) const MAX_ROUNDS: u32 = 10;
+/// The maximum number of round trips for input requests in one call. A call that needs more round
+/// trips fails.
+pub(super) const MAX_ROUND_TRIPS: u32 = 10;
 
 /// The input requests, answers and remembered values of one call.
 #[derive(Debug, Default)]
 pub(super) struct MrtrState {
-    /// The recorded data. Allocated at the first use, since most calls make no input request.
+    /// The recorded data. It is allocated at the first use, since most calls make no input request.
     notes: Option<Box<Notes>>,
-    /// Set when this run of the handler wants to continue as a task.
+    /// Whether this run of the handler wants to continue as a task.
     wants_task: bool,
     inquire: Option<Inquire>,
 }
 
-/// A function that sends the input requests of a run. The first input request sets it. So a program
-/// whose handlers make no input requests is linked without this code.
+/// A function that sends the input requests of a handler. Only the functions that make input
+/// requests store this pointer. So a program whose handlers make no input requests is linked
+/// without the code.
 pub(super) type Inquire = fn(Context) -> Result<()>;
 
 #[derive(Clone, Debug, Default)]
 struct Notes {
-    /// The number of rounds so far.
-    round: u32,
+    /// The number of round trips for input requests so far.
+    round_trips: u32,
     answers: BTreeMap<String, Answer>,
     memory: BTreeMap<String, Box<RawValue>>,
     /// The input requests of this run that have no answer yet.
     asked: InputRequests,
 }
 
-/// An answer, with the digest of the input request that was shown. The answer is not used for any
-/// other input request.
+/// An answer of the client, with the digest of the input request that was sent. The answer is not
+/// used for any other input request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Answer {
     #[serde(rename = "q")]
@@ -67,17 +69,18 @@ struct Answer {
     /// The error with which the client refused to answer. Only legacy clients can refuse.
     #[serde(rename = "e", skip_serializing_if = "Option::is_none")]
     refusal: Option<RpcError>,
-    /// Another reason why the answer is missing. Only used in the legacy era, where no sealed state
-    /// is sent.
+    /// The error because of which no answer came, such as a closed connection. Only set in the
+    /// legacy era, where no sealed state is sent.
     #[serde(skip)]
     failure: Option<Error>,
 }
 
-/// The plaintext of a sealed state. The client carries it between the rounds in the modern era.
+/// The content of a sealed state before encryption. A modern client stores the sealed state while
+/// it answers input requests.
 #[derive(Serialize, Deserialize)]
 struct Content {
     #[serde(rename = "r")]
-    round: u32,
+    round_trips: u32,
     #[serde(rename = "a")]
     answers: BTreeMap<String, Answer>,
     #[serde(rename = "m")]
@@ -175,7 +178,7 @@ impl MrtrState {
             })
     }
 
-    /// Remembers a value for later rounds.
+    /// Remembers a value under a key, for later runs of the handler.
     pub(super) fn remember(&mut self, key: &str, value: &impl Serialize) -> Result<()> {
         let value = serde_json::value::to_raw_value(value).map_err(|error| {
             Error::new(
@@ -202,29 +205,30 @@ impl MrtrState {
         self.wants_task = true;
     }
 
-    /// Returns whether the handler should continue as a task, and clears the wish. The wish is
-    /// dropped if this run made input requests: they are sent first.
+    /// Returns whether the call becomes a task now, and clears the handler's wish for a task. If
+    /// this run made input requests, returns false, since the input requests are sent first.
     pub(super) fn take_wish_for_task(&mut self) -> bool {
         std::mem::take(&mut self.wants_task) && !self.has_asked()
     }
 
-    /// Begins the next round. Returns the input requests to send in it, or `None` after too many
-    /// rounds.
+    /// Begins the next round trip. Returns the input requests to send, or `None` after too many
+    /// round trips.
     pub(super) fn next(&mut self) -> Option<InputRequests> {
         let notes = self.notes();
-        notes.round += 1;
+        notes.round_trips += 1;
         let asked = std::mem::take(&mut notes.asked);
-        (notes.round <= MAX_ROUNDS).then_some(asked)
+        (notes.round_trips <= MAX_ROUND_TRIPS).then_some(asked)
     }
 
-    /// Returns the state of the call as JSON. It is kept until the answers to `asked` come.
+    /// Returns the state of the call as JSON. The client gets this state, sealed, together with the
+    /// input requests `asked`.
     pub(super) fn to_content(&self, asked: &InputRequests) -> Result<Vec<u8>> {
         let digests = asked
             .iter()
             .map(|(key, question)| Ok((key.clone(), digest(question)?)));
         let notes = self.notes.as_deref().cloned().unwrap_or_default();
         let content = Content {
-            round: notes.round,
+            round_trips: notes.round_trips,
             answers: notes.answers,
             memory: notes.memory,
             asked: digests.collect::<Result<_>>()?,
@@ -236,7 +240,7 @@ impl MrtrState {
     /// requests that were not sent with this state.
     pub(super) fn resume(content: &[u8], responses: InputResponses) -> Result<Self, Unusable> {
         let Content {
-            round,
+            round_trips,
             mut answers,
             memory,
             asked,
@@ -259,7 +263,7 @@ impl MrtrState {
             }
         }
         let notes = Notes {
-            round,
+            round_trips,
             answers,
             memory,
             asked: InputRequests::new(),
@@ -347,17 +351,17 @@ mod tests {
         InputResponse::new(&ElicitResult::decline()).expect("JSON")
     }
 
-    fn is_answered(rounds: &mut MrtrState, key: &str, text: &str) -> bool {
-        rounds
-            .ask(key, &question(text))
+    fn is_answered(mrtr: &mut MrtrState, key: &str, text: &str) -> bool {
+        mrtr.ask(key, &question(text))
             .expect("a question")
             .is_some()
     }
 
-    /// Returns the next round of the modern era, with answers under these keys.
-    fn again(rounds: &mut MrtrState, keys: &[&str]) -> MrtrState {
-        let asked = rounds.next().expect("not too many");
-        let content = rounds.to_content(&asked).expect("JSON");
+    /// Returns the state of the client's next request in the modern era, with answers under these
+    /// keys.
+    fn again(mrtr: &mut MrtrState, keys: &[&str]) -> MrtrState {
+        let asked = mrtr.next().expect("not too many");
+        let content = mrtr.to_content(&asked).expect("JSON");
         let responses = keys
             .iter()
             .map(|key| ((*key).to_owned(), response()))
@@ -365,34 +369,34 @@ mod tests {
         MrtrState::resume(&content, responses).expect("our own content")
     }
 
-    // Must not happen: answers of earlier rounds are lost; independent input
-    // requests take a round each.
+    // Must not happen: answers of earlier round trips are lost; independent input requests take a
+    // round trip each.
     // M-MRTR-S-27, M-MRTR-S-28
     #[test]
     fn answers_of_all_rounds_are_kept_and_missing_ones_asked_again() {
-        let mut rounds = MrtrState::default();
-        assert!(!is_answered(&mut rounds, "a", "A?"));
-        assert!(!is_answered(&mut rounds, "b", "B?"));
-        let mut rounds = again(&mut rounds, &["a", "unasked"]);
-        assert!(is_answered(&mut rounds, "a", "A?"));
-        assert!(!is_answered(&mut rounds, "b", "B?"));
-        assert!(!is_answered(&mut rounds, "unasked", "C?"));
-        let mut rounds = again(&mut rounds, &["b", "unasked"]);
+        let mut mrtr = MrtrState::default();
+        assert!(!is_answered(&mut mrtr, "a", "A?"));
+        assert!(!is_answered(&mut mrtr, "b", "B?"));
+        let mut mrtr = again(&mut mrtr, &["a", "unasked"]);
+        assert!(is_answered(&mut mrtr, "a", "A?"));
+        assert!(!is_answered(&mut mrtr, "b", "B?"));
+        assert!(!is_answered(&mut mrtr, "unasked", "C?"));
+        let mut mrtr = again(&mut mrtr, &["b", "unasked"]);
         for (key, text) in [("a", "A?"), ("b", "B?"), ("unasked", "C?")] {
-            assert!(is_answered(&mut rounds, key, text), "{key}");
+            assert!(is_answered(&mut mrtr, key, text), "{key}");
         }
-        assert!(!rounds.needs_input());
+        assert!(!mrtr.needs_input());
     }
 
     // M-MRTR-S-25
     #[test]
     fn an_answer_that_is_none_to_its_question_is_not_taken() {
-        let mut rounds = MrtrState::default();
-        is_answered(&mut rounds, "form", "A?");
-        let roots = rounds.ask("roots", &InputRequest::list_roots());
+        let mut mrtr = MrtrState::default();
+        is_answered(&mut mrtr, "form", "A?");
+        let roots = mrtr.ask("roots", &InputRequest::list_roots());
         assert!(roots.expect("a question").is_none());
-        let asked = rounds.next().expect("not too many");
-        let content = rounds.to_content(&asked).expect("JSON");
+        let asked = mrtr.next().expect("not too many");
+        let content = mrtr.to_content(&asked).expect("JSON");
         let resume = |key: &str, answer: &str| {
             let answer = serde_json::from_str(answer).expect("JSON");
             MrtrState::resume(&content, [(key.to_owned(), answer)].into()).map(drop)
@@ -430,73 +434,70 @@ mod tests {
     // Must not happen: an answer is used for an input request that has changed.
     #[test]
     fn an_answer_to_another_question_is_none() {
-        let mut rounds = MrtrState::default();
-        is_answered(&mut rounds, "a", "Delete the file?");
-        let mut rounds = again(&mut rounds, &["a"]);
-        assert!(!is_answered(&mut rounds, "a", "Delete the disk?"));
-        assert!(rounds.needs_input());
+        let mut mrtr = MrtrState::default();
+        is_answered(&mut mrtr, "a", "Delete the file?");
+        let mut mrtr = again(&mut mrtr, &["a"]);
+        assert!(!is_answered(&mut mrtr, "a", "Delete the disk?"));
+        assert!(mrtr.needs_input());
     }
 
     // M-MRTR-S-03
     #[test]
     fn two_questions_under_one_key_are_refused() {
-        let mut rounds = MrtrState::default();
-        assert!(!is_answered(&mut rounds, "a", "one"));
-        assert!(!is_answered(&mut rounds, "a", "one"));
+        let mut mrtr = MrtrState::default();
+        assert!(!is_answered(&mut mrtr, "a", "one"));
+        assert!(!is_answered(&mut mrtr, "a", "one"));
         assert_eq!(
-            rounds
-                .ask("a", &question("other"))
+            mrtr.ask("a", &question("other"))
                 .expect_err("refused")
                 .kind(),
             ErrorKind::Invalid
         );
     }
 
-    // Seen in other SDKs: rounds never end, or follow without a pause.
+    // Seen in other SDKs: round trips never end, or follow without a pause.
     #[test]
     fn the_rounds_are_bounded() {
-        let mut rounds = MrtrState::default();
-        for round in 0..MAX_ROUNDS {
-            is_answered(&mut rounds, &round.to_string(), "more?");
-            rounds = again(&mut rounds, &[&round.to_string()]);
+        let mut mrtr = MrtrState::default();
+        for round_trip in 0..MAX_ROUND_TRIPS {
+            is_answered(&mut mrtr, &round_trip.to_string(), "more?");
+            mrtr = again(&mut mrtr, &[&round_trip.to_string()]);
         }
-        is_answered(&mut rounds, "last", "more?");
-        assert!(rounds.next().is_none());
+        is_answered(&mut mrtr, "last", "more?");
+        assert!(mrtr.next().is_none());
     }
 
     // Seen in other SDKs: code before an input request runs twice, a payment too.
     #[test]
     fn what_is_remembered_travels_along() {
-        let mut rounds = MrtrState::default();
-        rounds.remember("paid", &7).expect("JSON");
-        is_answered(&mut rounds, "a", "A?");
-        let rounds = again(&mut rounds, &[]);
-        assert_eq!(rounds.recall::<u32>("paid").expect("a number"), Some(7));
-        assert_eq!(rounds.recall::<u32>("other").expect("nothing"), None);
-        assert!(rounds.recall::<String>("paid").is_err());
+        let mut mrtr = MrtrState::default();
+        mrtr.remember("paid", &7).expect("JSON");
+        is_answered(&mut mrtr, "a", "A?");
+        let mrtr = again(&mut mrtr, &[]);
+        assert_eq!(mrtr.recall::<u32>("paid").expect("a number"), Some(7));
+        assert_eq!(mrtr.recall::<u32>("other").expect("nothing"), None);
+        assert!(mrtr.recall::<String>("paid").is_err());
     }
 
     #[test]
     fn a_refusal_is_an_answer_too() {
-        let mut rounds = MrtrState::default();
-        is_answered(&mut rounds, "a", "A?");
-        let asked = rounds.next().expect("one");
+        let mut mrtr = MrtrState::default();
+        is_answered(&mut mrtr, "a", "A?");
+        let asked = mrtr.next().expect("one");
         for (key, question) in &asked {
-            rounds
-                .answer(
-                    key.clone(),
-                    question,
-                    Err(Error::peer(
-                        "the client",
-                        "elicitation/create",
-                        RpcError::invalid_params("no"),
-                    )),
-                )
-                .expect("JSON");
+            mrtr.answer(
+                key.clone(),
+                question,
+                Err(Error::peer(
+                    "the client",
+                    "elicitation/create",
+                    RpcError::invalid_params("no"),
+                )),
+            )
+            .expect("JSON");
         }
         assert!(
-            rounds
-                .ask("a", &question("A?"))
+            mrtr.ask("a", &question("A?"))
                 .expect("a question")
                 .expect("answered")
                 .is_err()

@@ -31,11 +31,11 @@ pub trait ToolOutput {
         None
     }
 
-    /// Converts the value into a result.
+    /// Converts the value into the result of the tool call.
     ///
     /// # Errors
     ///
-    /// The failure of the tool. See [`ToolError`] for how each failure is reported.
+    /// The failure of the tool. [`ToolError`] describes how the client gets each kind of failure.
     fn into_result(self) -> Result<CallToolResult, ToolError>;
 }
 
@@ -85,7 +85,8 @@ impl<T: ToolOutput> ToolOutput for Result<T, ToolError> {
     }
 }
 
-/// A structured value. Its JSON is also sent as text, for clients that read only text.
+/// A structured value as the result of a tool. The JSON of the value is also sent as text, for
+/// clients that read only text.
 // M-TOOL-S-20
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
@@ -124,8 +125,8 @@ pub(super) fn schema_of<T: schemars::JsonSchema>() -> crate::error::Result<JsonS
     JsonSchema::new(&schemars::schema_for!(T))
 }
 
-/// Returns the JSON Schema of a type that is used as a tool's arguments. The arguments of a tool
-/// are always an object, so the schema of `()` is that of an object without members.
+/// Returns the JSON Schema of a type that is used as a tool's arguments. For `()`, returns the
+/// schema of an object without members, since arguments are always an object.
 ///
 /// Spec: Server Features, Tools, "Tool" (2025-11-25, 2026-07-28).
 #[cfg(feature = "schemars")]
@@ -161,7 +162,7 @@ pub(super) enum Failure {
 }
 
 impl ToolError {
-    /// Creates a failure with a text for the model.
+    /// Creates a failure of the tool with a text for the model.
     pub fn new(text: impl Into<String>) -> Self {
         Self(Failure::Tool(Box::new(CallToolResult::error(text))))
     }
@@ -178,7 +179,7 @@ impl<E: StdError + 'static> From<E> for ToolError {
             .downcast_ref::<AskError>()
             .is_some_and(AskError::is_failure)
         {
-            // The error was logged when the handler asked.
+            // The error was logged when the handler made the input request.
             Self(Failure::Protocol(RpcError::internal("internal error")))
         } else {
             Self::new(error.to_string())
@@ -202,8 +203,8 @@ impl fmt::Display for ToolError {
     }
 }
 
-/// Makes a handler that answers before it returns. Invalid arguments are reported as a failure of
-/// the tool, so that the model can correct them.
+/// Returns a tool handler that runs `handler` and answers the call before it returns. Invalid
+/// arguments are reported as a failure of the tool, so that the model can correct them.
 // AMB-16
 pub(super) fn answering<A, R>(
     handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
@@ -220,7 +221,7 @@ where
             }
             Err(error) => call.respond(Err::<(), _>(error)),
         };
-        // This fails when the client no longer waits, which is not the handler's fault.
+        // Answering fails when the client no longer waits, which is not the handler's fault.
         drop(answered);
     })
 }

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use crate::protocol::Peer;
 use crate::sync::Mutex;
 
-/// The maximum number of remembered elicitations. At the limit the oldest is dropped, and its
-/// completion is not notified. Clients must not rely on the notification anyway.
+/// The maximum number of remembered elicitations. At the limit the oldest elicitation is forgotten,
+/// and the client is not notified of its completion. Clients must not rely on the notification
+/// anyway.
 const MAX_PAGES: usize = 10_000;
 
 /// The connections to which URL mode elicitations were sent, by the id of the elicitation.
@@ -44,7 +45,7 @@ impl Pages {
         }
         drop(table);
         // The connection may have closed before the page was added. `forget` would then have missed
-        // it.
+        // the page.
         if peer.is_closed() {
             self.remove(id);
         }

@@ -1,9 +1,9 @@
 //! Pagination cursors: opaque positions in a list.
 //!
 //! A cursor contains the number of the last item on the previous page. Each new item gets a larger
-//! number than all before, and never changes it. So if an item is added or removed between two
-//! pages, no other item is missing or on both pages. A cursor stays valid after a restart if items
-//! are added in the same order.
+//! number than all earlier items. The number of an item never changes. So if an item is added or
+//! removed between two pages, no other item is missing or on both pages. A cursor stays valid after
+//! a restart if items are added in the same order.
 //!
 //! Spec: Server Features, Utilities, "Pagination" (every revision).
 
@@ -35,12 +35,11 @@ pub(super) const UNCACHED: CacheHint = CacheHint {
     cache_scope: None,
 };
 
-/// The version of the cursor format. With it, cursors of other versions of the library are
-/// recognized.
+/// The version of the cursor format. A cursor of another format version is refused.
 const FORM: u8 = 2;
 
-/// The list that a cursor belongs to. The values are part of cursors that clients have: don't
-/// change them.
+/// The list that a cursor belongs to. Don't change the numbers of the variants, since the cursors
+/// that clients have contain these numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Paged {
     Tools = 1,

@@ -16,7 +16,7 @@ const INTERVAL: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(super) struct Budget {
     credit: u32,
-    /// When the bucket was last refilled; `None` before the first message.
+    /// The time at which the bucket was last refilled. `None` before the first message.
     since: Option<Instant>,
 }
 
@@ -28,7 +28,8 @@ impl Budget {
         }
     }
 
-    /// Takes a token from the bucket. Returns whether a message may be sent now.
+    /// Takes a token from the bucket. Returns whether there was a token, so that a message may be
+    /// sent.
     pub(super) fn take(&mut self, now: Instant) -> bool {
         let since = *self.since.get_or_insert(now);
         let earned = now.saturating_duration_since(since).as_millis() / INTERVAL.as_millis();
@@ -50,7 +51,7 @@ impl Budget {
 pub(super) struct Pace {
     last: f64,
     budget: Budget,
-    /// The newest progress notification that was held back.
+    /// The newest progress notification, if the rate limit held it back.
     held: Option<Progress>,
 }
 
@@ -64,7 +65,7 @@ impl Pace {
     }
 
     /// Returns the progress notification if it may be sent now. Drops a notification whose value
-    /// does not grow. Holds back a notification above the rate limit.
+    /// does not grow. Holds back a notification that exceeds the rate limit.
     pub(super) fn admit(&mut self, progress: Progress, now: Instant) -> Option<Progress> {
         let grows = progress.progress.is_finite() && progress.progress > self.last;
         if !grows {
@@ -79,8 +80,8 @@ impl Pace {
         Some(progress)
     }
 
-    /// Returns the newest progress notification, if it was held back. It is sent before the answer
-    /// to the call.
+    /// Returns the newest progress notification, if the rate limit held it back. The caller sends
+    /// it before the answer to the call.
     pub(super) fn finish(&mut self) -> Option<Progress> {
         self.held.take()
     }

@@ -38,7 +38,7 @@ listed!(
     Conversation::serve_prompts
 );
 
-/// Adds a prompt. Checks that it has a name, and that no two of its arguments have the same name.
+/// Adds a prompt. Fails if the prompt has no name, or if two of its arguments have the same name.
 pub(super) fn add(prompts: &Prompts, prompt: Prompt, handler: PromptHandler) -> Result<()> {
     let mut names: Vec<&str> = declared(&prompt).map(|argument| &*argument.name).collect();
     names.sort_unstable();
@@ -68,7 +68,7 @@ fn declared(prompt: &Prompt) -> impl Iterator<Item = &crate::schema::PromptArgum
 /// a MIME type gets a general MIME type. A result with an invalid MIME type or URI is not sent; the
 /// client gets an internal error instead.
 pub trait PromptOutput {
-    /// Converts the value into a result.
+    /// Converts the value into the result of `prompts/get`.
     ///
     /// # Errors
     ///
@@ -139,7 +139,8 @@ impl PromptCall {
         self.call.arguments()
     }
 
-    /// Parses the arguments, all strings, as `A`: a struct of strings, a map, or `()`.
+    /// Parses the arguments as `A`. All arguments are strings, so `A` is a struct of strings, a
+    /// map, or `()`.
     ///
     /// # Errors
     ///
@@ -172,7 +173,7 @@ impl PromptCall {
         context.conclude(answer)
     }
 
-    /// Answers with an error.
+    /// Answers the call with an error.
     ///
     /// # Errors
     ///
@@ -191,7 +192,8 @@ impl fmt::Debug for PromptCall {
     }
 }
 
-/// Makes a handler that takes its arguments as `A` and answers before it returns.
+/// Returns a prompt handler that parses the arguments as `A`, runs `handler`, and answers the call
+/// before it returns.
 pub(super) fn prompting<A: DeserializeOwned, R: PromptOutput>(
     handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
 ) -> PromptHandler {
@@ -203,7 +205,7 @@ pub(super) fn prompting<A: DeserializeOwned, R: PromptOutput>(
             }
             Err(error) => call.refuse(&error),
         };
-        // This fails when the client no longer waits, which is not the handler's fault.
+        // Answering fails when the client no longer waits, which is not the handler's fault.
         drop(answered);
     })
 }
@@ -220,8 +222,8 @@ fn typed<A: DeserializeOwned>(arguments: &str) -> Result<A, RpcError> {
     })
 }
 
-/// Checks the arguments against those that the prompt declares. A prompt that declares no arguments
-/// accepts any arguments.
+/// Checks that a call has all required arguments of the prompt, and no undeclared arguments. A
+/// prompt that declares no arguments accepts any arguments.
 fn check(prompt: &Prompt, arguments: &Arguments) -> Result<(), RpcError> {
     let missing = declared(prompt)
         .find(|argument| argument.is_required() && !arguments.contains_key(&argument.name));

@@ -15,7 +15,7 @@ use crate::schema::method;
 use crate::sync::Mutex;
 use crate::transport::clock::CENTURY;
 
-/// The minimum number of callers above which idle callers are removed.
+/// The minimum number of callers at which idle callers are removed.
 const FEW: usize = 1024;
 
 /// A [`Guard`] that limits the request rate of each caller.
@@ -55,7 +55,8 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// Allows each caller `requests` requests within `per`. All requests that guards see count.
+    /// Creates a limit of `requests` requests within `per` for each caller. All requests that
+    /// guards check count.
     pub fn new(requests: NonZeroU32, per: Duration) -> Self {
         Self {
             requests,
@@ -65,7 +66,8 @@ impl RateLimit {
         }
     }
 
-    /// Limits only these methods. Their requests take tokens from one bucket for each caller.
+    /// Limits only the requests of these methods. All these methods share one token bucket for each
+    /// caller.
     pub fn on(mut self, methods: &[&str]) -> Self {
         self.methods = methods.iter().map(|method| (*method).to_owned()).collect();
         self
@@ -86,11 +88,11 @@ impl Guard for RateLimit {
             Some(principal) => Caller::Principal(principal.into()),
             None => Caller::Connection(access.connection()),
         };
-        let taken = self
+        let admitted = self
             .callers
             .lock()
             .take(caller, self.requests, self.per, Instant::now());
-        taken.map_err(|wait| {
+        admitted.map_err(|wait| {
             let text = format!(
                 "too many requests: {} within {} are allowed; try again in {}",
                 self.requests,
@@ -98,7 +100,7 @@ impl Guard for RateLimit {
                 Span(wait)
             );
             let error = RpcError::new(ErrorCode::INTERNAL_ERROR, text);
-            // Rounded up: a client that retries a moment too early would be refused again.
+            // The time is rounded up, since a client that retries too early would be refused again.
             let millis = millis(wait) + 1;
             error
                 .clone()
@@ -129,13 +131,14 @@ enum Caller {
     Connection(u64),
 }
 
-/// The token buckets of all callers. The state of a bucket is only the time when it is full again.
-/// A caller whose bucket is full is like a new caller. The present time is an argument of its
+/// The token buckets of all callers. A bucket is stored as the time at which it is full again. A
+/// caller whose bucket is full is treated like a new caller. The present time is an argument of the
 /// functions.
 #[derive(Default)]
 struct Callers {
     full_at: HashMap<Caller, Instant>,
-    /// The number of callers above which idle callers are removed.
+    /// The number of callers at which idle callers are removed next. Values below `FEW` count as
+    /// `FEW`.
     crowd: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Values that a call remembers between its rounds, and effects that run once for all rounds.
+//! Values that a call remembers between the runs of its handler, and effects that run only once.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -6,29 +6,29 @@ use serde::de::DeserializeOwned;
 use super::asking::AskError;
 use super::context::Context;
 
-/// Values remembered between rounds.
+/// Values that a call remembers between the runs of its handler.
 impl Context {
-    /// Runs `effect` once for the whole call, however often the handler is run, and returns its
-    /// value.
+    /// Runs `effect` once for the whole call, even if the handler runs several times. Each run of
+    /// the handler gets the value of `effect`.
     ///
-    /// The client carries the sealed value between the rounds. A client that replays an earlier
-    /// round can make the effect run again, unless the server has a
-    /// [`StateStore`](super::StateStore).
+    /// In the modern era, the client stores the sealed value while it answers input requests.
+    /// Without a [`StateStore`](super::StateStore), a client that sends an earlier state again can
+    /// make the effect run again.
     ///
-    /// If several threads of a handler use the same key, one thread runs the effect. The others
-    /// wait and get its value.
+    /// If several threads of a handler use the same key, one thread runs the effect. The other
+    /// threads block until the effect has ended, and get its value.
     ///
     /// # Errors
     ///
     /// An error when the value can't be written as JSON, when a value of another type was
-    /// remembered under this key, or when the effect itself uses this key.
+    /// remembered under this key, or when `effect` itself calls `once` with this key.
     pub fn once<T: Serialize + DeserializeOwned>(
         &self,
         key: &str,
         effect: impl FnOnce() -> T,
     ) -> Result<T, AskError> {
-        let turn = self.turns().take(key);
-        let _turn = turn.map_err(|error| self.unable(key, error))?;
+        let guard = self.effects().take(key);
+        let _guard = guard.map_err(|error| self.unable(key, error))?;
         if let Some(value) = self.recall(key)? {
             return Ok(value);
         }
@@ -37,23 +37,24 @@ impl Context {
         Ok(value)
     }
 
-    /// Remembers a value for later rounds.
+    /// Remembers a value under a key, for later runs of the handler.
     ///
     /// # Errors
     ///
     /// An error when the value can't be written as JSON.
     pub fn remember(&self, key: &str, value: &impl Serialize) -> Result<(), AskError> {
-        let remembered = self.rounds().lock().remember(key, value);
+        let remembered = self.mrtr().lock().remember(key, value);
         remembered.map_err(|error| self.unable(key, error))
     }
 
-    /// Returns the value that was remembered under a key, in this round or an earlier one.
+    /// Returns the value that was remembered under a key, in this run of the handler or an earlier
+    /// run. Returns `None` if there is no value.
     ///
     /// # Errors
     ///
     /// An error when a value of another type was remembered under this key.
     pub fn recall<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, AskError> {
-        let value = self.rounds().lock().recall(key);
+        let value = self.mrtr().lock().recall(key);
         value.map_err(|error| self.unable(key, error))
     }
 }

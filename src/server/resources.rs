@@ -1,8 +1,8 @@
-//! The resources of a server: single ones, and templates whose URIs follow a pattern.
+//! The resources of a server: single resources, and templates for URIs that follow a pattern.
 //!
-//! A read goes to the resource with the requested URI. If there is no such resource, it goes to the
-//! first template that matches, in the order of registration. A match of the exact spelling is
-//! preferred to a match of the normalized URIs (RFC 3986, section 6.2).
+//! A read goes to the resource with the requested URI. If there is no such resource, the read goes
+//! to the first template that matches, in the order of registration. A match of the exact spelling
+//! is preferred to a match of the normalized URIs (RFC 3986, section 6.2).
 //!
 //! Spec: Server Features, "Resources" (every revision).
 
@@ -85,7 +85,7 @@ fn check_annotations<T: Listed>(item: &T, annotations: Option<&Annotations>) -> 
     })
 }
 
-/// The request to read a resource, as its handler gets it.
+/// A request to read a resource, as the handler of the resource gets it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ResourceRead {
@@ -136,7 +136,7 @@ impl ResourceRead {
 /// `None` means that the resource does not exist. [`Cached`] lets clients cache the wrapped value.
 /// A `Result` may hold a [`HandlerError`].
 pub trait ResourceOutput {
-    /// Converts the value into a result.
+    /// Converts the value into the result of `resources/read`.
     ///
     /// # Errors
     ///
@@ -192,7 +192,8 @@ impl<T: ResourceOutput, E: Into<HandlerError>> ResourceOutput for Result<T, E> {
     }
 }
 
-/// A resource's contents with a cache hint: how long and for whom they may be cached.
+/// The contents of a resource with a cache hint. The hint says how long and for which users clients
+/// may cache the contents.
 ///
 /// Clients of revisions before 2026-07-28 do not get the hint. Without a hint nothing is cached.
 /// **Public means public**: a shared cache may give a public result to other users without a
@@ -263,7 +264,7 @@ impl ResourceCall {
         self.respond(Err::<ReadResourceResult, _>(HandlerError::not_found()))
     }
 
-    /// Answers with an error.
+    /// Answers the call with an error.
     ///
     /// # Errors
     ///
@@ -282,13 +283,13 @@ impl fmt::Debug for ResourceCall {
     }
 }
 
-/// Makes a handler that answers before it returns.
+/// Returns a resource handler that runs `handler` and answers the call before it returns.
 pub(super) fn reading<R: ResourceOutput>(
     handler: impl Fn(&ResourceRead, &Context) -> R + Send + Sync + 'static,
 ) -> ReadHandler {
     Arc::new(move |call: ResourceCall| {
         let output = handler(call.read(), call.context());
-        // This fails when the client no longer waits, which is not the handler's fault.
+        // Answering fails when the client no longer waits, which is not the handler's fault.
         _ = call.respond(output);
     })
 }
@@ -354,8 +355,8 @@ impl Conversation {
         );
     }
 
-    /// Returns the handler of a URI: the handler of the resource if it was found, otherwise that of
-    /// the first matching template.
+    /// Returns the handler of the resource `found`, or else of the first template that matches the
+    /// URI. Also returns the input of the handler.
     fn reader_of(
         &self,
         uri: &str,
@@ -384,7 +385,7 @@ impl Conversation {
 }
 
 impl Inner {
-    /// Returns the resource with this URI or with another spelling of it.
+    /// Returns the resource with this URI or with another spelling of this URI.
     pub(super) fn find_resource(&self, uri: &str) -> Option<Arc<Entry<Resource, ReadHandler>>> {
         self.resources.find_alike(uri, normalized)
     }
@@ -408,15 +409,15 @@ impl Inner {
         })
     }
 
-    /// Returns the first template that matches a URI, as text. It is meant for URIs without a
-    /// resource of their own.
+    /// Returns the text of the first template that matches a URI. The function is meant for URIs
+    /// without a resource of their own.
     pub(super) fn template_of(&self, uri: &str) -> Option<String> {
         let (entry, _) = self.find_template(uri)?;
         Some(entry.item.uri_template.clone())
     }
 
-    /// Returns whether two URIs are equal for the template that `other` matches: the variables of
-    /// the template have equal values in both.
+    /// Returns whether two URIs read the same resource through the template that `other` matches.
+    /// The variables of the template must have equal values in both URIs.
     pub(super) fn reads_alike(&self, one: &str, other: &str) -> bool {
         let Some((entry, other)) = self.find_template(other) else {
             return false;
@@ -440,7 +441,7 @@ pub(super) fn check_uri(uri: &str) -> Result<(), RpcError> {
     Err(RpcError::invalid_params(text))
 }
 
-/// A read that is about to run: the handler and its input.
+/// A handler of a resource and the read request that is its input.
 struct Reading {
     handler: ReadHandler,
     read: ResourceRead,

@@ -15,11 +15,11 @@ use crate::protocol::principal::{Principal, scope_set};
 use crate::schema::url::normalized;
 use crate::sync::Mutex;
 
-/// The required scopes of all items. They are checked before the guards.
+/// The required scopes of all items. The required scopes are checked before the guards are called.
 #[derive(Debug, Default)]
 pub(super) struct Requirements {
-    /// Whether any requirement was added. It is set after the requirement was added. So readers can
-    /// skip the lock while it is false.
+    /// Whether any requirement was added. The flag is set after the requirement was added. So
+    /// readers skip the lock while the flag is false.
     any: AtomicBool,
     said: Mutex<Said>,
 }

@@ -1,5 +1,5 @@
-//! The client info of a request: revision, client and capabilities. It comes from the request
-//! itself or from `initialize`.
+//! The client info of a request: revision, client and capabilities. The client sends it in the
+//! request itself or in `initialize`.
 //!
 //! ```text
 //!  _meta names a revision ──▶ modern: this client info, for this request only
@@ -32,14 +32,14 @@ pub struct ClientContext {
     pub client_info: Option<Implementation>,
 }
 
-/// The client info of the latest connection. If the next client has equal client info, both share
-/// it in memory.
+/// The client info of the latest connection. If the next client has equal client info, both clients
+/// share one copy in memory.
 #[derive(Debug, Default)]
 pub(super) struct LatestContext(Mutex<Weak<ClientContext>>);
 
 impl LatestContext {
     /// Returns client info that equals `terms`. If the latest client has equal client info, both
-    /// share it in memory.
+    /// clients share one copy in memory.
     fn share(&self, terms: ClientContext) -> Arc<ClientContext> {
         let mut latest = self.0.lock();
         let known = latest.upgrade().filter(|known| **known == terms);
@@ -58,15 +58,15 @@ pub(super) struct SessionState {
     agreed: OnceLock<Arc<ClientContext>>,
     /// The minimum level that the client set with `logging/setLevel`.
     log_level: Mutex<Option<LoggingLevel>>,
-    /// The latest `_meta` of the modern era, with its parsed form. Clients usually send an equal
-    /// `_meta` with each request, apart from the progress token.
+    /// The latest `_meta` that a modern client sent, with its parsed form. Clients usually send an
+    /// equal `_meta` with each request, apart from the progress token.
     latest: Mutex<Option<Box<Known>>>,
 }
 
-/// The maximum length of a cached `_meta`, in bytes.
-const MAX_KEPT: usize = 1024;
+/// The maximum length of a cached `_meta`, in bytes. A longer `_meta` is not cached.
+const MAX_CACHED: usize = 1024;
 
-/// A parsed `_meta`: its members apart from the client info, and the client info.
+/// A parsed `_meta`: first its members without the client info, then the client info.
 type Read = (Arc<RequestMetaObject>, Arc<ClientContext>);
 
 /// A cached `_meta` and its parsed form.
@@ -81,8 +81,8 @@ struct Known {
 }
 
 impl Known {
-    /// Returns the parsed form of the `_meta` in `text`, if it equals the cached one apart from the
-    /// value of the progress token.
+    /// Returns the parsed form of `text`, if `text` equals the cached `_meta`. The values of the
+    /// progress token may differ.
     fn meta_of(&self, text: &str) -> Option<Arc<RequestMetaObject>> {
         let Some(token) = &self.token else {
             return (*self.text == *text).then(|| Arc::clone(&self.meta));
@@ -97,15 +97,15 @@ impl Known {
 }
 
 /// Returns the range of the progress token's value in the text of a `_meta`.
-fn place_of_token(text: &str) -> Option<Range<usize>> {
+fn range_of_token(text: &str) -> Option<Range<usize>> {
     let (_, token) = RawObject::of(text).find(|(key, _)| key == "progressToken")?;
     let start = token.as_ptr() as usize - text.as_ptr() as usize;
     Some(start..start + token.len())
 }
 
 impl SessionState {
-    /// Creates the state for clients that agreed on a revision elsewhere. Nothing else is known
-    /// about these clients.
+    /// Creates the state for legacy HTTP clients without a session. Only the revision of these
+    /// clients is known.
     #[cfg(feature = "http-server")]
     pub(super) fn agreed_on(revision: ProtocolVersion) -> Self {
         let terms = ClientContext {
@@ -136,8 +136,8 @@ impl SessionState {
 
     /// Returns whether a legacy client wants log messages of this level.
     ///
-    /// The specification lets the server choose the level until the client sets it. *info* is
-    /// useful to operators, and does not flood a client that ignores logs with *debug*.
+    /// The specification lets the server choose the minimum level until the client sets one. This
+    /// server chooses *info*, so that a client that ignores logs is not flooded.
     pub(super) fn wants_log(&self, level: &LoggingLevel) -> bool {
         let asked = self.log_level.lock();
         level.is_at_least(asked.as_ref().unwrap_or(&LoggingLevel::Info))
@@ -176,10 +176,10 @@ impl SessionState {
         let is_modern = is_modern(Some(&meta));
         let terms = self.terms(Some(&mut meta), served);
         let meta = Arc::new(meta);
-        let token = place_of_token(text);
-        let may_return = is_modern && text.len() <= MAX_KEPT;
-        let is_told = token.is_some() == meta.progress_token.is_some();
-        if let (true, Ok(terms)) = (may_return && is_told, &terms) {
+        let token = range_of_token(text);
+        let may_return = is_modern && text.len() <= MAX_CACHED;
+        let token_matches = token.is_some() == meta.progress_token.is_some();
+        if let (true, Ok(terms)) = (may_return && token_matches, &terms) {
             let known = Known {
                 text: text.into(),
                 token,
@@ -192,8 +192,8 @@ impl SessionState {
         Ok(terms.map(|terms| (meta, terms)))
     }
 
-    /// Negotiates the revision for `initialize`. Connections with equal client info share it in
-    /// memory.
+    /// Negotiates the revision in `initialize`, and stores the client info. Fails if `initialize`
+    /// was answered already. Connections with equal client info share one copy in memory.
     pub(super) fn agree(
         &self,
         params: InitializeRequestParams,
@@ -434,7 +434,7 @@ mod tests {
         assert!(!Arc::ptr_eq(&first, &other));
         assert_eq!(meta, read("b", r#","x":1"#).0);
         // The token belongs to its request only; all else is shared.
-        let (_, told) = read("b", r#","progressToken":7,"x":1"#);
+        let (_, cached) = read("b", r#","progressToken":7,"x":1"#);
         for token in [
             "7",
             "8",
@@ -445,10 +445,10 @@ mod tests {
         ] {
             let (meta, terms) = read("b", &format!(r#","progressToken":{token},"x":1"#));
             assert_eq!(meta.progress_token, ProgressToken::from_json(token));
-            assert!(Arc::ptr_eq(&told, &terms) && meta.extra.contains_key("x"));
+            assert!(Arc::ptr_eq(&cached, &terms) && meta.extra.contains_key("x"));
         }
         let (meta, terms) = read("b", r#","progressToken":7"#);
-        assert!(meta.progress_token.is_some() && !Arc::ptr_eq(&told, &terms));
+        assert!(meta.progress_token.is_some() && !Arc::ptr_eq(&cached, &terms));
         assert_eq!(read("b", r#","x":1"#).0.progress_token, None);
         assert_eq!(read("a", "").0.progress_token, None);
         assert!(conversation.read_terms("[1]", &newest_first()).is_err());

@@ -1,5 +1,5 @@
-//! Sealed `requestState`: the state of a call, which the client carries but can neither read nor
-//! change.
+//! Sealed `requestState`: the state of a call, which the client sends back with its answers. The
+//! client can neither read nor change the state.
 //!
 //! ```text
 //!  base64url( version 1 │ key id 4 │ nonce 24 │ sealed( expiry 8 │ content ) + tag 16 )
@@ -28,19 +28,19 @@ const TAG: usize = 16;
 const EXPIRY: usize = 8;
 const HEAD: usize = 1 + KEY_ID + NONCE;
 
-/// A secret key that seals the state of calls between rounds. Replicas that serve the same clients
-/// must share their keys.
+/// A secret key that encrypts and authenticates the state of calls while clients answer input
+/// requests. Replicas that serve the same clients must share their keys.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StateKey([u8; 32]);
 
 impl StateKey {
-    /// Uses 32 secret bytes as the key. The bytes must be as random as the key that
-    /// [`random`](Self::random) makes.
+    /// Creates a key from 32 secret bytes. The bytes must come from a cryptographic random source,
+    /// as in [`random`](Self::random).
     pub fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// Makes a new key.
+    /// Creates a random key.
     ///
     /// # Errors
     ///
@@ -70,18 +70,18 @@ impl fmt::Debug for StateKey {
     }
 }
 
-/// A sealed state that was opened.
+/// The decrypted form of a sealed state.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Opened {
     pub(super) content: Vec<u8>,
-    /// The id of this state: the id of its key and its nonce.
+    /// The unique id of the state. It consists of the id of the key and the nonce.
     pub(super) id: String,
     /// The expiry of the state, in milliseconds since 1970.
     pub(super) expiry: u64,
 }
 
-/// The reason why a state was refused. It is for the log only: the client gets the same text for
-/// all reasons.
+/// The reason why a sealed state was refused. The reason is only logged for the host. The client
+/// gets the same text for all reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     Malformed,
@@ -105,7 +105,8 @@ impl fmt::Display for Refused {
     }
 }
 
-/// The keys, the newest first. The newest key seals states; every key can open them.
+/// The state keys of a server, the newest first. The newest key seals states. Every key can open
+/// states.
 #[derive(Clone, Debug)]
 pub(super) struct KeyRing(Vec<StateKey>);
 

@@ -1,8 +1,8 @@
 //! Stores that make sealed states usable only once.
 //!
-//! A sealed state is valid until it expires, so that a client whose connection broke can repeat a
-//! round. The round's effects may then happen twice. A [`StateStore`] remembers which states
-//! clients have presented, and so prevents a replay.
+//! A sealed state is valid until it expires, so that a client whose connection broke can send its
+//! answers again. The effects of the handler may then happen twice. A [`StateStore`] remembers
+//! which states clients have presented, and so prevents a replay.
 //!
 //! Spec: Base Protocol, Patterns, "Multi Round-Trip Requests", "Replay" (2026-07-28).
 
@@ -22,23 +22,25 @@ use crate::transport::clock::CENTURY;
 /// Replicas that serve the same clients need one shared store, such as a database with "set if
 /// absent, with a time to live".
 pub trait StateStore: Send + Sync {
-    /// Records that a client presents the state `id`. Returns whether it is presented for the first
-    /// time.
+    /// Records that a client presents the sealed state with this id. Returns whether the state is
+    /// presented for the first time.
     ///
     /// `id` consists of 32 letters, digits, `-` and `_`. The id must be remembered for `lifetime`;
-    /// after this time the state has expired. Of two concurrent calls for one id, only one may get
-    /// `true`. This runs on the thread of the call and blocks it.
+    /// after this time the state has expired. Of two concurrent calls for one id, only one call may
+    /// return `true`. The function runs on the thread of the client's call, which it may block.
     ///
     /// # Errors
     ///
-    /// An error when the store can't find out. The state is then refused.
+    /// An error when the store can't tell whether the state was presented before. The state is then
+    /// refused.
     fn claim(&self, id: &str, lifetime: Duration) -> Result<bool>;
 
-    /// Records that `client` presents the state `id`, like [`claim`](Self::claim).
+    /// Records that `client` presents the sealed state with this id. Returns whether the state is
+    /// presented for the first time.
     ///
-    /// `client` is a text that identifies the principal, or, without a principal, the session or
-    /// address. A store with a capacity can use it to keep one client from filling the store. The
-    /// default implementation calls [`claim`](Self::claim).
+    /// `client` is a text that identifies the principal. Without a principal, the text identifies
+    /// the session, address or connection. A store with a capacity can use `client` to keep one
+    /// client from filling the store. The default implementation calls [`claim`](Self::claim).
     ///
     /// # Errors
     ///
@@ -57,9 +59,9 @@ pub struct MemoryStateStore {
 }
 
 struct Seen {
-    /// The presented states by id, with the client that presented the state.
+    /// The clients that presented states, by the ids of the states.
     ids: HashMap<String, Client>,
-    /// The presented states by expiry, the earliest first.
+    /// The expiry times and ids of the presented states, the earliest first.
     expiry: BTreeSet<(Instant, String)>,
     /// Each client's share of the capacity. No state is evicted to make room: an evicted state
     /// could be presented again.

@@ -1,9 +1,9 @@
-//! Subscriptions: they carry changes from publishers to the clients that have subscribed to
+//! Subscriptions, which deliver changes from publishers to the clients that have subscribed to
 //! notifications.
 //!
-//! One publish reaches both eras. A legacy client gets notifications on its connection, from
-//! `notifications/initialized` on. A modern client gets them on each `subscriptions/listen` stream
-//! with a matching filter.
+//! One publish reaches the clients of both eras. A legacy client gets notifications on its
+//! connection, from `notifications/initialized` on. A modern client gets them on each
+//! `subscriptions/listen` stream with a matching filter.
 //!
 //! ```text
 //!  publish ─▶ topic ─▶ inbox ─▶ fan-out thread ─▶ each member's set ─▶ its HTTP stream
@@ -11,20 +11,20 @@
 //! ```
 //!
 //! **Merging:** the inbox and each subscriber hold a *set* of changed topics. A set is no larger
-//! than the subscription. So a slow subscriber misses no change, and need not be ended. A client
-//! that reads nothing at all is ended by the write timeout. Log messages can't be merged: those
-//! above [`max_backlog`](crate::transport::Limits::max_backlog) are dropped.
+//! than the subscription. So a slow subscriber misses no change, and need not be ended. The write
+//! timeout ends a client that reads nothing at all. Log messages can't be merged: if more than
+//! [`max_backlog`](crate::transport::Limits::max_backlog) wait, further log messages are dropped.
 //!
-//! **Cost:** a publisher looks up a topic and queues it. An open stream is a table entry: it
-//! occupies no thread and is not an active request. Opening and closing a stream touches only its
-//! own topics.
+//! **Cost:** a publisher looks up a topic and queues it. An open stream is a table entry, occupies
+//! no thread, and does not count as a request in flight. Opening and closing a stream accesses only
+//! the topics of that stream.
 //!
 //! **Invariant:** a stream joins its topics before its acknowledgement is sent, and gets no
 //! notification before the acknowledgement. So no notification precedes the acknowledgement, and no
-//! later change is lost.
+//! change after it is lost.
 //!
-//! **Locks:** the lock of a connection's subscribers is taken before those of topics and
-//! subscribers. Nothing is written, ended or dropped while this lock is held.
+//! **Locks:** the lock of a connection's subscribers is taken before the locks of topics and
+//! subscribers. Nothing is written, ended or dropped while the connection's lock is held.
 //!
 //! Spec: Base Protocol, Patterns, "Subscriptions" (2026-07-28); Server Features, "Resources",
 //! "Subscriptions" (up to 2025-11-25).
@@ -87,11 +87,12 @@ pub(super) enum Event<'a> {
 pub(super) trait Followed: Send + Sync {
     fn id(&self) -> &str;
 
-    /// Writes the notification of the task's current state, for the stream of `subscription`.
+    /// Returns the text of the notification with the task's current state. `subscription` is the id
+    /// of the subscriber's stream, if the subscriber is a stream.
     fn text(&self, subscription: Option<&RequestId>) -> Vec<u8>;
 }
 
-/// The subject of a topic: what can change.
+/// The subject of a topic: a list, a resource, a task, or the log messages.
 enum Subject {
     Tools,
     Prompts,
@@ -104,13 +105,13 @@ enum Subject {
 /// A pending notification of a subscriber.
 struct PendingChange {
     topic: Arc<Topic>,
-    /// The task that the notification is about. `None` if the notification is not about a task.
+    /// The task whose state the notification contains. `None` if the topic is not a task.
     task: Option<Arc<dyn Followed>>,
 }
 
 impl PendingChange {
-    /// Writes the notification with the current state of its subject. `subscription` is the id of
-    /// the subscriber's stream, if the subscriber is a stream.
+    /// Returns the text of the notification, with the current state of its subject. `subscription`
+    /// is the id of the subscriber's stream, if the subscriber is a stream.
     fn text(&self, subscription: Option<&RequestId>) -> Vec<u8> {
         let meta = subscription.map(|id| NotificationMetaObject::of_subscription(id.clone()));
         let list = |method| notification(method, &NotificationParams { meta: meta.clone() });
@@ -146,13 +147,13 @@ fn end_of_stream(responder: Responder, revision: ProtocolVersion) {
         result.meta.get_or_insert_default().server_info = meta.server_info;
     }
     let peer = responder.peer();
-    // This fails when the client has cancelled or gone meanwhile.
+    // Sending fails when the client has cancelled the request or has gone.
     _ = responder.conclude(farewell, &result);
     peer.core().write_soon();
 }
 
-/// Returns how much a resource or task counts in the subscription limit. The name is stored, and
-/// may be as long as a message, so long names count more.
+/// Returns the weight of a resource or task in the subscription limit. The name is stored and may
+/// be as long as a message, so long names have more weight.
 fn weight_of(name: &str) -> usize {
     1 + name.len() / 1024
 }
@@ -187,18 +188,18 @@ impl Filter {
         self.lists.count() + self.uris.len() + self.tasks.len()
     }
 
-    /// Returns how much the stream counts in the subscription limit.
+    /// Returns the weight of the stream in the subscription limit.
     fn weight(&self) -> usize {
         let names = self.uris.iter().chain(&self.tasks);
         1 + names.map(|name| weight_of(name)).sum::<usize>()
     }
 }
 
-/// The memory that a subscribed resource takes besides its URI, in bytes.
+/// The memory that a subscribed resource needs besides its URI, in bytes.
 const EACH_RESOURCE: usize = 128;
 
-/// The factor for the memory budget for the URIs of all legacy clients. This number of clients can
-/// use up `max_subscriptions` with URIs of 1 KiB.
+/// The number of legacy clients for which the memory budget for subscribed URIs is made. The budget
+/// has `max_subscriptions` KiB for each of these clients.
 const FULL_CLIENTS: usize = 256;
 
 /// All subscriptions of a server.
@@ -219,7 +220,7 @@ impl Subscriptions {
         }
     }
 
-    /// Queues the notifications of a change.
+    /// Publishes a change: queues its notifications for the subscribers.
     pub(super) fn publish(&self, event: Event<'_>) {
         let topics = &self.fanout.topics;
         match event {
@@ -245,7 +246,7 @@ impl Subscriptions {
         }
     }
 
-    /// Ends every stream with the result of its request.
+    /// Ends every stream of the server with the result of its request.
     pub(super) fn end_streams(&self) {
         let all: Vec<_> = self.audiences.lock().values().cloned().collect();
         for audience in all {
@@ -277,8 +278,8 @@ impl Subscriptions {
         }
     }
 
-    /// Removes a subscriber from its topics. Returns the weight of the subscriber. Also returns its
-    /// client, if many clients share the connection.
+    /// Removes a subscriber from its topics. Returns the weight of the subscriber. Also returns the
+    /// subscriber's client, if many clients share the connection.
     fn take_out(&self, subscriber: &Subscriber) -> (Option<Client>, usize) {
         let (topics, client, weight) = subscriber.take_topics();
         for topic in topics {
@@ -288,7 +289,7 @@ impl Subscriptions {
     }
 }
 
-/// Whether the guards have admitted a request already.
+/// Whether the guards were already asked to admit a request.
 #[derive(Clone, Copy, PartialEq)]
 enum Asked {
     Now,
@@ -349,8 +350,8 @@ impl Conversation {
         self.tell_if_due(&client, client.open());
     }
 
-    /// Returns the subscriber that stands for the legacy client. Creates the subscriber at the
-    /// first use.
+    /// Returns the subscriber that represents the legacy client of the connection. The first call
+    /// creates the subscriber.
     fn legacy_subscriber(&self, state: &mut State, peer: &Peer) -> Arc<Subscriber> {
         if let Some(client) = &state.legacy {
             return Arc::clone(client);
@@ -359,14 +360,14 @@ impl Conversation {
         let client = Subscriber::new(self.server.hub.number(), 0, topics);
         client.begin(Way::Client {
             peer: peer.clone(),
-            standing: self.standing(),
+            session_stream: self.standing(),
         });
         self.join_hub(state);
         state.legacy = Some(Arc::clone(&client));
         client
     }
 
-    /// Registers the connection as one with subscribers, unless it is registered already.
+    /// Registers the connection as a connection with subscribers, unless it is registered already.
     fn join_hub(&self, state: &mut State) {
         if state.number.is_none() {
             let hub = &self.server.hub;
@@ -379,12 +380,12 @@ impl Conversation {
     /// Adds a subscriber to the topics of these lists.
     fn join_lists(&self, subscriber: &Arc<Subscriber>, lists: Lists) {
         let topics = &self.server.hub.fanout.topics;
-        for (topic, is_told) in [
+        for (topic, is_notified) in [
             (&topics.tools, lists.tools),
             (&topics.prompts, lists.prompts),
             (&topics.resources, lists.resources),
         ] {
-            if is_told {
+            if is_notified {
                 topics.join(topic, subscriber);
             }
         }
@@ -435,7 +436,7 @@ impl Conversation {
         hub.leave(number);
     }
 
-    /// Ends a stream to which notifications can't be sent any more.
+    /// Ends a stream on which notifications can't be sent any more.
     fn end_stream(&self, number: u64) {
         let stream = self.audience.state.lock().streams.remove(&number);
         let hub = &self.server.hub;
@@ -455,8 +456,8 @@ impl Conversation {
         match self.open_stream(&request, &responder, Asked::Now) {
             Ok(Some(opening)) => self.start_stream(responder, opening),
             Err(error) => send::<()>(Err(error), responder),
-            // Streams that the client has cancelled are removed in the order of notifications.
-            // After that there may be room.
+            // The streams that the client has cancelled are removed in the order of received
+            // notifications. After their removal there may be room.
             Ok(None) => responder
                 .peer()
                 .run_in_order(move || self.listen_at_last(&request, responder)),
@@ -505,7 +506,8 @@ impl Conversation {
             granted.task_ids = Some(ids).filter(|ids| !ids.is_empty());
         }
         let mut wanted = Filter::of(&granted);
-        // The room is reserved first, so that guards are called only for resources that fit.
+        // The weight is reserved first, so that guards are called only for resources that fit the
+        // limit.
         let (client, limits) = (responder.client(), responder.core().limits());
         let reserved = Reserved::take(&self.audience, client, wanted.weight(), limits);
         let Some(mut reserved) = reserved else {
@@ -515,8 +517,8 @@ impl Conversation {
             && !(self.server.guards.is_empty() && self.server.requirements.is_empty())
         {
             uris.retain(|uri| {
-                let found = self.server.find_resource(uri);
-                let known = found.as_ref().map_or(&**uri, |entry| &entry.item.uri);
+                let registered = self.server.find_resource(uri);
+                let known = registered.as_ref().map_or(&**uri, |entry| &entry.item.uri);
                 let resource = access.about(Primitive::Resource(known));
                 let Err(error) = self.ask_guards(&resource) else {
                     return true;
@@ -575,7 +577,7 @@ impl Conversation {
             return;
         }
         // Over HTTP the acknowledgement is written at once. Changes since the stream joined its
-        // topics follow it.
+        // topics follow the acknowledgement.
         let ack = SubscriptionsAcknowledgedNotificationParams::new(id, granted);
         let ack = notification(method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED, &ack);
         if !matches!(asking.post(ack), Ok(true)) {
@@ -613,14 +615,16 @@ impl Conversation {
         responder: &Responder,
     ) -> Result<EmptyResult, RpcError> {
         let (params, terms) = self.subscription(request, responder)?;
-        let found = self.server.find_resource(&params.uri);
-        let known = found.as_ref().map_or(&params.uri, |entry| &entry.item.uri);
+        let registered = self.server.find_resource(&params.uri);
+        let known = registered
+            .as_ref()
+            .map_or(&params.uri, |entry| &entry.item.uri);
         let resource = Primitive::Resource(known);
         let meta = params.meta.as_ref();
         let access = self.access(request, responder, Some(resource), &terms, meta);
         match self.ask_guards(&access) {
             Ok(()) => {}
-            // Like an unknown URI: the subscription is accepted, but there are no notifications.
+            // As for an unknown URI, the subscription is accepted, but there are no notifications.
             Err(HandlerError(Failure::NotFound)) => return Ok(EmptyResult::default()),
             Err(error) => {
                 let (peer, method) = (responder.peer(), request.method());
@@ -629,7 +633,7 @@ impl Conversation {
         }
         // The weight does not depend on the spelling.
         let uri = &*normalized(&params.uri);
-        // Legacy clients with subscriptions have a connection of their own, so no client is named
+        // A legacy client with subscriptions has a connection of its own. So no client is given
         // here.
         let limits = responder.core().limits();
         let mut state = self.audience.state.lock();
@@ -653,7 +657,7 @@ impl Conversation {
         Ok(EmptyResult::default())
     }
 
-    /// Returns the topic of a resource, if the client has subscribed to the resource.
+    /// Returns the topic of a resource if the legacy client has subscribed to the resource.
     fn subscribed(&self, client: &Subscriber, uri: &str) -> Option<Arc<Topic>> {
         let topic = self.server.hub.fanout.topics.uri(uri);
         topic.filter(|topic| topic.has(client))
@@ -680,7 +684,8 @@ impl Conversation {
         Ok(EmptyResult::default())
     }
 
-    /// Reserves memory for a subscribed URI, in the memory budget of all legacy clients.
+    /// Reserves memory for a subscribed URI in the memory budget that all legacy clients of the
+    /// server share.
     fn hold_subscription(
         &self,
         state: &mut State,
@@ -716,8 +721,8 @@ impl Conversation {
     ) -> Result<(SubscribeRequestParams, Arc<ClientContext>), RpcError> {
         self.refuse_modern(request)?;
         // Clients without a session share this connection, and get no change notifications.
-        let tells = self.server.resource_updates && responder.peer().can_be_asked();
-        self.need(request, tells)?;
+        let is_supported = self.server.resource_updates && responder.peer().can_be_asked();
+        self.need(request, is_supported)?;
         let mut params: SubscribeRequestParams = read(request)?;
         let terms = self.terms(responder, params.meta.as_mut())?;
         check_uri(&params.uri)?;

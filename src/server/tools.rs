@@ -22,9 +22,10 @@ listed!(Tool in ListToolsResult of Tools, "tool", name, Tool, Conversation::serv
 /// The handler of a tool, and the checks of its arguments and results.
 pub(super) struct Work {
     pub(super) handler: ToolHandler,
-    /// The schema for checking arguments before the handler runs.
+    /// The compiled input schema, which checks arguments before the handler runs. `None` if the
+    /// server has no validator.
     arguments: Option<CompiledSchema>,
-    pub(super) promise: Promise,
+    pub(super) output_check: OutputCheck,
 }
 
 impl Work {
@@ -38,18 +39,19 @@ impl Work {
     }
 }
 
-/// The requirements of a tool's output schema on its results.
+/// The requirements that a tool's output schema makes on the results of the tool.
 #[derive(Clone, Debug)]
-pub(super) enum Promise {
+pub(super) enum OutputCheck {
     /// The tool has no output schema, so all results are valid.
     Nothing,
-    /// Results must be structured. The server has no validator to check them against the schema.
+    /// Results must be structured. Results are not checked against the schema, since the server has
+    /// no validator.
     Structured,
     /// Results must be structured, and are checked against this schema.
     Fitting(CompiledSchema),
 }
 
-impl Promise {
+impl OutputCheck {
     /// Checks a result against the output schema. A result with `isError` needs no structured
     /// content.
     pub(super) fn check(&self, result: &CallToolResult) -> Result<()> {
@@ -91,8 +93,8 @@ fn add(
 }
 
 impl Inner {
-    /// Adds a tool. Checks the tool's description, and that the server can run it in the way that
-    /// the description declares.
+    /// Adds a tool. Fails if the tool's name or a schema is invalid, or if the tool may run as a
+    /// task but the server has no tasks.
     pub(super) fn add_tool(&self, mut tool: Tool, handler: ToolHandler) -> Result<()> {
         tool.input_schema = tool.input_schema.with_properties();
         let execution = tool.execution.as_ref();
@@ -117,20 +119,20 @@ fn describe(tool: &Tool, handler: ToolHandler, validator: Option<&Validator>) ->
             .map_err(|error| error.context(name.to_owned()))
     };
     let arguments = compile("inputSchema", &tool.input_schema)?;
-    let promise = match &tool.output_schema {
-        None => Promise::Nothing,
+    let output_check = match &tool.output_schema {
+        None => OutputCheck::Nothing,
         Some(schema) => {
-            compile("outputSchema", schema)?.map_or(Promise::Structured, Promise::Fitting)
+            compile("outputSchema", schema)?.map_or(OutputCheck::Structured, OutputCheck::Fitting)
         }
     };
     Ok(Work {
         handler,
         arguments,
-        promise,
+        output_check,
     })
 }
 
-/// Checks a tool's name.
+/// Checks that the name of a tool has a valid length and only valid characters.
 ///
 /// Spec: Server Features, Tools, "Tool Names" (2025-11-25 and later).
 fn check_name(name: &str) -> Result<()> {
@@ -245,7 +247,7 @@ mod tests {
         }
         let (shown, next) = names(&page(&tools, None, 2));
         assert_eq!(shown, ["a", "b"]);
-        // The last tool shown and the one before it are removed; one is added at the end.
+        // Both tools of the first page are removed, and one tool is added at the end.
         tools.remove("b");
         tools.remove("a");
         add(&tools, "a").expect("free again");
@@ -273,7 +275,7 @@ mod tests {
             let page = tools.page(ProtocolVersion::LATEST, cursor, &paging);
             assert!(page.is_ok(), "{number}");
         }
-        assert!(tools.pages_kept() <= 10);
+        assert!(tools.cached_pages() <= 10);
         let past = Some(Cursor::after(Paged::Tools, 100));
         assert!(tools.page(ProtocolVersion::LATEST, past, &paging).is_err());
     }

@@ -1,7 +1,7 @@
 //! URIs of resources, and URI templates.
 //!
-//! A template of RFC 6570 is used in reverse: matching a URI against it gives the values of its
-//! variables. These expressions are supported:
+//! A template of RFC 6570 is used in reverse: the values of its variables are read from a URI that
+//! matches the template. These expressions are supported:
 //!
 //! | expression | matches |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | `{.ext}` | `.` and text without a further `.`; optional at the end of the path |
 //! | `{?a,b}` | a query with any of these names, each at most once; decoded; only at the end |
 //!
-//! If a URI can be matched, a match is found. If it can be matched in several ways, expressions
+//! If a URI can be matched, a match is found. If a URI can be matched in several ways, expressions
 //! before a `{+…}` match as little as possible. The `{+…}` and all other expressions match as much
 //! as possible, from left to right.
 //!
@@ -40,12 +40,13 @@ pub(super) fn is_uri(text: &str) -> bool {
 /// A URI template.
 #[derive(Debug)]
 pub(super) struct UriTemplate {
-    /// The variants of the path. The first variant has all optional parts of the path; each later
-    /// one has fewer of them.
+    /// The variants of the path. The first variant has all optional parts of the path. Each later
+    /// variant has one optional part less.
     paths: Vec<Path>,
-    /// The variants of the path with normalized texts, for matching normalized URIs.
+    /// The variants of the path with normalized texts. Normalized URIs are matched against these
+    /// variants.
     normalized: Vec<Path>,
-    /// The names that the query may contain; `None` when the template has no query.
+    /// The names of the variables in the query. `None` when the template has no query.
     query: Option<Vec<String>>,
     names: Vec<String>,
 }
@@ -54,8 +55,8 @@ pub(super) struct UriTemplate {
 #[derive(Debug)]
 struct Path {
     parts: Vec<Part>,
-    /// The index from which variables match as much as possible. Variables before it match as
-    /// little as possible.
+    /// The index of the first part that matches as much text as possible. Variables before this
+    /// index match as little text as possible.
     greedy_from: usize,
 }
 
@@ -80,9 +81,10 @@ struct Variable {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Simple,
-    /// A value like `Simple`, but without dots.
+    /// A value whose text in the URI contains no `/`, `?`, `#` or dot. The value is
+    /// percent-decoded.
     Extension,
-    /// A value like `Simple`, but with slashes, and not percent-decoded.
+    /// A value that may contain `/`, but no `?` or `#`. The value is not percent-decoded.
     Reserved,
 }
 
@@ -125,8 +127,8 @@ impl UriTemplate {
         self.matches_in(&self.paths, uri)
     }
 
-    /// Returns the values of the template's variables in a normalized URI, like `matches`. The
-    /// template's texts are normalized too.
+    /// Returns the values of the template's variables in a normalized URI, or `None` when the URI
+    /// does not match. The URI is compared with the normalized texts of the template.
     pub(super) fn matches_normalized(&self, uri: &str) -> Option<Values> {
         self.matches_in(&self.normalized, uri)
     }
@@ -213,15 +215,15 @@ impl Path {
         Some(values)
     }
 
-    /// Returns the positions at which the rest of the path matches. They are given for each part
-    /// and for the end: from there, the part and all later parts must match the rest.
-    fn fits(&self, path: &[u8]) -> Vec<Places> {
-        let mut end = Places::none_of(path.len() + 1);
+    /// Returns a set of positions in `path` for each part. From each of these positions, the part
+    /// and all later parts match the rest of `path`. The last set contains only the end of `path`.
+    fn fits(&self, path: &[u8]) -> Vec<Positions> {
+        let mut end = Positions::none_of(path.len() + 1);
         end.add(path.len());
         let mut fits = vec![end];
         for part in self.parts.iter().rev() {
             let behind = &fits[fits.len() - 1];
-            let mut places = Places::none_of(path.len() + 1);
+            let mut positions = Positions::none_of(path.len() + 1);
             match part {
                 Part::Text(text) => {
                     let starts = path.windows(text.len()).enumerate();
@@ -231,27 +233,27 @@ impl Path {
                                 && behind.has(at + text.len())
                                 && !splits_encoded(path, *at)
                         })
-                        .for_each(|(at, _)| places.add(at));
+                        .for_each(|(at, _)| positions.add(at));
                 }
                 Part::Variable(Variable { kind, .. }) => {
                     let mut ends = false;
                     for (at, byte) in path.iter().enumerate().rev() {
                         ends = (ends || behind.has(at + 1)) && kind.takes(*byte);
                         if ends {
-                            places.add(at);
+                            positions.add(at);
                         }
                     }
                 }
             }
-            fits.push(places);
+            fits.push(positions);
         }
         fits.reverse();
         fits
     }
 }
 
-/// Normalizes the text at the beginning of a template. The text contains the scheme, and the host
-/// or the part of it before the first variable.
+/// Normalizes the text of a template before its first variable. The scheme and the host become
+/// lower-case, and percent-encoding is normalized.
 fn normalized_beginning(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once(':') else {
         return normalized_escapes(text);
@@ -273,27 +275,28 @@ fn splits_encoded(path: &[u8], at: usize) -> bool {
 }
 
 /// A set of positions in a text, as a bit set.
-struct Places(Vec<u64>);
+struct Positions(Vec<u64>);
 
-impl Places {
+impl Positions {
     fn none_of(count: usize) -> Self {
         Self(vec![0; count.div_ceil(64)])
     }
 
-    fn add(&mut self, place: usize) {
-        self.0[place / 64] |= 1 << (place % 64);
+    fn add(&mut self, position: usize) {
+        self.0[position / 64] |= 1 << (position % 64);
     }
 
-    fn has(&self, place: usize) -> bool {
-        self.0[place / 64] & (1 << (place % 64)) != 0
+    fn has(&self, position: usize) -> bool {
+        self.0[position / 64] & (1 << (position % 64)) != 0
     }
 }
 
-/// Parses a template into texts and variables.
+/// A parser that splits a template into texts and variables.
 #[derive(Default)]
 struct Parser {
     parts: Vec<Part>,
-    /// The indexes of the parts at which the path may end, because optional parts begin.
+    /// The indexes of the optional parts at the end of the path. The path of a URI may end before
+    /// each of these parts.
     ends: Vec<usize>,
     query: Option<Vec<String>>,
     names: Vec<String>,
@@ -380,8 +383,7 @@ impl Parser {
                     self.variable(name, Kind::Reserved)?;
                 }
                 Some(prefix @ ('/' | '.')) => {
-                    // The prefix is a part of its own, not joined with the text before it, since it
-                    // is optional.
+                    // The prefix is optional, so it is not joined with the text before it.
                     self.ends.push(self.parts.len());
                     self.parts.push(Part::Text(prefix.to_string()));
                     let kind = if prefix == '.' {

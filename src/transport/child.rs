@@ -15,10 +15,10 @@
 //! The child's standard input and output are socket pairs. Any thread can end a socket, even when a
 //! grandchild holds the other end. A write to a socket raises no SIGPIPE.
 //!
-//! **Threads.** `mcplink-stderr` runs while standard error is captured; closing joins it. For a
-//! child that [dies with its parent](Child::die_with_parent), `mcplink-parent` starts the child and
-//! runs until the child has ended. Reading and writing happen on the thread that receives or sends.
-//! The thread that receives also reaps a child that ended by itself.
+//! **Threads.** The thread `mcplink-stderr` runs while standard error is captured; closing joins
+//! it. For a child that [dies with its parent](Child::die_with_parent), the thread `mcplink-parent`
+//! starts the child and runs until the child has ended. Reading and writing happen on the thread
+//! that receives or sends. The thread that receives also reaps a child that ended by itself.
 
 mod parent;
 mod stderr;
@@ -46,24 +46,24 @@ use parent::Parent;
 use stderr::Drainer;
 pub use stderr::{Stderr, StderrLines, StderrTail};
 
-/// The maximum time that the end of the child's output waits for the child's exit status and for
-/// the rest of its standard error.
+/// The maximum time that the receiver waits for the child's exit status and for the rest of its
+/// standard error. The wait begins at the end of the child's standard output.
 const FAREWELL: Duration = Duration::from_millis(300);
-/// The maximum time that a failed write waits for the child's exit status and for the rest of its
-/// standard error. The write itself has a deadline of its own.
+/// The maximum time that the sender waits, after a failed write, for the child's exit status and
+/// for the rest of its standard error. The write has a deadline of its own.
 const REFUSAL: Duration = Duration::from_millis(100);
-/// The grace time of a child with which no conversation was established. It is used twice: before
-/// SIGTERM and before SIGKILL.
+/// The grace time of a child with which no conversation was established. The child gets this time
+/// twice: before SIGTERM and before SIGKILL.
 const HURRY: Duration = Duration::from_millis(50);
-/// The time between SIGTERM and SIGKILL for the rest of the process group.
+/// The maximum time between SIGTERM and SIGKILL for processes of the group that outlive the child.
 const REST_OF_GROUP: Duration = Duration::from_millis(500);
 
-/// The transport to a server that is started as a child process: messages on its standard input and
-/// output, one a line.
+/// The transport to a server that is started as a child process. Each line on the child's standard
+/// input and output is a message.
 ///
-/// The child starts in a process group of its own. Every signal is unblocked and has its default
-/// action. It gets the descriptors 0, 1 and 2 only, and few environment variables of this process:
-/// see [`inherit_env`](Self::inherit_env).
+/// The child starts in a process group of its own. In the child, every signal is unblocked and has
+/// its default action. The child gets the descriptors 0, 1 and 2 only, and few environment
+/// variables of this process: see [`inherit_env`](Self::inherit_env).
 ///
 /// Closing or dropping the connection ends the child: see [`grace`](Self::grace). When the started
 /// program ends, the connection ends, even if processes that it started still run.
@@ -184,7 +184,8 @@ impl Child {
         self
     }
 
-    /// Prevents the child from inheriting an environment variable.
+    /// Removes an environment variable from the child's environment, whether the variable is
+    /// inherited or was set.
     pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
         self.env.insert(name.as_ref().to_owned(), Variable::Removed);
         self
@@ -225,8 +226,8 @@ impl Child {
         self
     }
 
-    /// Returns the last part of the child's standard error. It can be read while the child runs and
-    /// after the child has ended.
+    /// Returns the last part of the child's standard error. The text can be read while the child
+    /// runs and after the child has ended.
     pub fn stderr_tail(&self) -> StderrTail {
         self.tail.clone()
     }
@@ -280,7 +281,7 @@ impl Child {
         let (ends, stdin, stdout) = self
             .streams()
             .map_err(|error| Error::io(format_args!("making streams for '{name}'"), error))?;
-        // Another child started from the same settings has its own last words.
+        // Each child that is started from the same settings has its own tail.
         let tail = StderrTail::default();
         let (stderr, drainer) = match self.stderr {
             Stderr::Inherit => (command::Stderr::Inherit, None),
@@ -321,7 +322,8 @@ impl Child {
         })
     }
 
-    /// Creates the streams: the ends of this process, and the child's standard input and output.
+    /// Creates the streams to the child. Returns the two ends of this process, and the child's
+    /// standard input and output.
     fn streams(&self) -> io::Result<((WriteEnd, ReadEnd), OwnedFd, OwnedFd)> {
         if self.pipes {
             let (stdin, to_child) = fd::pipe()?;
@@ -341,7 +343,8 @@ impl Child {
 }
 
 /// Whether a child inherits a variable by default. A variable whose value begins with `()` is not
-/// inherited: it is a shell function, and a shell that the child runs would import it (Shellshock).
+/// inherited. Such a value is a shell function, and a shell that the child runs would import the
+/// function (Shellshock).
 fn is_usual((name, value): &(OsString, OsString)) -> bool {
     let is_usual = USUAL.iter().any(|usual| name == usual) || name.as_bytes().starts_with(b"LC_");
     is_usual && !value.as_bytes().starts_with(b"()")
@@ -392,8 +395,8 @@ impl Transport for Child {
     }
 }
 
-/// The state that the parts of the open transport share. When the last part is dropped, the child
-/// is ended.
+/// The state that the parts of an open child transport share. When the last part is dropped, the
+/// child is ended.
 #[derive(Debug)]
 struct Shared {
     process: Process,
@@ -401,16 +404,17 @@ struct Shared {
     stdout: ReadEnd,
     drainer: Option<Drainer>,
     tail: StderrTail,
-    /// Whether a message was sent since the child last answered. Only a hint for error texts.
+    /// Whether a message was sent since the child's last answer. The value is only a hint for error
+    /// texts.
     sent_since_answer: AtomicBool,
-    /// The thread that started the child, if the system binds the child to it.
+    /// The thread that started the child, if the system binds the child to that thread.
     parent: Option<Parent>,
     peer: String,
     grace: Duration,
     /// Whether this side is closing the connection.
     ///
-    /// Invariant: the flag is set before any stream or process is ended. So an end that this side
-    /// caused is never reported as one that the child caused.
+    /// Invariant: the flag is set before any stream or process is ended. So if this side has caused
+    /// the end, the error never blames the child.
     closing: AtomicBool,
     /// Whether the steps that end the child (close stdin, SIGTERM, SIGKILL) are done. A thread that
     /// closes holds the lock during the steps. So a concurrent close does not return before the
@@ -449,7 +453,7 @@ impl Shared {
             self.process.signal_group(Signal::Terminate);
             if !leaves() {
                 self.process.signal_group(Signal::Kill);
-                // Only a process that hangs in the kernel runs longer than this.
+                // Only a process that hangs in the kernel runs longer than a second.
                 self.process.wait(Instant::now() + Duration::from_secs(1));
             }
         }
@@ -458,8 +462,8 @@ impl Shared {
     }
 
     /// Returns an error that describes how the child ended, with the last lines of its standard
-    /// error. Waits up to `patience` for the end. If the child still runs, the error says that the
-    /// child closed the stream named `closed`.
+    /// error. Waits up to `patience` for the child's end. If the child still runs, the error says
+    /// that the child closed the stream named `closed`.
     fn obituary(&self, closed: &str, patience: Duration) -> Error {
         let deadline = Instant::now() + patience;
         let ended = self.process.wait(deadline);
@@ -486,7 +490,7 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         if self.process.is_ours() {
-            // No one reads any more: a child that writes gets an error instead of blocking.
+            // No thread reads any more. So a child that writes gets an error instead of blocking.
             self.stdout.end();
             self.close(self.grace);
         }
@@ -497,9 +501,9 @@ impl Drop for Shared {
 #[derive(Debug)]
 struct ChildOutput {
     shared: Arc<Shared>,
-    /// Whether the child has ended. The child's end wakes the reader. The reader reaps the child,
-    /// and then reads the rest of its output. The reader does not wait for other processes that
-    /// hold the output open.
+    /// Whether the child has ended. The child's end wakes the reader, which reaps the child and
+    /// reads the rest of its output. The reader does not wait for other processes that hold the
+    /// output open.
     has_ended: bool,
 }
 

@@ -27,7 +27,8 @@ pub(crate) fn about_now() -> Instant {
     now
 }
 
-/// The maximum time span. A longer span is shortened to this one, so that no deadline overflows.
+/// The maximum time span until a deadline. [`after`] shortens a longer span, so that no deadline
+/// overflows.
 pub(crate) const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// Returns the time at which `span` has passed, counted from now. The time is at most a century

@@ -28,17 +28,17 @@ pub(crate) enum ExchangeOutcome {
     Elsewhere,
 }
 
-/// An event of the stream that carries the messages that belong to no request.
+/// An event of the listening stream, on which messages arrive that belong to no request.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
 pub(crate) enum Listening {
-    /// The peer has answered whether it offers the stream. The event may be reported more than
-    /// once.
+    /// The peer has answered the request for the stream, with the stream or with a refusal. The
+    /// event may be reported more than once.
     Settled,
-    /// The stream is not available now. It will be requested again.
+    /// The peer does not provide the stream now. The stream will be requested again.
     Refused {
         error: Error,
-        /// Whether this is the first of a series of refusals.
+        /// Whether this refusal is the first of a series.
         is_new: bool,
         /// Whether the stream was open before in this session.
         was_open: bool,
@@ -49,12 +49,13 @@ pub(crate) enum Listening {
 
 /// A transport in which each request is an exchange of its own.
 pub(crate) trait ExchangeTransport: Send + Sync + fmt::Debug {
-    /// Sends a request and delivers the messages for it until the receiver needs no more. Blocks.
+    /// Sends a request and passes the messages for it to `deliver`, until `deliver` returns
+    /// `Break`. Blocks.
     ///
     /// # Errors
     ///
-    /// The failure, and whether the request had been sent. When the exchange of `ticket` is over,
-    /// the error has no meaning.
+    /// An error that tells whether the request was sent. When the wait for the exchange was ended
+    /// through `ticket`, the error has no meaning.
     fn exchange(
         &self,
         request: &SessionMessage,
@@ -73,16 +74,16 @@ pub(crate) trait ExchangeTransport: Send + Sync + fmt::Debug {
     /// header contains no revision.
     fn agree(&self, revision: Option<&str>);
 
-    /// Delivers the messages that belong to no request, and reports events of their stream to
-    /// `news`. Blocks until the peer offers no such stream, the session changes, or the transport
-    /// stops.
+    /// Opens the listening stream, and passes its messages to `deliver` and its events to `news`.
+    /// The messages on this stream belong to no request. Blocks until the peer offers no such
+    /// stream, the session changes, or the transport stops.
     ///
     /// # Errors
     ///
     /// An error when the peer refused the stream for a permanent reason.
     fn listen(&self, news: &mut dyn FnMut(Listening), deliver: &mut Deliver<'_>) -> Result<()>;
 
-    /// Falls back to the transport of the oldest revision (HTTP+SSE), where all messages of the
+    /// Falls back to the transport of the oldest revision (HTTP+SSE), in which all messages of the
     /// peer arrive on one stream. Opens the stream, calls `settled` when the peer has sent the
     /// endpoint for messages, and delivers messages until the stream ends. Blocks.
     ///
@@ -138,8 +139,8 @@ pub(crate) struct CancelHandle {
     changed: Condvar,
 }
 
-/// The callback of a check. It gets the current time, and whether a user is being asked. It returns
-/// the time of the next check.
+/// The callback that checks whether an exchange may go on. It gets the current time, and whether a
+/// user is being asked. It returns the time of the next check.
 type LookHook = dyn Fn(Instant, bool) -> NextCheck + Send + Sync;
 
 #[derive(Default)]
@@ -151,12 +152,12 @@ struct State {
     /// The time since which a user is being asked, for example to log in. `None` while no user is
     /// asked.
     held: Option<Instant>,
-    /// The total time of the earlier interruptions, in which users were asked.
+    /// The total time for which users were asked, without the current question.
     held_for: Duration,
 }
 
 impl CancelHandle {
-    /// Creates a cancel handle. `look` returns how long the exchange may go on, and may run on any
+    /// Creates a cancel handle. `look` checks whether the exchange may go on, and may run on any
     /// thread. The second argument of `look` is whether a user is being asked.
     pub(crate) fn new(
         look: impl Fn(Instant, bool) -> NextCheck + Send + Sync + 'static,
@@ -202,8 +203,8 @@ impl CancelHandle {
         }
     }
 
-    /// Asks `look` whether the exchange may go on. If its time is over, ends the wait. Returns when
-    /// to check again.
+    /// Calls the callback that checks whether the exchange may go on. If not, ends the wait.
+    /// Returns the time of the next check.
     pub(crate) fn look(&self, now: Instant) -> NextCheck {
         if self.is_over() {
             return NextCheck::Over;
@@ -222,7 +223,7 @@ impl CancelHandle {
         if self.state.lock().held.is_some() == is_held {
             return;
         }
-        // Check before the change: the time until now does not count against the exchange.
+        // The check comes before the change, so that the time until now counts with the old state.
         self.look(now);
         let mut state = self.state.lock();
         match state.held.take() {

@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fallible::no_memory;
 use crate::jsonrpc::{Line, LineBuffer, append_line, end_line};
 
-/// Queued messages are joined into one write of up to this size, in bytes. A longer message is
+/// The maximum size of a write that joins several queued messages, in bytes. A longer message is
 /// written alone, from its own buffer.
 const JOINED_BYTES: usize = 64 << 10;
 
@@ -54,7 +54,7 @@ pub(super) trait Output: Send + Debug {
     fn peer(&self) -> String;
 }
 
-/// The receiver of every byte stream.
+/// The receiver of all byte stream transports. Each line is a message.
 #[derive(Debug)]
 pub(super) struct LineReceiver<I> {
     input: I,
@@ -76,7 +76,8 @@ impl<I: Input> LineReceiver<I> {
     fn finish(&mut self, failure: Option<io::Error>) -> Option<Received> {
         let was_orderly = failure.is_none();
         self.end = Some(self.input.farewell(failure));
-        // A peer that forgot its last newline meant a message; one that was cut off did not.
+        // After an orderly end, a last line without a newline is a message. After a failure, that
+        // line is incomplete.
         let rest = self.lines.take_rest().filter(|_| was_orderly)?;
         Some(Received::Message(SessionMessage::new(rest)))
     }
@@ -136,7 +137,7 @@ impl<I: Input> Receiver for LineReceiver<I> {
     }
 }
 
-/// The sender of every byte stream.
+/// The sender of all byte stream transports. Each message becomes a line.
 #[derive(Debug)]
 pub(super) struct LineSender<O> {
     output: O,
@@ -174,7 +175,8 @@ impl<O: Output> LineSender<O> {
         Err(Error::new(ErrorKind::Timeout, text))
     }
 
-    /// Takes the next message, and more messages as long as they fit into one joined write.
+    /// Takes the next message from the queue, and more messages as long as they fit into one joined
+    /// write. Returns false when the queue is empty.
     fn take_next(&mut self, queue: &mut VecDeque<SessionMessage>) -> Result<bool> {
         let Some(first) = queue.pop_front() else {
             return Ok(false);
@@ -206,8 +208,8 @@ impl<O: Output> LineSender<O> {
         Ok(true)
     }
 
-    /// Reserves memory for a current message of this many bytes. Returns false when there is no
-    /// memory.
+    /// Reserves memory so that the current message can grow to this many bytes. Returns false when
+    /// there is no memory.
     fn has_room_for(&mut self, bytes: usize) -> bool {
         let more = bytes - self.current.len();
         self.current.try_reserve_exact(more).is_ok()

@@ -115,7 +115,8 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Takes the next message. Returns `Ok(None)` when no message arrived in time.
+    /// Removes and returns the next message. Blocks for about `patience`, or without limit if
+    /// `patience` is `None`. Returns `Ok(None)` when no message arrived in time.
     fn pop(&self, patience: Option<Duration>) -> Result<Option<SessionMessage>> {
         let deadline = patience.and_then(|patience| Instant::now().checked_add(patience));
         let mut state = self.state.lock();
@@ -135,8 +136,8 @@ impl Queue {
         }
     }
 
-    /// Moves messages from the front of `from` to the peer while there is space. Blocks for space
-    /// until the deadline. An empty queue always has space for one message.
+    /// Moves messages from the front of `from` into this queue while there is space. Blocks for
+    /// space until the deadline. This queue always has space for one message when it is empty.
     fn push(
         &self,
         from: &mut VecDeque<SessionMessage>,

@@ -25,11 +25,12 @@ pub(crate) enum RequestKind {
 pub struct SessionMessage {
     /// The JSON text: one message, or one batch.
     pub text: Vec<u8>,
-    /// The request that this message belongs to: the request that it answers, or the request during
-    /// which it is sent. A transport with one stream per request chooses the stream by this id.
-    /// Other transports ignore it.
+    /// The id of the request that this message answers, or during which this message is sent. A
+    /// transport with one stream per request chooses the stream by this id. Other transports ignore
+    /// the id.
     pub related: Option<RequestId>,
-    /// The message's relation to a session and its header fields. Only some transports use them.
+    /// The message's relation to a session, and its header fields. Only exchange transports use
+    /// this value.
     pub(crate) manner: RequestKind,
 }
 

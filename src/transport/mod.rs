@@ -131,7 +131,7 @@ impl TransportParts {
     }
 }
 
-/// The incoming part of a transport.
+/// The part of an open transport that receives messages.
 pub trait Receiver: Send + fmt::Debug {
     /// Receives the next message. If `patience` is given, blocks for about that time; otherwise
     /// blocks without limit.
@@ -151,20 +151,19 @@ pub trait Receiver: Send + fmt::Debug {
         false
     }
 
-    /// Whether [`receive`](Self::receive) respects `patience`. If not, a caller that waits for its
-    /// response does not read messages itself.
+    /// Whether [`receive`](Self::receive) respects `patience`. If false, a thread that waits for
+    /// the response to its call does not receive messages: another thread receives all messages.
     fn is_patient(&self) -> bool {
         false
     }
 
-    /// Takes back the buffer of a message that was processed at once, for reuse. By default the
-    /// buffer is freed.
+    /// Takes back the buffer of a processed message, for reuse. By default the buffer is freed.
     fn reclaim(&mut self, memory: Vec<u8>) {
         drop(memory);
     }
 }
 
-/// The outgoing part of a transport.
+/// The part of an open transport that sends messages.
 pub trait Sender: Send + fmt::Debug {
     /// Sends messages from the front of the queue, in order. Blocks until all are sent or
     /// `deadline` passes. Several messages may be sent in one write.
@@ -181,9 +180,9 @@ pub trait Sender: Send + fmt::Debug {
     /// then closed.
     fn send(&mut self, queue: &mut VecDeque<SessionMessage>, deadline: Instant) -> Result<()>;
 
-    /// Returns the number of bytes sent so far. With this number a slow peer can be distinguished
-    /// from a peer that reads nothing. Defaults to 0, for a transport that does not count bytes.
-    /// Then only whole messages count as progress.
+    /// Returns the number of bytes sent so far. The number distinguishes a slow peer from a peer
+    /// that reads nothing. Defaults to 0, for a transport that does not count bytes. With 0, only
+    /// whole messages count as progress.
     fn sent_bytes(&self) -> u64 {
         0
     }
@@ -195,26 +194,27 @@ pub trait Control: Send + Sync + fmt::Debug {
     /// `weather-server (process 4711)`.
     fn peer(&self) -> String;
 
-    /// Ends the receiver and the sender, and also the peer if this side owns it. Idempotent and
-    /// bounded in time.
+    /// Ends the receiver and the sender, and also the peer if this side owns it. The method is
+    /// idempotent, and takes a limited time.
     ///
     /// The method is called when the connection is closed or given up, and when its [`Sender`] has
     /// failed. The end of the receiver alone causes no call.
     ///
     /// The close is orderly: the peer sees the end of its input, and has some time to end. Incoming
-    /// messages still have to be received during that time. After this method has returned,
-    /// [`Receiver::receive`] blocks on no thread.
+    /// messages still have to be received during that time. After this method has returned, no
+    /// thread blocks in [`Receiver::receive`].
     fn close(&self);
 
-    /// Like [`close`](Self::close), but gives the peer only a moment. The method is called when no
-    /// conversation with the peer was established. Defaults to `close`.
+    /// Ends the receiver, the sender and the peer as [`close`](Self::close) does, but gives the
+    /// peer only a moment to end. The method is called when no conversation with the peer was
+    /// established. Defaults to `close`.
     fn close_at_once(&self) {
         self.close();
     }
 
-    /// Records that the peer has answered a request. Output outside of the protocol that the peer
-    /// wrote earlier then does not count as its [last words](Self::last_words). The reading thread
-    /// calls this method. Does nothing by default.
+    /// Records that the peer has answered a request. After this call,
+    /// [`last_words`](Self::last_words) omits the peer's earlier output. The receiving thread calls
+    /// this method. Does nothing by default.
     fn note_answer(&self) {}
 
     /// Returns the peer's recent output outside of the protocol, such as its standard error. An
@@ -223,86 +223,87 @@ pub trait Control: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Whether the peer has left a part of the sent bytes unread, now or when it ended. While the
-    /// peer has read nothing, a client that opens a connection does not take its silence for an
-    /// answer. Defaults to `None`, which means unknown.
+    /// Whether the peer has not yet read all sent bytes, or had not read all of them when it ended.
+    /// `None`, the default, means unknown. A connecting client waits for an answer while this
+    /// method returns true.
     fn has_unread(&self) -> Option<bool> {
         None
     }
 }
 
-/// The limits of a connection. The behavior at each limit is defined.
+/// The limits of a connection. Each field documents its default, and the effect at the limit.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Limits {
     /// The maximum length of an accepted message, in bytes. Defaults to 16 MiB. A longer message is
     /// dropped: a request is answered with an error, a response fails its call with
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit), and the connection stays open. A message for
-    /// which the system has no memory is dropped in the same way. Without memory to read anything
-    /// at all, the connection ends with an error of that kind.
+    /// which the system has no memory is dropped in the same way. If there is no memory to read at
+    /// all, the connection ends with [`ErrorKind::Limit`](crate::ErrorKind::Limit).
     ///
-    /// `_meta` and members that a message's type doesn't name are kept as JSON trees. These trees
-    /// may take 64 MiB and four times the length of the message. If the trees would be larger, the
+    /// `_meta` and unknown members of a message are stored as JSON trees. The trees of a message
+    /// may use 64 MiB plus four times the length of the message. If the trees would be larger, the
     /// message can't be read: a request is answered with *invalid params*, and a call fails with
     /// [`ErrorKind::Protocol`](crate::ErrorKind::Protocol). Arguments, structured results and all
-    /// raw values are not kept as trees.
+    /// raw values are not stored as trees.
     ///
-    /// All pending calls of a server, of all its connections, share a memory budget of
-    /// [`max_workers`](Self::max_workers) times this limit (at least 16 MiB). Large calls (longer
-    /// than 64 KiB, or with more than 4 KiB of `_meta`) count from arrival. Other calls count while
-    /// they wait for client input or run as tasks. `_meta` counts with the size that its trees may
-    /// have. Task results longer than 64 KiB share a second budget of the same size. A call that
-    /// would exceed a budget fails with a "busy" error.
+    /// All pending calls on all connections of a server share one memory budget. The budget is
+    /// [`max_workers`](Self::max_workers) times this limit, and at least 16 MiB. Large calls
+    /// (longer than 64 KiB, or with more than 4 KiB of `_meta`) count from arrival. Other calls
+    /// count while they wait for client input or run as tasks. `_meta` counts with the maximum size
+    /// of its trees. Task results longer than 64 KiB share a second budget of the same size. A call
+    /// that would exceed a budget fails with a "busy" error.
     pub max_message_bytes: usize,
     /// The maximum nesting depth of arrays and objects in a message. Defaults to 128. A message
     /// that is nested deeper is answered with an error.
     pub max_depth: usize,
-    /// The maximum number of bytes that may wait for a peer that does not read. Defaults to 16 MiB.
-    /// At the limit, callers wait until their deadline. An empty queue accepts one message of any
-    /// size.
+    /// The maximum number of bytes that may be queued for sending while the peer does not read.
+    /// Defaults to 16 MiB. At the limit, callers wait until their deadline. An empty queue accepts
+    /// one message of any size.
     pub max_queued_bytes: usize,
-    /// The maximum number of calls of this side that may be in flight. Defaults to 10 000. The next
-    /// call fails at once with [`ErrorKind::Busy`](crate::ErrorKind::Busy).
+    /// The maximum number of calls from this side that may be in flight. Defaults to
+    /// 10 000. The next call fails at once with [`ErrorKind::Busy`](crate::ErrorKind::Busy).
     pub max_calls: usize,
-    /// The maximum number of requests of the peer that may be in flight, running or waiting for a
-    /// worker. Defaults to 1 024. The next request is answered at once with a "busy" error.
+    /// The maximum number of requests from the peer that may be in flight: running, or waiting for
+    /// a worker. Defaults to 1 024. The next request is answered at once with a "busy" error.
     ///
     /// If the peer does not read its answers, however, further requests are deferred instead of
     /// refused. Up to [`max_queued_bytes`](Self::max_queued_bytes) of requests are deferred. At
     /// that limit, no more input is read.
     pub max_requests: usize,
-    /// The maximum number of calls of a legacy client that may wait for input that they have
-    /// requested from the client. Defaults to 1 024. Such waiting calls do not count as requests in
-    /// flight. The next call that needs input fails, and its input is not requested.
+    /// The maximum number of calls of one legacy client that may wait for input from the client.
+    /// Defaults to 1 024. Such waiting calls do not count as requests in flight. The next call that
+    /// needs input fails, and its input is not requested.
     pub max_questions: usize,
     /// The maximum number of handlers that may run at once. Defaults to 64. Handlers that wait for
     /// an answer of the peer do not count.
     ///
-    /// The clients of an HTTP server that have no session share these threads for tasks. The client
-    /// with the fewest running handlers gets the next free thread. One client may use all threads;
-    /// the others then use the reserve ([`reserve_percent`](Self::reserve_percent), rounded up),
-    /// which is beyond this limit.
+    /// The HTTP clients without a session share these threads for tasks. The client with the fewest
+    /// running handlers gets the next free thread. One client may use all threads. Other clients
+    /// then use the reserve ([`reserve_percent`](Self::reserve_percent), rounded up), which is
+    /// beyond this limit.
     pub max_workers: usize,
-    /// The maximum number of notifications that may wait for the one thread that delivers them in
-    /// order. Defaults to 1 024. The next notification is dropped and counted.
+    /// The maximum number of received notifications that may wait for delivery. One thread at a
+    /// time delivers them, in order. Defaults to 1 024. The next notification is dropped and
+    /// counted.
     pub max_notifications: usize,
-    /// The maximum number of subscriptions of one client. Streams of change notifications and
-    /// subscribed resources are subscriptions. Defaults to 1 024. They do not count as requests in
-    /// flight.
+    /// The maximum number of subscriptions of one client. A stream of change notifications is a
+    /// subscription, and so is a subscribed resource. Defaults to 1 024. Subscriptions do not count
+    /// as requests in flight.
     ///
     /// Each subscription counts as one, and a resource counts once more for each KiB of its URI. A
-    /// subscription beyond the limit is refused. It is also refused when the URIs subscribed by all
-    /// legacy clients of a server exceed `max_subscriptions × 256 KiB` (at least 16 MiB). In that
-    /// sum, each URI counts 128 bytes more than its length.
+    /// subscription beyond the limit is refused. A second limit applies to the subscribed URIs of
+    /// all legacy clients of a server together: `max_subscriptions × 256 KiB`, and at least 16 MiB.
+    /// Each URI counts 128 bytes more than its length.
     pub max_subscriptions: usize,
     /// The maximum number of log messages without a call
     /// ([`Server::log`](crate::server::Server::log)) that may wait for one legacy client. Defaults
     /// to 1 024. The next message is dropped for this client. Change notifications need no limit,
-    /// because waiting ones are merged.
+    /// because waiting change notifications are merged.
     pub max_backlog: usize,
-    /// The maximum number of progress and log messages that may wait for one call whose callback is
-    /// slower than the peer. Defaults to 1 024. At the limit, progress messages are merged and
-    /// counted, and the newest one is kept.
+    /// The maximum number of progress and log messages of one call that may wait for the call's
+    /// callback. Defaults to 1 024. At the limit, progress messages are merged and counted, and the
+    /// newest one is kept.
     pub max_call_events: usize,
     /// The maximum number of cacheable responses that a client keeps. Defaults to 1 024; 0 disables
     /// the cache. The least recently used responses are removed first. See
@@ -311,18 +312,18 @@ pub struct Limits {
     /// The maximum size of the cached responses and their requests together, in bytes. Defaults to
     /// 16 MiB; 0 disables the cache.
     pub max_cached_bytes: usize,
-    /// The share of each table that one client of a server may hold while other clients need space,
-    /// in percent. Defaults to 50. A client that is alone may hold everything but the reserve.
+    /// The share of each server resource that one client may use while other clients need it, in
+    /// percent. Defaults to 50. A client that is alone may use everything except the reserve.
     ///
-    /// The setting applies to requests in flight, subscriptions, tasks and their threads, and the
-    /// memory of calls, task results and subscriptions. Idle entries of other clients are removed
-    /// for a client only up to its share.
+    /// The resources are requests in flight, subscriptions, tasks and their threads, and the memory
+    /// of calls, task results and subscriptions. Idle entries of other clients are removed for a
+    /// client only up to its share.
     /// [`HttpLimits::part_percent`](crate::transport::http::HttpLimits::part_percent) is the
     /// setting for connections, threads and sessions.
     pub part_percent: usize,
-    /// The part of each server table that is reserved for clients that hold little, in percent.
-    /// Defaults to 12. One client may hold at most half of the reserve. The tables are those of
-    /// [`part_percent`](Self::part_percent).
+    /// The part of each server resource that is reserved for clients that use little, in percent.
+    /// Defaults to 12. One client may use at most half of the reserve.
+    /// [`part_percent`](Self::part_percent) lists the resources.
     pub reserve_percent: usize,
     /// The settings of the threads that an opened transport starts. They are not a limit.
     pub(crate) threads: Threads,
@@ -352,18 +353,19 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Returns the share of a limit that one client may hold while other clients need some of it.
+    /// Returns the share of the limit `bound` that one client may use while other clients need
+    /// space.
     pub(crate) fn part_of(&self, bound: usize) -> usize {
         percent_of(self.part_percent, bound, 0)
     }
 
-    /// Returns the number of slots beyond a limit that are reserved for clients that hold little:
-    /// at least 1, unless the reserve is disabled.
+    /// Returns the number of slots beyond the limit `bound` that are reserved for clients that use
+    /// little. The number is at least 1, unless the reserve is disabled.
     pub(crate) fn reserve_beyond(&self, bound: usize) -> usize {
         percent_of(self.reserve_percent, bound, 99)
     }
 
-    /// Returns the part of a limit that is reserved for clients that hold little.
+    /// Returns the part of the limit `bound` that is reserved for clients that use little.
     pub(crate) fn reserve_of(&self, bound: usize) -> usize {
         percent_of(self.reserve_percent, bound, 50)
     }

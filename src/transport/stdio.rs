@@ -5,7 +5,8 @@
 //! the descriptors. Descriptor 1 is redirected to standard error, and descriptor 0 to the null
 //! device. Closing restores the descriptors. Only one claim can exist at a time.
 //!
-//! **Threads.** None. Reading and writing happen on the thread that receives or sends.
+//! **Threads.** This transport starts no thread. Reading and writing happen on the thread that
+//! receives or sends.
 
 use std::io;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::sync::Mutex;
 
 /// Whether a connection uses the standard streams of this process. At most one connection can use
 /// them.
-static TAKEN: AtomicBool = AtomicBool::new(false);
+static IN_USE: AtomicBool = AtomicBool::new(false);
 
 const PEER: &str = "client on standard input";
 
@@ -60,13 +61,12 @@ impl Stdio {
 }
 
 impl Transport for Stdio {
-    /// Claims the standard streams. Input that the host has read before is lost to the protocol, so
-    /// open the connection before you read.
+    /// Claims the standard streams. Input that the host has read before is lost to the protocol.
     ///
-    /// Fails with [`ErrorKind::State`] when another connection uses the streams, or when one of
-    /// them is closed.
+    /// Fails with [`ErrorKind::State`] when another connection uses the streams, or when standard
+    /// input or output is closed.
     fn open(self: Box<Self>, limits: &Limits) -> Result<TransportParts> {
-        let taken = Taken::take()?;
+        let exclusive = ExclusiveUse::take()?;
         let (input, output, claim) = standard::claim(self.redirects)?;
         let ends = ReadEnd::given(input).and_then(|reader| Ok((reader, WriteEnd::given(output)?)));
         let (reader, writer) =
@@ -74,7 +74,7 @@ impl Transport for Stdio {
         let shared = Arc::new(Shared {
             reader,
             writer,
-            held: Mutex::new(Some((claim, taken))),
+            held: Mutex::new(Some((claim, exclusive))),
         });
         Ok(TransportParts::new(
             Box::new(LineReceiver::new(Half(Arc::clone(&shared)), limits)),
@@ -86,11 +86,11 @@ impl Transport for Stdio {
 
 /// The exclusive right to the standard streams of this process.
 #[derive(Debug)]
-struct Taken;
+struct ExclusiveUse;
 
-impl Taken {
+impl ExclusiveUse {
     fn take() -> Result<Self> {
-        if TAKEN.swap(true, Ordering::SeqCst) {
+        if IN_USE.swap(true, Ordering::SeqCst) {
             let text = "the standard streams of this process serve another connection; close that one first";
             return Err(Error::new(ErrorKind::State, text));
         }
@@ -98,9 +98,9 @@ impl Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for ExclusiveUse {
     fn drop(&mut self) {
-        TAKEN.store(false, Ordering::SeqCst);
+        IN_USE.store(false, Ordering::SeqCst);
     }
 }
 
@@ -110,7 +110,7 @@ struct Shared {
     writer: WriteEnd,
     /// The claim, and the exclusive right to the streams. Dropping the pair first restores the
     /// streams, and then allows another connection to claim them.
-    held: Mutex<Option<(Claim, Taken)>>,
+    held: Mutex<Option<(Claim, ExclusiveUse)>>,
 }
 
 impl Control for Shared {

@@ -4,7 +4,8 @@
 //! The host makes the connection. A message is a line of UTF-8 JSON. A request is cancelled by the
 //! ordinary notification.
 //!
-//! **Threads.** None. Reading and writing happen on the thread that receives or sends.
+//! **Threads.** This transport starts no thread. Reading and writing happen on the thread that
+//! receives or sends.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -22,7 +23,7 @@ use super::sys::{fd, read, write};
 use super::{Control, Limits, Transport, TransportParts};
 use crate::error::{Error, ErrorKind, Result};
 
-/// The pause before a read or write is repeated that has timed out or would block.
+/// The pause before a read or write is retried after it timed out or would block.
 const RETRY: Duration = Duration::from_millis(1);
 
 /// A transport over existing byte streams. Messages are framed as lines.
@@ -68,18 +69,19 @@ impl fmt::Debug for Kind {
 impl Stream {
     /// Creates a transport from any reader and writer.
     ///
-    /// A read or write that blocks can't be interrupted. Closing takes effect when the call
-    /// returns, and a deadline is checked between writes. So a reader or writer should have a
-    /// timeout of its own; after `WouldBlock` or `TimedOut` it is called again. On unix, writing to
-    /// a pipe can raise SIGPIPE in a host that does not ignore this signal. For pipes, prefer
-    /// [`fds`](Self::fds).
+    /// A read or write that blocks can't be interrupted. Closing takes effect when that read or
+    /// write returns, and a deadline is checked between writes. So a reader or writer should have a
+    /// timeout of its own. A read or write that fails with `WouldBlock` or `TimedOut` is retried.
+    /// On unix, writing to a pipe can raise SIGPIPE in a host that does not ignore this signal. For
+    /// pipes, prefer [`fds`](Self::fds).
     pub fn new(reader: impl Read + Send + 'static, writer: impl Write + Send + 'static) -> Self {
         Self::any(Box::new(reader), Box::new(writer), None)
     }
 
-    /// Like [`new`](Self::new), with a function that makes a blocked read and write return. The
-    /// function is called once. It runs on the thread that closes the connection, or on the thread
-    /// that drops the last part if the connection was not closed.
+    /// Creates a transport from any reader and writer, as [`new`](Self::new) does. Closing calls
+    /// `closer`, which must make a blocked read or write return. The function is called once. It
+    /// runs on the thread that closes the connection, or on the thread that drops the last part if
+    /// the connection was not closed.
     pub fn with_closer(
         reader: impl Read + Send + 'static,
         writer: impl Write + Send + 'static,
@@ -237,7 +239,7 @@ fn descriptors(
 /// The two ends of a stream. Both descriptors may be the same socket.
 ///
 /// The receiver owns the read end, and this value has a weak reference to it. So a handle to a
-/// closed connection keeps neither end open, and the peer sees the end of the stream.
+/// closed connection keeps no descriptor open, and the peer sees the end of the stream.
 #[derive(Debug)]
 struct Ends {
     reader: Weak<read::ReadEnd>,
@@ -263,8 +265,9 @@ impl Control for Ends {
     }
 }
 
-/// Closes the stream. The peer sees the end, even if a clone of the socket still exists elsewhere.
-/// In a forked child, dropping does nothing, because the parent process still uses the stream.
+/// Closes the stream. The peer sees the end of the stream, even if a clone of the socket still
+/// exists elsewhere. In a forked child, dropping closes nothing for the peer, because the parent
+/// process still uses the stream.
 impl Drop for Ends {
     fn drop(&mut self) {
         if self.origin.is_here() {
@@ -343,9 +346,8 @@ fn refusal(peer: &str, closed: bool, error: io::Error) -> Error {
 struct Closing {
     peer: String,
     closer: Option<Closer>,
-    /// Whether the connection was closed. The flag is set before `closer` is called. So only the
-    /// first closer calls `closer`, and a read or write that `closer` interrupts finds the flag
-    /// set.
+    /// Whether the connection was closed. The flag is set before `closer` is called. So `closer` is
+    /// called once, and a read or write that `closer` interrupts sees the flag.
     closed: AtomicBool,
 }
 

@@ -25,7 +25,7 @@ pub enum Direction {
     Outgoing,
 }
 
-/// A message that is shown to the hook.
+/// A message that a [`Tap`] shows to its hook.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Tapped<'a> {
@@ -85,17 +85,17 @@ type Hook = Arc<dyn Fn(&Tapped<'_>) + Send + Sync>;
 ///
 /// **Order.** Each direction is shown in its order on the wire. An outgoing message is shown just
 /// before it is passed to the wrapped transport. So a request is always shown before its answer,
-/// and it is not known yet whether the peer gets it. A message that waits because the peer doesn't
-/// read is shown once.
+/// but the peer might not receive a message that was shown. A message that waits because the peer
+/// doesn't read is shown once.
 ///
-/// **Threads.** The hook runs on the thread that sends or receives: any thread of the connection,
-/// or one that waits for an answer of the peer. It may run for one message of each direction at a
-/// time, but never for two of one direction. While it runs, no other message is sent or read in its
-/// direction. So a hook should take microseconds, must not block, and must never use its own
-/// connection. A panic in the hook is ignored, and the message passes.
+/// **Threads.** The hook runs on the thread that sends or receives. This is a thread of the
+/// connection, or a thread that waits for an answer of the peer. The hook may run for an incoming
+/// and an outgoing message at once, but never for two messages of one direction. While the hook
+/// runs, no other message is sent or read in that direction. So a hook should take microseconds,
+/// must not block, and must never use its own connection. A panic in the hook is ignored, and the
+/// message passes.
 ///
-/// **Cost.** For each message: one reading of the clock and one call of the hook; no copy. A
-/// connection without a tap has no cost.
+/// **Cost.** Each message costs one reading of the clock and one call of the hook, but no copy.
 ///
 /// # Examples
 ///
@@ -225,8 +225,8 @@ struct TapSender {
     inner: Box<dyn Sender>,
     hook: Hook,
     count: u64,
-    /// The number of messages at the front of the queue that the hook was shown already. A deadline
-    /// left them in the queue.
+    /// The number of messages at the front of the queue that were already shown to the hook. They
+    /// are still queued because a deadline has passed.
     shown: usize,
 }
 
@@ -359,7 +359,7 @@ mod tests {
         texts.iter().map(message).collect()
     }
 
-    /// The messages that the hook was shown, as `number direction text`.
+    /// The messages that were shown to the hook, as `number direction text`.
     #[derive(Clone, Default)]
     struct Seen(Arc<Mutex<Vec<String>>>);
 

@@ -21,15 +21,15 @@ const MAX_PREFIX: usize = 15;
 /// Clones share the hooks. By default, a thread that may run code of the host has 8 MiB of stack.
 /// Names begin with `mcplink`, and there are no hooks.
 ///
-/// **Hooks** run on the thread itself. A virtual machine or a profiler needs them if it has to know
-/// every thread that enters it. `on_start` runs before any other code of the host, `on_stop` after
-/// all of it, even if that code panicked. They run on every thread of the handle, including those
-/// that run no other code of the host.
+/// **Hooks** run on the thread itself. With hooks, a virtual machine or a profiler can register
+/// every thread. `on_start` runs before all other code of the host on the thread. `on_stop` runs
+/// after all other code of the host, even after a panic. Hooks run on every thread, including
+/// threads that run no other code of the host.
 ///
-/// Once closing has returned, `on_stop` has run for each started thread, with the exceptions that
-/// closing names: a handler that does not return keeps its thread. If a hook panics, the thread
-/// goes on; after a panic in `on_start`, its `on_stop` does not run. Hooks should be quick. They
-/// must not wait for the handle whose thread they run on.
+/// Once closing has returned, `on_stop` has run for each started thread. An exception is a thread
+/// whose handler does not return. If a hook panics, the thread goes on. After a panic in
+/// `on_start`, `on_stop` does not run on that thread. Hooks should be quick. A hook must not wait
+/// for the client, server or connection that owns its thread.
 ///
 /// # Examples
 ///
@@ -60,7 +60,8 @@ type Hook = Arc<dyn Fn(&str) + Send + Sync>;
 /// touched cost nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stack {
-    /// 256 KiB, for a thread that runs only library code, and hooks if there are any.
+    /// 256 KiB, for a thread that runs only library code. If there are hooks, the thread gets the
+    /// size that the host has set.
     Small,
     /// The size that the host has set, for a thread that may run code of the host.
     Large,
@@ -72,11 +73,12 @@ impl Threads {
         Self::default()
     }
 
-    /// Sets the stack size of a thread that may run code of the host, hooks included, in bytes: 256
-    /// KiB to 1 GiB. Defaults to 8 MiB.
+    /// Sets the stack size, in bytes, of threads that may run code of the host. Hooks are such
+    /// code. The range is 256 KiB to 1 GiB. Defaults to 8 MiB.
     ///
-    /// The system rounds the size up to whole pages. The stack reserves address space; memory is
-    /// used only when it is touched. Threads that run only library code have 256 KiB.
+    /// The system rounds the size up to whole pages. A stack reserves address space, and uses
+    /// memory only for pages that the thread touches. Without hooks, threads that run only library
+    /// code have 256 KiB.
     ///
     /// # Errors
     ///
@@ -92,16 +94,16 @@ impl Threads {
         Ok(self)
     }
 
-    /// Sets the prefix of the thread names, as debuggers and `top` show them: 1 to 15 bytes,
-    /// without control characters. Defaults to `mcplink`.
+    /// Sets the prefix of the thread names, which debuggers and `top` show. The prefix has 1 to 15
+    /// bytes and no control characters. Defaults to `mcplink`.
     ///
-    /// A dash and the role of the thread follow, such as `mcplink-crew`. Linux keeps 15 bytes in
-    /// all.
+    /// A thread's name is the prefix, a dash and the role of the thread, such as `mcplink-crew`.
+    /// Linux truncates the name to 15 bytes.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] for a prefix that is empty, too long, or has control characters, such
-    /// as NUL.
+    /// [`ErrorKind::Invalid`] for a prefix that is empty, is too long, or has control characters,
+    /// such as NUL.
     pub fn name_prefix(mut self, prefix: &str) -> Result<Self> {
         let fault = match prefix.len() {
             0 => "is empty",
@@ -205,7 +207,7 @@ impl fmt::Debug for Threads {
     }
 }
 
-/// Threads that are started on demand, and are joined when their work ends.
+/// A list of started threads, which [`join`](Self::join) joins.
 ///
 /// **Invariant:** the lock is held while a thread is started. So a thread that has seen an effect
 /// of the new thread finds the new thread in the list, and can join it.
@@ -213,7 +215,8 @@ impl fmt::Debug for Threads {
 pub(crate) struct Started(Mutex<Vec<JoinHandle<()>>>);
 
 impl Started {
-    /// Like [`Threads::start`]. [`join`](Self::join) waits for the started thread.
+    /// Starts a thread as [`Threads::start`] does, and adds it to the list that
+    /// [`join`](Self::join) joins.
     pub(crate) fn start(
         &self,
         kind: &Threads,
@@ -228,8 +231,8 @@ impl Started {
         Ok(())
     }
 
-    /// Blocks until all threads have ended and have dropped their values. If the calling thread is
-    /// one of them, it stays in the list for the next caller.
+    /// Blocks until all threads have ended and have dropped their values. The calling thread is not
+    /// joined: if it is in the list, it stays there for the next caller.
     pub(crate) fn join(&self) {
         let here = std::thread::current().id();
         let mut threads = self.0.lock();
@@ -239,7 +242,7 @@ impl Started {
         *threads = own;
         drop(threads);
         for thread in others {
-            // Its panics were caught and reported; the result has no other content.
+            // A panic was already reported, and the result has no other content.
             _ = thread.join();
         }
     }
@@ -253,7 +256,7 @@ mod tests {
 
     #[test]
     fn the_last_hook_runs_behind_a_panic_too() {
-        let (tell, told) = mpsc::channel();
+        let (tell, stopped) = mpsc::channel();
         let threads = Threads::new().on_stop(move |name| {
             tell.send((name.to_owned(), std::thread::panicking()))
                 .expect("the test waits");
@@ -261,6 +264,6 @@ mod tests {
         let work = || panic!("a test panics");
         let thread = threads.start("test", Stack::Small, work).expect("a thread");
         assert!(thread.join().is_err());
-        assert_eq!(told.try_recv(), Ok(("mcplink-test".to_owned(), true)));
+        assert_eq!(stopped.try_recv(), Ok(("mcplink-test".to_owned(), true)));
     }
 }

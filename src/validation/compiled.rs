@@ -24,9 +24,9 @@ impl CompiledSchema {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the text does not fit the schema. The error text has the place
-    /// as a JSON Pointer, the expected value and the received value. [`ErrorKind::Limit`] when the
-    /// check exceeds a limit before it has a result.
+    /// [`ErrorKind::Invalid`] when the text does not fit the schema. The error text has the
+    /// location as a JSON Pointer, the expected value and the received value. [`ErrorKind::Limit`]
+    /// when the check exceeds a limit before it has a result.
     pub fn check(&self, json: &str) -> Result<()> {
         (self.0)(json, None)
     }

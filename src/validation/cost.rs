@@ -1,10 +1,10 @@
 //! The cost of a schema, computed from the schema alone.
 //!
-//! A short schema can be expensive: if each of thirty parts has two references to the next part, a
+//! A short schema can be expensive. If each of thirty parts has two references to the next part, a
 //! billion parts apply to one value. Accesses to a value are metered, but steps between parts
 //! without an access are not. Therefore this module limits the number of parts that can apply to
-//! one value, and their nesting. A part that applies to its own value again would never end, and is
-//! an error.
+//! one value, and their nesting. A part that applies to its own value again is an error, since the
+//! check of such a part never ends.
 
 use std::collections::HashMap;
 
@@ -15,8 +15,8 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 
 /// The maximum nesting of parts that apply to one value.
 const MAX_STACKED: usize = 16;
-/// The cost of a reference that leads out of the schema. It can only lead to the schema of a
-/// dialect, because other references are not resolved.
+/// The cost of a reference that leads out of the schema. Such a reference can only lead to the
+/// schema of a dialect, because other references are not resolved.
 const OF_A_DIALECT: Cost = Cost {
     parts: 100,
     stacked: 4,
@@ -59,9 +59,10 @@ pub(super) fn check(
 #[derive(Default)]
 struct Parts<'a> {
     all: Vec<&'a Value>,
-    /// The whole schema as the first entry, then the subschemas that have a URI of their own.
+    /// The schema resources: first the whole schema, then the subschemas that have a URI of their
+    /// own.
     resources: Vec<(&'a str, &'a Value)>,
-    /// The resource of each subschema, as an index into `resources`.
+    /// The schema resource of each subschema, as an index into `resources`.
     homes: HashMap<*const Value, usize>,
     anchors: HashMap<&'a str, Vec<&'a Value>>,
     dialects: Vec<&'a str>,
@@ -110,16 +111,16 @@ impl<'a> Parts<'a> {
     /// Returns the possible targets of a reference. The list is empty if the reference leads out of
     /// the schema.
     fn find(&self, reference: &str, from: &Value) -> Vec<&'a Value> {
-        let (address, place) = reference.split_once('#').unwrap_or((reference, ""));
+        let (address, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let own = self.homes.get(&std::ptr::from_ref(from)).copied();
-        let in_resource = |&(_, root): &(&str, &'a Value)| match place {
+        let in_resource = |&(_, root): &(&str, &'a Value)| match fragment {
             "" => Some(root),
-            // Percent-encoded pointers are not found, so they cost as much as a reference out of
-            // the schema.
-            _ => root.pointer(place),
+            // A pointer with percent-encoding is not resolved, and costs as much as a reference out
+            // of the schema.
+            _ => root.pointer(fragment),
         };
-        if !place.is_empty() && !place.starts_with('/') {
-            return self.anchors.get(place).cloned().unwrap_or_default();
+        if !fragment.is_empty() && !fragment.starts_with('/') {
+            return self.anchors.get(fragment).cloned().unwrap_or_default();
         }
         let own = own.and_then(|home| self.resources.get(home));
         if address.is_empty()
@@ -146,8 +147,8 @@ struct Cost {
 
 struct Costs<'p, 'a> {
     parts: &'p Parts<'a>,
-    /// The costs of the parts seen so far. A cost is `None` while it is being computed, so that
-    /// cycles are detected.
+    /// The costs of the parts that were computed so far. A cost is `None` while it is being
+    /// computed, so that cycles are detected.
     known: HashMap<*const Value, Option<Cost>>,
 }
 

@@ -15,9 +15,9 @@ use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::nesting;
 use crate::schema::JsonSchema;
 
-/// The maximum number of accesses to the value during the search for the place of an error. A
+/// The maximum number of accesses to a value during the search for the location of an error. A
 /// schema with many alternatives can need very many accesses.
-const LOOKS_FOR_THE_PLACE: usize = 100_000;
+const ACCESSES_FOR_LOCATION: usize = 100_000;
 /// The maximum number of backtracking steps of a pattern with look-around or back-references.
 const PATTERN_BACKTRACKS: usize = 10_000;
 /// The maximum length of a text that is matched with a backtracking pattern, in bytes. Each
@@ -26,8 +26,8 @@ const BACKTRACKED_BYTES: usize = 16 << 10;
 /// The maximum compiled size of one pattern, in bytes.
 const PATTERN_BYTES: usize = 1 << 20;
 const ALL_PATTERNS_BYTES: usize = 16 << 20;
-/// The minimum size limit of a pattern, in bytes. A schema is an error if it has so many patterns
-/// that each would get less than this.
+/// The minimum size limit of a pattern, in bytes. The patterns of a schema share a total size
+/// limit. If the share of each pattern would be smaller than this minimum, the schema is an error.
 const LEAST_PATTERN_BYTES: usize = 8 << 10;
 
 pub(super) fn compile(schema: &JsonSchema, limits: &SchemaLimits) -> Result<CompiledSchema> {
@@ -57,7 +57,7 @@ pub(super) fn compile(schema: &JsonSchema, limits: &SchemaLimits) -> Result<Comp
             validator: compiled,
             max_text: usize::MAX,
         },
-        // Other failures occur again in this attempt.
+        // The second attempt accepts more patterns. All other errors occur again.
         Err(_) if limits.backtracking_patterns => {
             let backtracking = PatternOptions::fancy_regex()
                 .backtrack_limit(PATTERN_BACKTRACKS)
@@ -76,7 +76,7 @@ pub(super) fn compile(schema: &JsonSchema, limits: &SchemaLimits) -> Result<Comp
     }))
 }
 
-/// A compiled schema, with the maximum length of a text that its patterns are matched with.
+/// A compiled schema, and the maximum length of a text that is matched with its patterns.
 struct Compiled {
     validator: jsonschema::Validator<Metered>,
     max_text: usize,
@@ -117,10 +117,10 @@ fn check(
     check_depth("the value", json, limits)?;
     let value: Value = serde_json::from_str(json)
         .map_err(|error| Error::new(ErrorKind::Invalid, format!("not usable as JSON: {error}")))?;
-    // A time that overflows `Instant` is no limit.
+    // If the time overflows `Instant`, the check has no time limit.
     let until = Instant::now().checked_add(limits.max_time);
     let until = until.into_iter().chain(deadline).min();
-    let bound = until.map_or(Bound::Looks(usize::MAX), Bound::Until);
+    let bound = until.map_or(Bound::Accesses(usize::MAX), Bound::Until);
     match metered::run(bound, *max_text, || validator.is_valid(Counted(&value))) {
         Some(true) => return Ok(()),
         Some(false) => {}
@@ -143,7 +143,7 @@ fn check(
             return Err(Error::new(ErrorKind::Limit, text));
         }
     }
-    let found = metered::run(Bound::Looks(LOOKS_FOR_THE_PLACE), *max_text, || {
+    let found = metered::run(Bound::Accesses(ACCESSES_FOR_LOCATION), *max_text, || {
         let error = validator.validate(Counted(&value)).err()?;
         let undecided = matches!(
             error.kind(),

@@ -18,9 +18,11 @@ pub struct SchemaLimits {
     /// The maximum time of one check. Defaults to 1 s. A usual check takes microseconds.
     pub max_time: Duration,
     /// Whether patterns may have look-around or back-references, which need more than linear time.
-    /// Defaults to false: a schema with such a pattern is an error. The built-in validator of a
-    /// server allows these patterns, since the server's author wrote the schemas. It stops a match
-    /// after 10 000 steps, and does not match texts of more than 16 KiB.
+    /// Defaults to false: a schema with such a pattern is an error.
+    ///
+    /// The built-in validator of a server allows these patterns, since the server's author wrote
+    /// the schemas. The validator stops a match after 10 000 steps, and does not match texts of
+    /// more than 16 KiB.
     pub backtracking_patterns: bool,
 }
 

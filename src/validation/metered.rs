@@ -15,13 +15,13 @@ use serde_json::{Map, Value, map};
 
 /// The number of accesses between two reads of the clock. A usual check needs fewer accesses, and
 /// never reads the clock.
-const LOOKS_BETWEEN_CLOCKS: usize = 1024;
+const ACCESSES_BETWEEN_CLOCK_READS: usize = 1024;
 
 /// The limit of one run of the validator.
 #[derive(Clone, Copy)]
 pub(super) enum Bound {
     Until(Instant),
-    Looks(usize),
+    Accesses(usize),
 }
 
 #[derive(Clone, Copy)]
@@ -41,8 +41,8 @@ thread_local! {
 /// meter ran out, or the validator panicked.
 pub(super) fn run<T>(bound: Bound, max_text: usize, work: impl FnOnce() -> T) -> Option<T> {
     let (left, until) = match bound {
-        Bound::Until(until) => (LOOKS_BETWEEN_CLOCKS, Some(until)),
-        Bound::Looks(looks) => (looks, None),
+        Bound::Until(until) => (ACCESSES_BETWEEN_CLOCK_READS, Some(until)),
+        Bound::Accesses(accesses) => (accesses, None),
     };
     let has_run_out = false;
     METER.set(Meter {
@@ -69,11 +69,11 @@ fn spend(bytes: usize) -> bool {
         METER.set(meter);
         return false;
     }
-    spend_looks(1 + bytes / 1024)
+    spend_accesses(1 + bytes / 1024)
 }
 
 /// Counts `cost` accesses. Returns false if the meter has run out.
-fn spend_looks(cost: usize) -> bool {
+fn spend_accesses(cost: usize) -> bool {
     let mut meter = METER.get();
     if meter.has_run_out {
         return false;
@@ -81,7 +81,7 @@ fn spend_looks(cost: usize) -> bool {
     if meter.left >= cost {
         meter.left -= cost;
     } else if meter.until.is_some_and(|until| Instant::now() < until) {
-        meter.left = LOOKS_BETWEEN_CLOCKS;
+        meter.left = ACCESSES_BETWEEN_CLOCK_READS;
     } else {
         meter.has_run_out = true;
     }
@@ -238,9 +238,10 @@ impl<'a> Array<'a, Metered> for &'a [Value] {
         Items(self.iter())
     }
 
-    /// Compares all nested values; the accesses are not counted. Therefore it first counts enough
-    /// accesses to trigger a read of the clock.
+    /// Whether all items of the array are different. The comparison does not count its accesses.
+    /// Therefore this function first counts enough accesses to trigger a read of the clock.
     fn is_unique(&self) -> bool {
-        spend_looks(LOOKS_BETWEEN_CLOCKS) && Array::<jsonschema::json::SerdeJson>::is_unique(self)
+        spend_accesses(ACCESSES_BETWEEN_CLOCK_READS)
+            && Array::<jsonschema::json::SerdeJson>::is_unique(self)
     }
 }

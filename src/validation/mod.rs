@@ -20,8 +20,8 @@
 //!
 //! **Cost** is bounded by `SchemaLimits`. A schema is bounded in size, depth and the number of its
 //! parts that can apply to one value. A check is bounded in time. Patterns run in linear time,
-//! except patterns with look-around or back-references. Those are errors in schemas of peers. In a
-//! server's own schemas they stop after a bounded number of steps.
+//! except patterns with look-around or back-references. Such patterns are errors in schemas of
+//! peers. In a server's own schemas, their matching stops after a bounded number of steps.
 //!
 //! Spec: Base Protocol, "JSON Schema Usage" (since 2025-11-25); Server Features, Tools, "Output
 //! Schema" (since 2025-06-18).
@@ -89,10 +89,10 @@ impl Validator {
     /// The error text of both functions is one sentence. The compiling function fails if the schema
     /// can't be used, with the kind [`Invalid`](crate::ErrorKind::Invalid) or
     /// [`Unsupported`](crate::ErrorKind::Unsupported). The checking function fails with the kind
-    /// [`Invalid`](crate::ErrorKind::Invalid). Its error text has the place in the JSON text and
-    /// the expected value. The peer, and a model behind it, may read this error text. Checks run on
-    /// the thread that serves or makes the call, many at once. The functions have to bound their
-    /// own cost.
+    /// [`Invalid`](crate::ErrorKind::Invalid). Its error text has the location in the JSON text
+    /// and the expected value. The peer, and a model behind it, may read this error text. Checks
+    /// run on the thread that serves or makes the call, many at once. The functions have to bound
+    /// their own cost.
     ///
     /// # Examples
     ///

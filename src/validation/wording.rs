@@ -1,4 +1,4 @@
-//! Error texts of the validator: the place, the expected value and the received value, in one
+//! Error texts of the validator: the location, the expected value and the received value, in one
 //! sentence.
 
 use std::fmt::{self, Display};
@@ -10,16 +10,16 @@ use serde_json::Value;
 use crate::error::{Excerpt, Quote};
 
 /// The maximum number of names or alternatives that an error text lists.
-const TOLD: usize = 4;
+const MAX_LISTED: usize = 4;
 
 /// Describes why a value does not fit its schema.
 pub(super) fn violation(error: &ValidationError<'_>, value: &Value) -> String {
-    let place = error.instance_path().as_str();
-    let expected = expected(error.kind(), place, value.pointer(place));
-    if place.is_empty() {
+    let location = error.instance_path().as_str();
+    let expected = expected(error.kind(), location, value.pointer(location));
+    if location.is_empty() {
         expected
     } else {
-        format!("{}: {expected}", Excerpt(place))
+        format!("{}: {expected}", Excerpt(location))
     }
 }
 
@@ -43,7 +43,7 @@ pub(super) fn refusal(error: &ValidationError<'_>, schema: &Value) -> String {
     }
 }
 
-fn expected(kind: &ValidationErrorKind, place: &str, came: Option<&Value>) -> String {
+fn expected(kind: &ValidationErrorKind, location: &str, came: Option<&Value>) -> String {
     use ValidationErrorKind as Kind;
     let (text, quotes) = match kind {
         Kind::Required { property } => (format!("property {} is missing", Quote(property)), false),
@@ -81,7 +81,7 @@ fn expected(kind: &ValidationErrorKind, place: &str, came: Option<&Value>) -> St
         Kind::Format { format } => (format!("expected the format {}", Excerpt(format)), true),
         Kind::FalseSchema => ("expected nothing".to_owned(), true),
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => (
-            format!("fits no alternative ({})", Branches(context, place)),
+            format!("fits no alternative ({})", Branches(context, location)),
             true,
         ),
         Kind::OneOfMultipleValid { .. } => {
@@ -92,7 +92,10 @@ fn expected(kind: &ValidationErrorKind, place: &str, came: Option<&Value>) -> St
             true,
         ),
         Kind::PropertyNames { error } => (
-            format!("a property name: {}", expected(error.kind(), place, None)),
+            format!(
+                "a property name: {}",
+                expected(error.kind(), location, None)
+            ),
             false,
         ),
         other => (
@@ -120,11 +123,11 @@ struct Names<'a>(&'a [String]);
 
 impl Display for Names<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, name) in self.0.iter().take(TOLD).enumerate() {
+        for (number, name) in self.0.iter().take(MAX_LISTED).enumerate() {
             let comma = if number == 0 { "" } else { ", " };
             write!(f, "{comma}{}", Quote(&Value::from(name.as_str())))?;
         }
-        if self.0.len() > TOLD {
+        if self.0.len() > MAX_LISTED {
             f.write_str(", …")
         } else {
             Ok(())
@@ -132,31 +135,31 @@ impl Display for Names<'_> {
     }
 }
 
-/// The errors of the alternatives, of which the first ones are described. The places of the errors
-/// are relative to the value that has the alternatives.
+/// The errors of a schema's alternatives, and the location of the value that has the alternatives.
+/// The error text describes the first alternatives, with locations relative to this value.
 struct Branches<'a>(&'a [Vec<ValidationError<'static>>], &'a str);
 
 impl Display for Branches<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, errors) in self.0.iter().take(TOLD).enumerate() {
+        for (number, errors) in self.0.iter().take(MAX_LISTED).enumerate() {
             let semicolon = if number == 0 { "" } else { "; " };
             let Some(error) = errors.first() else {
                 continue;
             };
-            let place = error.instance_path().as_str();
+            let location = error.instance_path().as_str();
             let what = match error.kind() {
                 // Nested alternatives are not described, so that the text stays one sentence.
                 ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => {
                     "fits no alternative".to_owned()
                 }
-                kind => expected(kind, place, None),
+                kind => expected(kind, location, None),
             };
-            match place.strip_prefix(self.1).unwrap_or(place) {
+            match location.strip_prefix(self.1).unwrap_or(location) {
                 "" => write!(f, "{semicolon}{what}")?,
                 below => write!(f, "{semicolon}{}: {what}", Excerpt(below))?,
             }
         }
-        if self.0.len() > TOLD {
+        if self.0.len() > MAX_LISTED {
             f.write_str("; …")
         } else {
             Ok(())

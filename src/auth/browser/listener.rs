@@ -17,15 +17,16 @@ use crate::auth::secret::Secret;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::sys::fd::{self, Wake};
 
-/// The maximum number of open connections. The next connection replaces the oldest one.
+/// The maximum number of open connections. At the limit, a new connection replaces the oldest one.
 const MAX_CONNECTIONS: usize = 16;
 /// The maximum length of a request's head, in bytes.
 const MAX_HEAD: usize = 32 << 10;
 /// The maximum time for sending a page.
 const SENDING: Duration = Duration::from_secs(1);
-/// The interval after which a wait without a deadline checks its state again.
+/// The interval at which a wait without a deadline checks its state again.
 const LOOK: Duration = Duration::from_secs(3600);
-/// The pause during which no connection is accepted, after the system had no free file descriptor.
+/// The pause before the listener accepts connections again after the system had no free file
+/// descriptor.
 const PAUSE: Duration = Duration::from_millis(100);
 
 const DONE: &str = "<!doctype html><meta charset=utf-8><title>Done</title>\
@@ -56,8 +57,8 @@ struct Connection {
 }
 
 impl Listener {
-    /// Listens at the port of `place`. If that port is 0, tries the port of the last redirect URI,
-    /// and then any free port.
+    /// Listens at the port of `place`. If that port is 0, tries the port of the last redirect URI
+    /// first, and then any free port.
     pub(super) fn bind(place: &Place, last: Option<&str>) -> Result<Self> {
         let port = place.port;
         let last = last.and_then(|last| place.port_of(last));
@@ -86,7 +87,7 @@ impl Listener {
         self.place.uri(self.port)
     }
 
-    /// Waits for the redirect of this login. Blocks until the redirect arrives, or
+    /// Blocks until the redirect of this login arrives. Returns the URL of the redirect. Fails when
     /// `login.waiting()` is over.
     pub(super) fn wait(&self, login: &Login<'_>, page: Option<&str>) -> Result<Secret> {
         let failed = |error| Error::io("waiting for the end of the login", error);
@@ -136,8 +137,8 @@ impl Listener {
                         connections.extend(Connection::new(stream));
                     }
                     Err(error) if has_passed(&error) => {}
-                    // No free descriptor: the oldest connection is closed to get one. Without that,
-                    // accepting again at once would fail again.
+                    // The system has no free descriptor, so the oldest connection is closed to free
+                    // one. Otherwise the next attempt to accept would fail too.
                     Err(_) if !connections.is_empty() => _ = connections.remove(0),
                     Err(_) => paused_until = Some(Instant::now() + PAUSE),
                 }
@@ -147,7 +148,8 @@ impl Listener {
         Err(Error::new(ErrorKind::Timeout, text))
     }
 
-    /// Responds to a request. Returns its URL if the URL is the redirect of this login.
+    /// Responds to a request. If the request is the redirect of this login, returns the URL of the
+    /// request.
     fn answer(
         &self,
         connection: &mut Connection,
@@ -180,8 +182,8 @@ impl Connection {
         Some(Self { stream, head })
     }
 
-    /// Reads the bytes that have arrived. Returns false at the end of input, or if the head is too
-    /// long.
+    /// Reads the bytes that have arrived from the browser. Returns false at the end of input, or if
+    /// the head is too long.
     fn read(&mut self) -> bool {
         let mut piece = Zeroizing::new([0; 4096]);
         match self.stream.read(&mut *piece) {
@@ -198,8 +200,8 @@ impl Connection {
         }
     }
 
-    /// Returns the request target once the head is complete. For methods other than `GET` returns
-    /// `/`.
+    /// Returns the request target, or `None` while the head is incomplete. For methods other than
+    /// `GET`, returns `/`.
     fn target(&self) -> Option<Secret> {
         if !self.head.windows(4).any(|four| four == b"\r\n\r\n") {
             return None;
@@ -231,9 +233,10 @@ impl Connection {
     }
 }
 
-/// Opens sockets that listen at a port of this machine; 0 is any free port. If `is_both`, it
-/// listens on IPv4 and IPv6 with one port, because browsers may use either for `localhost`.
-/// Otherwise another program could get the redirect.
+/// Opens sockets that listen at a port of this machine. Port 0 means any free port. If `is_both` is
+/// true, the sockets listen on IPv4 and IPv6 with the same port, because browsers may use either
+/// for `localhost`. Without the second socket, another program could listen there and get the
+/// redirect.
 fn sockets(port: u16, is_both: bool) -> io::Result<(Vec<TcpListener>, u16)> {
     let listen = |address: IpAddr, port| {
         let socket = TcpListener::bind((address, port))?;
@@ -262,7 +265,7 @@ fn sockets(port: u16, is_both: bool) -> io::Result<(Vec<TcpListener>, u16)> {
 }
 
 /// Whether accepting a connection failed for a transient reason, for example because the peer has
-/// gone.
+/// closed the connection.
 fn has_passed(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, WouldBlock};
     matches!(

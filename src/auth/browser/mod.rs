@@ -1,4 +1,4 @@
-//! A user agent that uses the system's browser. A loopback server of this library gets the
+//! A user agent that uses the system's browser. A loopback server of this library receives the
 //! redirect.
 //!
 //! Spec: RFC 8252, sections 6, 7.3 and 8.3; Security Best Practices, "Opening URLs".
@@ -16,15 +16,15 @@ use super::login::{Login, LoginAttempt, UserAgent};
 use super::secret::Secret;
 use crate::error::Result;
 
-/// A function of the host that shows the login to the user, in addition to the browser or instead
-/// of it.
+/// A function of the host application that shows the login to the user. The browser can be opened
+/// as well, or not at all.
 type ShowHook = Arc<dyn Fn(&Login<'_>) + Send + Sync>;
 
 /// A user agent that opens the system's browser, and receives the redirect with a loopback server.
 ///
-/// The loopback server listens only while a login is in progress. Its port is the last login's port
-/// if that is free and was registered; otherwise the port is new. The server accepts one redirect:
-/// the one with the `state` of this login. Other requests get an error page.
+/// The loopback server listens only while a login is in progress. If the port of the last login is
+/// free and was registered, the server listens there. Otherwise it chooses a new port. The server
+/// accepts one redirect: the one with the `state` of this login. Other requests get an error page.
 ///
 /// The redirect URI is `http://127.0.0.1:PORT/callback`. Some authorization servers accept only one
 /// spelling of this URI: [`host`](Self::host), [`port`](Self::port) and [`path`](Self::path) choose
@@ -54,8 +54,8 @@ impl Browser {
         Self::default()
     }
 
-    /// Sets a fixed port for the loopback server, for clients that were registered with one.
-    /// Defaults to any free port.
+    /// Sets a fixed port for the loopback server. Use it for clients that were registered with a
+    /// fixed port. Defaults to any free port.
     pub fn port(mut self, port: u16) -> Self {
         self.place.port = port;
         self
@@ -84,28 +84,30 @@ impl Browser {
         Ok(self)
     }
 
-    /// Sets the page that the person sees at the end of the login: HTML without scripts. Defaults
-    /// to a short text which says that the page can be closed.
+    /// Sets the page that the user sees at the end of the login: HTML without scripts. Defaults to
+    /// a short text which says that the page can be closed.
     pub fn page(mut self, html: impl Into<String>) -> Self {
         self.page = Some(html.into().into());
         self
     }
 
-    /// Sets a function that runs before the browser is opened, so that the host can display the
-    /// URL. With this function, a failure to open the browser is not an error.
+    /// Sets a function that runs before the browser is opened. The host application can display the
+    /// login's URL in the function. With this function, a failure to open the browser is not an
+    /// error.
     pub fn show(mut self, show: impl Fn(&Login<'_>) + Send + Sync + 'static) -> Self {
         self.show = Some(Arc::new(show));
         self
     }
 
-    /// Opens URLs with another program. The program gets the URL as its only argument, without a
-    /// shell.
+    /// Sets the program that opens URLs, instead of the system's program. The program gets the URL
+    /// as its only argument, without a shell.
     pub fn program(mut self, program: impl Into<String>) -> Self {
         self.opener = Opener::Program(program.into().into());
         self
     }
 
-    /// Opens no browser. The host has to open the URL in its function for [`show`](Self::show).
+    /// Makes the user agent open no browser. The host application has to open the URL in its
+    /// function for [`show`](Self::show).
     pub fn without_opening(mut self) -> Self {
         self.opener = Opener::None;
         self
@@ -132,7 +134,7 @@ impl UserAgent for Browser {
     }
 }
 
-/// A login in progress: the loopback server waits for its redirect.
+/// A login in progress, for which the loopback server waits for the redirect.
 struct Listening {
     listener: Listener,
     redirect: String,

@@ -15,9 +15,9 @@ pub(super) fn open_system(url: &str) -> Result<()> {
     open_with(PROGRAM, url)
 }
 
-/// Opens a URL with this program.
+/// Opens a URL with `program`.
 pub(super) fn open_with(program: &str, url: &str) -> Result<()> {
-    // URLs were checked when they were built. A text that begins otherwise could be an option of
+    // Each URL was checked when it was built. A text that begins otherwise could be an option of
     // the program.
     if !url.starts_with("https://") && !url.starts_with("http://") {
         let text = "only URLs of the web are opened in a browser";

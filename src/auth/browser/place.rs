@@ -58,7 +58,7 @@ impl Place {
         Err(Error::new(ErrorKind::Invalid, text))
     }
 
-    /// Whether the host is a name, which browsers may resolve to IPv4 or IPv6 addresses.
+    /// Whether the host is a name. Browsers may resolve a name to an IPv4 or IPv6 address.
     pub(super) fn has_name(&self) -> bool {
         self.host == HOSTS[1]
     }
@@ -68,15 +68,15 @@ impl Place {
         format!("http://{}:{port}{}", self.host, self.path)
     }
 
-    /// Returns the port of a redirect URI. Returns `None` if its host or path differs from this
-    /// one.
+    /// Returns the port of the redirect URI `redirect`. Returns `None` if the host or path differs
+    /// from that of this redirect URI.
     pub(super) fn port_of(&self, redirect: &str) -> Option<u16> {
         let rest = redirect.strip_prefix("http://")?.strip_prefix(self.host)?;
         let port = rest.strip_prefix(':')?.strip_suffix(&*self.path)?;
         port.parse().ok()
     }
 
-    /// Whether a path is that of a request to the redirect URI.
+    /// Whether a request for `path` is a request to the redirect URI.
     pub(super) fn is_asked(&self, path: &str) -> bool {
         // Browsers send a slash for an empty path.
         path == self.path || (self.path.is_empty() && path == "/")

@@ -19,11 +19,11 @@ pub enum mcplink_param_flag {
     MCPLINK_PARAM_REQUIRED = 1,
 }
 
-/// Reads optional JSON text as a type of the protocol; returns `None` for NULL.
+/// Parses optional JSON text as a type of the protocol. Returns `None` for NULL.
 ///
 /// # Safety
 ///
-/// As for [`optional_json`].
+/// The safety contract is that of [`optional_json`].
 pub(super) unsafe fn typed<T: DeserializeOwned>(
     ptr: *const c_char,
     len: usize,

@@ -19,7 +19,7 @@ use crate::server::{
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_server_event {
-    /// A session began: a client has identified itself.
+    /// A session began: a client has identified itself. The params are
     /// {"session":1,"transport":"stream","peer":"...","revision":"2025-11-25",
     /// "client":{"name":"...","version":"..."},"principal":"..."}. The transport is "stream" or
     /// "http". The members client and principal are omitted if they are unknown. See
@@ -28,18 +28,20 @@ pub enum mcplink_server_event {
     /// A session has ended. The params are those of MCPLINK_SERVER_SESSION_BEGAN. They also contain
     /// "status":-3,"message":"...", unless the host closed the session.
     MCPLINK_SERVER_SESSION_ENDED = 2,
-    /// A malformed message was refused: {"session":1,"peer":"...","message":"..."}. The member
-    /// session is omitted for a malformed HTTP request.
+    /// A malformed message was refused. The params are {"session":1,"peer":"...","message":"..."}.
+    /// The member session is omitted for a malformed HTTP request.
     MCPLINK_SERVER_MALFORMED = 3,
-    /// A message was refused because it was longer than MCPLINK_LIMIT_MESSAGE_BYTES, or the system
-    /// had no memory for it. The params are those of MCPLINK_SERVER_MALFORMED. Not used over HTTP.
+    /// A message was refused because it was longer than MCPLINK_LIMIT_MESSAGE_BYTES, or because the
+    /// system had no memory for it. The params are those of MCPLINK_SERVER_MALFORMED. The event
+    /// does not occur over HTTP.
     MCPLINK_SERVER_TOO_LONG = 4,
-    /// A request was refused because too many are in flight, or a session because too many are
-    /// open. The params are those of MCPLINK_SERVER_MALFORMED, and "method":"tools/call" for a
-    /// request.
+    /// A request was refused because too many requests are in flight, or a session was refused
+    /// because too many sessions are open. The params are those of MCPLINK_SERVER_MALFORMED. For a
+    /// request they also contain its method, such as "method":"tools/call".
     MCPLINK_SERVER_BUSY = 5,
     /// A handler gave no answer or an invalid answer, and the client received an internal error.
-    /// The params are those of MCPLINK_SERVER_MALFORMED, and "method" if the method is known.
+    /// The params are those of MCPLINK_SERVER_MALFORMED. If the method is known, they also contain
+    /// "method".
     MCPLINK_SERVER_HANDLER_FAILED = 6,
     /// A request over HTTP was denied because of its host, its origin or its credentials. The
     /// params are those of MCPLINK_SERVER_MALFORMED.
@@ -58,7 +60,7 @@ pub(super) struct EventHooks {
 }
 
 impl EventHooks {
-    /// Registers the event callbacks with the server of the handle with this number.
+    /// Registers the event callbacks with a server. `owner` is the number of the server's handle.
     pub(super) fn attach(
         &self,
         mut builder: ServerBuilder,
@@ -103,7 +105,8 @@ fn post(
     });
 }
 
-/// Returns the number of a connection as C sees it: 0 means that the connection has no number.
+/// Converts the number of a connection into the session number for C. Session numbers begin at 1,
+/// because 0 means that the number is unknown.
 pub(super) fn session_number(connection: u64) -> u64 {
     connection + 1
 }

@@ -1,7 +1,8 @@
 //! Handlers of the host and their user data.
 //!
 //! **Invariant:** when the server has ended, no handler runs any more, and all user data is
-//! destroyed. This also holds if a kept responder keeps the rest of the server alive.
+//! destroyed. The invariant also holds if a responder of the host keeps the rest of the server
+//! alive.
 
 use std::ffi::c_void;
 use std::sync::{Arc, Weak};
@@ -39,9 +40,9 @@ pub(super) struct Handler {
 
 /// All live handlers of a server.
 ///
-/// Invariant: `ended` is set under the lock, before [`end`](Self::end) takes the list. So a handler
-/// that is added at the same time is either in the list or sees `ended`; otherwise its user data
-/// would never be released.
+/// Invariant: `ended` is set under the lock, before [`end`](Self::end) takes the list. A handler
+/// that another thread adds at the same time is either in the list, or [`adopt`](Self::adopt) sees
+/// `ended`. In both cases the user data of the handler is released.
 #[derive(Default)]
 pub(super) struct Handlers(Mutex<Known>);
 
@@ -52,7 +53,8 @@ struct Known {
 }
 
 impl Handlers {
-    /// Adds a handler to the server, and returns it.
+    /// Makes a handler, adds the handler to the list, and returns it. If the server has ended,
+    /// releases the user data, and the handler never runs.
     pub(super) fn adopt(
         &self,
         owner: u64,
@@ -74,7 +76,7 @@ impl Handlers {
         handler
     }
 
-    /// Releases the user data of all handlers. Afterwards no handler runs.
+    /// Releases the user data of all handlers. Afterwards no handler starts.
     pub(super) fn end(&self) {
         let mut known = self.0.lock();
         known.ended = true;
@@ -88,8 +90,8 @@ impl Handlers {
 }
 
 impl Handler {
-    /// Runs the handler for a call. It runs on this thread, or on the thread that dispatches the
-    /// pump.
+    /// Runs the handler for a call. With a pump, the handler runs on the thread that dispatches the
+    /// pump. Without a pump, it runs on this thread.
     pub(super) fn take(self: &Arc<Self>, call: Call) {
         if let Some(request) = mcplink_request_t::of(&call) {
             self.answer(request, call);
@@ -121,15 +123,15 @@ impl Handler {
         if let Some(user) = user.filter(|_| !responder.is_cancelled()) {
             let callback = self.callback;
             responder.run(|request, responder| {
-                // SAFETY: the header says what a handler is given: what it was registered with, and
-                // a request and its responder that live.
+                // SAFETY: the header states the arguments of a handler: the user data of its
+                // registration, and a live request with its responder.
                 unsafe { callback(user.ptr(), request, responder) }
             });
         }
     }
 }
 
-/// Returns a handler that C passes; returns an error for NULL.
+/// Returns the function pointer of a handler that C passes. Fails for NULL.
 pub(super) fn given(callback: mcplink_handler_fn) -> Outcome<HandlerFn> {
     callback.ok_or_else(|| missing("callback").into())
 }

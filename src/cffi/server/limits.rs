@@ -39,11 +39,11 @@ pub unsafe extern "C" fn mcplink_server_options_set_limit(
     }
 }
 
-/// Limits how many handlers may run at once on threads of the library. Default: 64. Equivalent to
-/// MCPLINK_LIMIT_WORKERS.
+/// Sets the maximum number of handlers that run at once on threads of the library. Default: 64.
+/// Further requests wait. The function sets MCPLINK_LIMIT_WORKERS.
 ///
 /// options: the options.
-/// workers: at least 1.
+/// workers: the maximum number; 0 acts as 1.
 /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -60,10 +60,10 @@ pub unsafe extern "C" fn mcplink_server_options_set_workers(
     }
 }
 
-/// Sets the number of items on each page of a list.
+/// Sets the maximum number of items on a page of a list.
 ///
 /// options: the options.
-/// items: the number of items; 0, the default, for all items on one page.
+/// items: the maximum number; 0, the default, for all items on one page.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -125,12 +125,13 @@ pub unsafe extern "C" fn mcplink_server_options_set_slow_handler_ms(
     }
 }
 
-/// Pings clients of revisions before 2026-07-28 after a silence. A client that leaves three pings
-/// unanswered is disconnected. Default: no pings.
+/// Sets the time after which a silent client is pinged. If a client sends nothing after three
+/// successive pings, the server disconnects the client. Only clients of revisions before 2026-07-28
+/// are pinged. Default: no pings.
 ///
 /// options: the options.
-/// interval_ms: the length of the silence, in milliseconds; 0 for no pings.
-/// timeout_ms: how long an answer may take, in milliseconds.
+/// interval_ms: the time without a message from the client, in milliseconds; 0 for no pings.
+/// timeout_ms: the maximum time until the answer to a ping, in milliseconds.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -155,10 +156,10 @@ pub unsafe extern "C" fn mcplink_server_options_set_keep_alive_ms(
     }
 }
 
-/// Adds a key for the request state. The request state is the state of a call between its rounds;
-/// it is sent through the client, encrypted and authenticated. The first key encrypts, all keys
-/// decrypt. Replicas that serve common clients need common keys. Default: each server generates a
-/// key.
+/// Adds a key for request states. A request state is the state of a call while the client answers
+/// an input request. The client stores the request state, which is encrypted and authenticated. The
+/// first key encrypts; all keys decrypt. Replicas that serve common clients need common keys.
+/// Default: each server generates a random key.
 ///
 /// options: the options.
 /// key, len: 32 secret random bytes.
@@ -184,8 +185,8 @@ pub unsafe extern "C" fn mcplink_server_options_add_state_key(
     }
 }
 
-/// Sets how long a client may take to answer an input request. Input requests have a request state
-/// since revision 2026-07-28. Default: 10 minutes.
+/// Sets how long a client of a revision since 2026-07-28 may take to answer an input request. A
+/// later answer is refused. Default: 10 minutes.
 ///
 /// options: the options.
 /// lifetime_ms: the time, in milliseconds, not 0.
@@ -213,8 +214,8 @@ pub unsafe extern "C" fn mcplink_server_options_set_state_lifetime_ms(
     }
 }
 
-/// Sets whether each request state is accepted only once (replay protection). A client that repeats
-/// a round then does not repeat the side effects of the round. Default: false.
+/// Sets whether each request state is accepted only once (replay protection). A client that sends a
+/// request state again then does not repeat the side effects of the handler. Default: false.
 ///
 /// options: the options.
 /// single_use: true to accept each request state only once. Used states are stored in the memory of
@@ -314,8 +315,8 @@ pub unsafe extern "C" fn mcplink_server_options_set_list_changes(
     }
 }
 
-/// Sets whether results contain the name and version of the server, since revision 2026-07-28.
-/// Default: true.
+/// Sets whether results for clients of revisions since 2026-07-28 contain the name and version of
+/// the server. Default: true.
 ///
 /// options: the options.
 /// names_itself: true to include the name and version.
@@ -368,8 +369,8 @@ pub unsafe extern "C" fn mcplink_server_options_set_validation(
 /// Default: true.
 ///
 /// options: the options.
-/// claim: true to reserve it. With false, other output of this process to standard output corrupts
-/// the protocol.
+/// claim: true to reserve standard output. With false, other output of this process to standard
+/// output corrupts the protocol.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -390,7 +391,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_claim_stdio(
     }
 }
 
-/// A list of a server.
+/// A list that a server offers to clients.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_list {
@@ -419,8 +420,8 @@ fn list_of(list: i32) -> crate::error::Result<List> {
     })
 }
 
-/// Declares the capability for a list although the server has no entries of this list yet. Clients
-/// that connect before the first entry is added then know the capability.
+/// Declares the capability for a list even if the server has no entries of this kind yet. Clients
+/// that connect early then know that entries may be added later.
 ///
 /// options: the options.
 /// list: one of enum mcplink_list.
@@ -441,8 +442,8 @@ pub unsafe extern "C" fn mcplink_server_options_add_offer(
     }
 }
 
-/// Sets how long the pages of a list may be cached, since revision 2026-07-28. Default: pages are
-/// not cached.
+/// Sets how long clients of revisions since 2026-07-28 may cache the pages of a list. Default:
+/// pages are not cached.
 ///
 /// options: the options.
 /// list: one of enum mcplink_list.
@@ -477,14 +478,16 @@ pub unsafe extern "C" fn mcplink_server_options_set_cache(
     }
 }
 
-/// Lets tool calls become tasks, for tools with mcplink_tool_set_task_support. The client receives
-/// the task at once, and fetches the result when the result is ready.
+/// Enables tasks, for tools with mcplink_tool_set_task_support. If a call becomes a task, the
+/// client receives the task at once, and fetches the result when it is ready.
 ///
 /// options: the options.
-/// max_tasks: the maximum number of stored tasks; 0, the default, to disable tasks. Finished tasks
-/// are removed to make room for new ones, so only running tasks count. No client can exclude all
-/// others.
-/// lifetime_ms: how long a task is stored if the client does not request a time, in milliseconds.
+/// max_tasks: the maximum number of stored tasks; 0, the default, to disable tasks. At the limit, a
+/// finished task is removed to make space. If all tasks are running, the next call is refused as
+/// busy, or runs without a task. Some tasks are reserved for clients with few tasks: see
+/// MCPLINK_LIMIT_RESERVE_PERCENT.
+/// lifetime_ms: the time from the creation of a task to its removal, in milliseconds. It applies if
+/// the client requests no other time.
 /// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -566,8 +569,8 @@ pub unsafe extern "C" fn mcplink_server_options_set_thread_stack_size(
 }
 
 /// Sets the prefix of the names of the server's threads. Default: "mcplink". A name consists of the
-/// prefix, a dash and the role of the thread, such as "mcplink-crew". Linux shows 15 bytes of a
-/// name.
+/// prefix, a dash and the role of the thread, such as "mcplink-crew". Linux shows only the first 15
+/// bytes of a name.
 ///
 /// options: the options.
 /// prefix: 1 to 15 bytes, without control characters.
@@ -600,15 +603,15 @@ pub unsafe extern "C" fn mcplink_server_options_set_thread_prefix(
 /// returned, all threads have ended, except those whose callback does not return. If
 /// mcplink_server_free is called in a callback of the server, the threads end after that callback.
 ///
-/// Threads with these hooks have the stack size of threads that run code of the host. The hooks do
-/// not run on threads of the host itself, such as those that dispatch a pump.
+/// Threads with these hooks have the stack size of mcplink_server_options_set_thread_stack_size.
+/// The hooks do not run on threads of the host itself, such as those that dispatch a pump.
 ///
 /// options: the options.
 /// start: called before any other callback on the thread; NULL for no hook.
 /// stop: called after all other callbacks on the thread; NULL for no hook.
-/// user, destroy: passed to both hooks. destroy runs when other hooks are set. Otherwise it runs
-/// when the options, all servers made with them and their kept responders are freed, and their
-/// threads have ended.
+/// user, destroy: passed to both hooks. destroy runs when other hooks are set. Otherwise destroy
+/// runs when the options, all servers made with them and all responders of these servers are freed.
+/// The threads of these servers have ended by then.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

@@ -1,4 +1,4 @@
-//! Servers for C.
+//! The C API of servers.
 
 mod activity;
 mod definition;

@@ -1,5 +1,5 @@
-//! HTTP servers in a build without them: stubs of the functions of the `http` module, which report
-//! that the build lacks the feature.
+//! Stubs of the functions of the `http` module, for builds without HTTP servers. A stub does
+//! nothing, or fails with MCPLINK_E_UNSUPPORTED.
 
 use std::ffi::{c_char, c_void};
 
@@ -11,25 +11,25 @@ use crate::cffi::text::mcplink_str_t;
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind};
 
-/// The HTTP options of a server; unused in a build without HTTP servers.
+/// The type of HTTP options. Builds without HTTP servers make no values of the type.
 pub struct mcplink_http_options_t(());
 
-/// An HTTP request; never made in a build without HTTP servers.
+/// The type of HTTP requests. Builds without HTTP servers make no values of the type.
 pub struct mcplink_http_request_t(());
 
-/// A listener; never made in a build without HTTP servers.
+/// The type of HTTP listeners. Builds without HTTP servers make no values of the type.
 pub struct mcplink_listener_t(());
 
-/// An endpoint; never made in a build without HTTP servers.
+/// The type of HTTP endpoints. Builds without HTTP servers make no values of the type.
 pub struct mcplink_http_t(());
 
-/// An HTTP exchange; never made in a build without HTTP servers.
+/// The type of HTTP exchanges. Builds without HTTP servers make no values of the type.
 pub struct mcplink_exchange_t(());
 
-/// The head of a response; never made in a build without HTTP servers.
+/// The type of response heads. Builds without HTTP servers make no values of the type.
 pub struct mcplink_http_head_t(());
 
-/// A resource server; never made in a build without HTTP servers.
+/// The type of resource servers. Builds without HTTP servers make no values of the type.
 pub struct mcplink_resource_server_t(());
 
 type Callback = Option<unsafe extern "C-unwind" fn()>;
@@ -43,19 +43,19 @@ fn refuse<T>() -> Outcome<T> {
     Err(unsupported())
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns NULL in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_http_options_new() -> *mut mcplink_http_options_t {
     std::ptr::null_mut()
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Does nothing in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_free(_options: *mut mcplink_http_options_t) {}
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_path(
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_path(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_add_host(
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn mcplink_http_options_add_host(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_add_origin(
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn mcplink_http_options_add_origin(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_add_trusted_proxy(
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn mcplink_http_options_add_trusted_proxy(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_sessions(
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_sessions(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_session_idle_ms(
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_session_idle_ms(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_old_paths(
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_old_paths(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_kept_events(
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_kept_events(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_keep_alive_ms(
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_keep_alive_ms(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_limit(
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_limit(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Releases the user data and returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_on_authenticate(
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn mcplink_http_options_on_authenticate(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns empty text in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_method(
@@ -181,7 +181,7 @@ pub unsafe extern "C" fn mcplink_http_request_method(
     mcplink_str_t::EMPTY
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns empty text in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_target(
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn mcplink_http_request_target(
     mcplink_str_t::EMPTY
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns empty text in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_header(
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn mcplink_http_request_header(
     mcplink_str_t::EMPTY
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns empty text in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_remote(
@@ -209,7 +209,7 @@ pub unsafe extern "C" fn mcplink_http_request_remote(
     mcplink_str_t::EMPTY
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_admit(
@@ -219,7 +219,7 @@ pub unsafe extern "C" fn mcplink_http_request_admit(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_challenge(
@@ -229,7 +229,7 @@ pub unsafe extern "C" fn mcplink_http_request_challenge(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Sets `*listener` to NULL and returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_listen_http(
@@ -239,18 +239,18 @@ pub unsafe extern "C" fn mcplink_server_listen_http(
     listener: *mut *mut mcplink_listener_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires that both are NULL or can be written to.
+    // SAFETY: the header requires that both pointers are NULL or can be written to.
     unsafe { giving(listener, err, refuse) }
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns 0 in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_port(_listener: *const mcplink_listener_t) -> u16 {
     0
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns empty text in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_url(
@@ -259,14 +259,14 @@ pub unsafe extern "C" fn mcplink_listener_url(
     mcplink_str_t::EMPTY
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns 0 in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_sessions(_listener: *const mcplink_listener_t) -> usize {
     0
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_close(
@@ -275,26 +275,26 @@ pub unsafe extern "C" fn mcplink_listener_close(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Does nothing in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_free(_listener: *mut mcplink_listener_t) {}
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns 0 in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_status(_head: *const mcplink_http_head_t) -> i32 {
     0
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns 0 in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_count(_head: *const mcplink_http_head_t) -> usize {
     0
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns empty text in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_name(
@@ -304,7 +304,7 @@ pub unsafe extern "C" fn mcplink_http_head_name(
     mcplink_str_t::EMPTY
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns empty text in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_value(
@@ -314,14 +314,14 @@ pub unsafe extern "C" fn mcplink_http_head_value(
     mcplink_str_t::EMPTY
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns 0 in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_quiet_ms(_head: *const mcplink_http_head_t) -> u32 {
     0
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns empty text in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_head_quiet_text(
@@ -330,7 +330,7 @@ pub unsafe extern "C" fn mcplink_http_head_quiet_text(
     mcplink_str_t::EMPTY
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Releases the user data and returns NULL in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_new(
@@ -347,7 +347,7 @@ pub unsafe extern "C" fn mcplink_exchange_new(
     std::ptr::null_mut()
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_add_header(
@@ -359,7 +359,7 @@ pub unsafe extern "C" fn mcplink_exchange_add_header(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_set_body(
@@ -370,7 +370,7 @@ pub unsafe extern "C" fn mcplink_exchange_set_body(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_set_addresses(
@@ -381,7 +381,7 @@ pub unsafe extern "C" fn mcplink_exchange_set_addresses(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_gone(
@@ -390,12 +390,12 @@ pub unsafe extern "C" fn mcplink_exchange_gone(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Does nothing in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_free(_exchange: *mut mcplink_exchange_t) {}
 
-/// The stub of this function for builds without HTTP servers.
+/// Sets `*http` to NULL and returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_http(
@@ -404,11 +404,11 @@ pub unsafe extern "C" fn mcplink_server_http(
     http: *mut *mut mcplink_http_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires that both are NULL or can be written to.
+    // SAFETY: the header requires that both pointers are NULL or can be written to.
     unsafe { giving(http, err, refuse) }
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_serve(
@@ -416,23 +416,23 @@ pub unsafe extern "C" fn mcplink_http_serve(
     _exchange: *mut mcplink_exchange_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
-    // SAFETY: the header requires that it is NULL or can be written to.
+    // SAFETY: the header requires that the pointer is NULL or can be written to.
     unsafe { ffi(err, refuse) }
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_close(_http: *mut mcplink_http_t) -> mcplink_status_t {
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Does nothing in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_free(_http: *mut mcplink_http_t) {}
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns empty text in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_token(
@@ -441,7 +441,7 @@ pub unsafe extern "C" fn mcplink_http_request_token(
     mcplink_str_t::EMPTY
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_set_scopes(
@@ -451,7 +451,7 @@ pub unsafe extern "C" fn mcplink_http_request_set_scopes(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_add_audience(
@@ -461,7 +461,7 @@ pub unsafe extern "C" fn mcplink_http_request_add_audience(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_refuse_token(
@@ -471,7 +471,7 @@ pub unsafe extern "C" fn mcplink_http_request_refuse_token(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_need_scopes(
@@ -481,7 +481,7 @@ pub unsafe extern "C" fn mcplink_http_request_need_scopes(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_put_off(
@@ -491,7 +491,7 @@ pub unsafe extern "C" fn mcplink_http_request_put_off(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_set_expiry(
@@ -501,7 +501,7 @@ pub unsafe extern "C" fn mcplink_http_request_set_expiry(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns NULL in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_new(
@@ -511,12 +511,12 @@ pub unsafe extern "C" fn mcplink_resource_server_new(
     std::ptr::null_mut()
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Does nothing in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_free(_server: *mut mcplink_resource_server_t) {}
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_add_issuer(
@@ -526,7 +526,7 @@ pub unsafe extern "C" fn mcplink_resource_server_add_issuer(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_keys_url(
@@ -536,7 +536,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_keys_url(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_proxy(
@@ -546,7 +546,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_proxy(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_root_certificates(
@@ -557,7 +557,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_root_certificates(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_required_scopes(
@@ -567,7 +567,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_required_scopes(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_scopes_supported(
@@ -577,7 +577,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_scopes_supported(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_add_audience(
@@ -587,7 +587,7 @@ pub unsafe extern "C" fn mcplink_resource_server_add_audience(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_metadata_url(
@@ -597,7 +597,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_metadata_url(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_dpop(
@@ -607,7 +607,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_dpop(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_nonces(
@@ -619,7 +619,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_nonces(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_bind_key(
@@ -629,7 +629,7 @@ pub unsafe extern "C" fn mcplink_http_request_bind_key(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_add_implied(
@@ -640,7 +640,7 @@ pub unsafe extern "C" fn mcplink_resource_server_add_implied(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_info(
@@ -651,7 +651,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_info(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_keys(
@@ -662,7 +662,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_keys(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Releases the user data and returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_verifier(
@@ -675,7 +675,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_verifier(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_resource_server(
@@ -685,7 +685,7 @@ pub unsafe extern "C" fn mcplink_http_options_set_resource_server(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_clear_authenticate(
@@ -694,7 +694,7 @@ pub unsafe extern "C" fn mcplink_http_options_clear_authenticate(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_clear_resource_server(
@@ -703,7 +703,7 @@ pub unsafe extern "C" fn mcplink_http_options_clear_resource_server(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_clear_proxy(
@@ -712,7 +712,7 @@ pub unsafe extern "C" fn mcplink_resource_server_clear_proxy(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_use_default_roots(
@@ -721,7 +721,7 @@ pub unsafe extern "C" fn mcplink_resource_server_use_default_roots(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_use_default_keys(
@@ -730,7 +730,7 @@ pub unsafe extern "C" fn mcplink_resource_server_use_default_keys(
     plain(refuse)
 }
 
-/// The stub of this function for builds without HTTP servers.
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_clear_required_scopes(

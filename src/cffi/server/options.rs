@@ -193,10 +193,12 @@ pub unsafe extern "C" fn mcplink_server_options_set_revisions(
     }
 }
 
-/// Runs all callbacks of the server on the thread that dispatches a pump.
+/// Sets the pump of the server. The thread that dispatches the pump then runs all callbacks of the
+/// server, except log hooks and thread hooks.
 ///
 /// options: the options.
-/// pump: the pump, which must outlive the server; NULL for threads of the library.
+/// pump: the pump, which must outlive the server. NULL, the default, to run callbacks on threads of
+/// the library.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -217,14 +219,15 @@ pub unsafe extern "C" fn mcplink_server_options_set_pump(
     }
 }
 
-/// Sets the log hook of the server. For this server it replaces the hook of mcplink_set_log.
+/// Sets the log hook of the server. For this server, the hook replaces the process-wide hook of
+/// mcplink_set_log.
 ///
 /// options: the options.
 /// level: the least severe level to report, one of enum mcplink_log_level.
-/// callback: the log hook. It is called on any thread, also with a pump, and must be quick. NULL
-/// for no hook.
-/// user, destroy: passed to callback; destroy runs when another function is set, or when the
-/// options and all servers made with them are freed.
+/// callback: the log hook. It is called on any thread, also with a pump, and must be quick. NULL,
+/// the default, for the process-wide hook.
+/// user, destroy: passed to callback; destroy runs when another hook is set, or when the options
+/// and all servers made with them are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

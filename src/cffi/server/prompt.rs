@@ -56,8 +56,8 @@ pub unsafe extern "C" fn mcplink_prompt_new(
     })
 }
 
-/// Adds an argument, which is always text. A prompt without declared arguments accepts any
-/// arguments.
+/// Adds an argument to the prompt. The value of an argument is always text. A prompt without
+/// declared arguments accepts any arguments.
 ///
 /// prompt: the prompt.
 /// argument: the name of the argument.

@@ -1,4 +1,4 @@
-//! Functions that add and remove tools, resources, templates and prompts.
+//! Functions that add, remove and restrict tools, resources, resource templates and prompts.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -33,10 +33,11 @@ impl mcplink_server_t {
 /// Adds a tool.
 ///
 /// server: the server.
-/// tool: the definition, which is copied. A definition with a refused setter is refused, and err
-/// contains the reason.
-/// callback: the handler; see mcplink_handler_fn. It runs on threads of the library, on several at
-/// once, or on the thread that dispatches the pump of the server.
+/// tool: the definition, which is copied. If a setter of the definition failed, this function fails
+/// with the error of that setter.
+/// callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
+/// the library, on several at once. With a pump, the handler runs on the thread that dispatches the
+/// pump.
 /// user, destroy: passed to callback; destroy runs when the tool is removed and its last request
 /// has ended, or when the server ends.
 /// err: receives the error on failure; the caller frees it. May be NULL.
@@ -69,7 +70,7 @@ pub unsafe extern "C" fn mcplink_server_add_tool(
     }
 }
 
-/// Removes a tool. Requests for the tool that are in flight continue.
+/// Removes a tool. Requests for the tool continue if they are in flight.
 ///
 /// server: the server.
 /// tool: the name of the tool.
@@ -92,10 +93,11 @@ pub unsafe extern "C" fn mcplink_server_remove_tool(
 /// Adds a resource.
 ///
 /// server: the server.
-/// resource: the definition, which is copied. A definition with a refused setter is refused, and
-/// err contains the reason.
-/// callback: the handler; see mcplink_handler_fn. It runs on threads of the library, on several at
-/// once, or on the thread that dispatches the pump of the server.
+/// resource: the definition, which is copied. If a setter of the definition failed, this function
+/// fails with the error of that setter.
+/// callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
+/// the library, on several at once. With a pump, the handler runs on the thread that dispatches the
+/// pump.
 /// user, destroy: passed to callback; destroy runs when the resource is removed and its last
 /// request has ended, or when the server ends.
 /// err: receives the error on failure; the caller frees it. May be NULL.
@@ -129,7 +131,7 @@ pub unsafe extern "C" fn mcplink_server_add_resource(
     }
 }
 
-/// Removes a resource. Requests for the resource that are in flight continue.
+/// Removes a resource. Requests for the resource continue if they are in flight.
 ///
 /// server: the server.
 /// uri: the URI of the resource.
@@ -153,10 +155,11 @@ pub unsafe extern "C" fn mcplink_server_remove_resource(
 /// the variables with mcplink_request_args.
 ///
 /// server: the server.
-/// template: the definition, which is copied. A definition with a refused setter is refused, and
-/// err contains the reason.
-/// callback: the handler; see mcplink_handler_fn. It runs on threads of the library, on several at
-/// once, or on the thread that dispatches the pump of the server.
+/// template: the definition, which is copied. If a setter of the definition failed, this function
+/// fails with the error of that setter.
+/// callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
+/// the library, on several at once. With a pump, the handler runs on the thread that dispatches the
+/// pump.
 /// user, destroy: passed to callback; destroy runs when the template is removed and its last
 /// request has ended, or when the server ends.
 /// err: receives the error on failure; the caller frees it. May be NULL.
@@ -190,7 +193,7 @@ pub unsafe extern "C" fn mcplink_server_add_template(
     }
 }
 
-/// Removes a resource template. Requests for the template that are in flight continue.
+/// Removes a resource template. Requests for the template continue if they are in flight.
 ///
 /// server: the server.
 /// uri_template: the URI template, as it was written in the definition.
@@ -216,10 +219,11 @@ pub unsafe extern "C" fn mcplink_server_remove_template(
 /// Adds a prompt.
 ///
 /// server: the server.
-/// prompt: the definition, which is copied. A definition with a refused setter is refused, and err
-/// contains the reason.
-/// callback: the handler; see mcplink_handler_fn. It runs on threads of the library, on several at
-/// once, or on the thread that dispatches the pump of the server.
+/// prompt: the definition, which is copied. If a setter of the definition failed, this function
+/// fails with the error of that setter.
+/// callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
+/// the library, on several at once. With a pump, the handler runs on the thread that dispatches the
+/// pump.
 /// user, destroy: passed to callback; destroy runs when the prompt is removed and its last request
 /// has ended, or when the server ends.
 /// err: receives the error on failure; the caller frees it. May be NULL.
@@ -252,7 +256,7 @@ pub unsafe extern "C" fn mcplink_server_add_prompt(
     }
 }
 
-/// Removes a prompt. Requests for the prompt that are in flight continue.
+/// Removes a prompt. Requests for the prompt continue if they are in flight.
 ///
 /// server: the server.
 /// prompt: the name of the prompt.
@@ -272,7 +276,8 @@ pub unsafe extern "C" fn mcplink_server_remove_prompt(
     }
 }
 
-/// Removes an entry of the server. All functions that remove an entry call this function.
+/// Removes a tool, resource, template or prompt with `remove`, and returns the status for C. If the
+/// entry does not exist, the status is MCPLINK_E_INVALID.
 ///
 /// # Safety
 ///
@@ -294,7 +299,7 @@ unsafe fn removing(
     })
 }
 
-/// The kind of an entry of a server, and how the entry is identified.
+/// The kind of an entry of a server: a tool, prompt, resource or resource template.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_primitive {
@@ -325,9 +330,9 @@ pub enum mcplink_primitive {
 /// scopes: the names of the scopes, separated by spaces.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the entry does not exist or scopes contains no
-/// name. After a failure the server serves no further clients: functions that serve fail with this
-/// reason. Threads: any. Call it before the first client is served, so that no request is served
-/// without the restriction. Blocks: no. Since 0.1.
+/// name. After a failure the server accepts no further clients: functions that serve clients fail
+/// with the same error. Threads: any. Call it before the first client is served, so that no request
+/// is served without the restriction. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_require_scopes(
@@ -364,7 +369,7 @@ pub unsafe extern "C" fn mcplink_server_require_scopes(
     }
 }
 
-/// The kind of an entry that owns a completed argument.
+/// The kind of an entry with an argument that can be completed: a prompt or a resource template.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_completion_of {
@@ -386,7 +391,7 @@ pub enum mcplink_completion_of {
 /// of: one of enum mcplink_completion_of.
 /// target: the name of the prompt, or the URI template.
 /// argument: the name of the argument or variable.
-/// callback: the handler; see mcplink_handler_fn. It runs on the threads of other handlers.
+/// callback: the handler; see mcplink_handler_fn. It runs on the same threads as other handlers.
 /// user, destroy: passed to callback; destroy runs when the server ends.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already. Threads:
@@ -434,8 +439,8 @@ pub unsafe extern "C" fn mcplink_server_add_completer(
     }
 }
 
-/// Notifies all subscribers of a resource that it has changed. Successive changes are merged:
-/// clients are notified at most every 10 ms.
+/// Notifies all subscribers of a resource that the resource has changed. Successive changes are
+/// merged: clients are notified at most every 10 ms.
 ///
 /// server: the server.
 /// uri: the URI of the resource.

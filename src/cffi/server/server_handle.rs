@@ -18,11 +18,12 @@ use crate::cffi::text::name;
 use crate::server::Server;
 use crate::transport::Threads;
 
-/// A server: tools, resources and prompts, served to any number of clients at once. Thread-safe.
-/// Tools, resources and prompts can be changed while the server serves; clients are notified.
+/// A server, which offers tools, resources and prompts to any number of clients at once. A server
+/// is thread-safe. Tools, resources and prompts can be changed while the server serves; clients are
+/// notified.
 ///
-/// Without a pump the handlers run on threads of the library, several at once. With a pump they run
-/// one at a time, on the thread that dispatches the pump.
+/// Without a pump, the handlers run on threads of the library, several at once. With a pump, the
+/// handlers run one at a time on the thread that dispatches the pump.
 pub struct mcplink_server_t {
     pub(super) gate: Gate,
     pub(super) server: Server,
@@ -32,7 +33,8 @@ pub struct mcplink_server_t {
     pub(super) claims_stdio: bool,
     /// The log hook of the server; `None` for the process-wide log hook.
     pub(super) log: Option<Arc<Hook>>,
-    /// A refused restriction of the server itself. If it is set, the server serves no client.
+    /// The first refusal of mcplink_server_require_scopes. After a refusal the server accepts no
+    /// further clients.
     pub(super) refusal: Refusal,
 }
 
@@ -45,7 +47,8 @@ impl Handled for mcplink_server_t {
         self.serving.threads().clone()
     }
 
-    /// Closes the server. Callbacks that wait in a pump are run here; no callback runs afterwards.
+    /// Closes the server, and runs its queued callbacks on this thread. Afterwards no callback of
+    /// the server runs.
     fn close(&self) {
         self.serving.end();
         self.stage.finish();
@@ -109,7 +112,7 @@ pub unsafe extern "C" fn mcplink_server_new(
     })
 }
 
-/// Makes the options of a server with a name and a version.
+/// Makes the options of a server from the name and the version of the server.
 ///
 /// # Safety
 ///
@@ -129,8 +132,8 @@ unsafe fn described(
 /// out: receives the server, NULL on failure. The caller owns it and frees it with
 /// mcplink_server_free.
 /// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for options that contradict each other. Threads: any.
-/// Blocks: no. Since 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for options that contradict each other; the status of a
+/// setter of the options that failed. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_new_with(
@@ -146,10 +149,10 @@ pub unsafe extern "C" fn mcplink_server_new_with(
     }
 }
 
-/// Stops a server, as mcplink_server_stop does, waits until the server has ended, and frees it. No
-/// callback of the server runs afterwards. If the function is called inside a callback of the
-/// server, or in the close function of a session's transport, it returns at once. The server is
-/// freed when the callback returns.
+/// Stops a server, as mcplink_server_stop does, waits until the server has ended, and frees the
+/// server. No callback of the server runs afterwards. If a callback of the server, or the close
+/// function of a session's transport, calls this function, the function returns at once. The server
+/// is then freed after that callback has returned.
 ///
 /// In a forked process the function does nothing: memory and descriptors, which are close-on-exec,
 /// remain until the process exits or executes another program. See MCPLINK_E_FORKED.
@@ -175,10 +178,10 @@ pub unsafe extern "C" fn mcplink_server_free(server: *mut mcplink_server_t) {
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_stop(server: *mut mcplink_server_t) -> mcplink_status_t {
-    // A signal handler must not allocate or lock, so this reads the server without entering it.
-    // SAFETY: the header requires NULL or a server of this library, which is live.
+    // A signal handler must not allocate or lock, so this code reads the server without entering
+    // the handle. SAFETY: the header requires NULL or a server of this library, which is live.
     match unsafe { server.as_ref() } {
-        // In a fork the descriptor numbers may mean other files by now.
+        // In a forked process the descriptor numbers may refer to other files.
         Some(server) if server.gate.is_foreign() => mcplink_status::MCPLINK_E_FORKED.code(),
         Some(server) => {
             server.serving.ask_to_stop();

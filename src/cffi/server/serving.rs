@@ -1,12 +1,13 @@
 //! The sessions, listeners and endpoints that a server serves, and how all of them end.
 //!
 //! **Threads.** While something is served, one watcher thread waits for a request to stop. A signal
-//! handler may make that request, and it can only set a flag and write to a wakeup descriptor. The
-//! watcher ends with the last thing that is served. After a stop, freeing the server joins it.
+//! handler may make that request, so the request only sets a flag and writes to a wakeup
+//! descriptor. The watcher ends when nothing is served any more. After a stop, freeing the server
+//! joins the watcher.
 //!
-//! **Invariant:** `ask_to_stop` sets `stopped` before it reads `bell`. `enter` makes `bell` before
-//! it reads `stopped`, under the lock. So at least one of them sees the other, and no request to
-//! stop is lost.
+//! **Invariant:** `ask_to_stop` sets `stopped` before it reads `wake`. `enter` sets `wake` before
+//! it reads `stopped`, under the lock. So `ask_to_stop` sees the descriptor, or `enter` sees the
+//! flag, and no request to stop is lost.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,13 +22,14 @@ use crate::sync::{Condvar, Mutex};
 use crate::transport::sys::fd::Wake;
 use crate::transport::{Stack, Threads};
 
-/// How long freeing the server waits for other threads that close a connection, listener or
-/// endpoint.
-const LAST: Duration = Duration::from_secs(5);
-/// The number of threads that close connections, listeners and endpoints in parallel.
-const ENDING_AT_ONCE: usize = 64;
+/// The maximum time that freeing a server waits for threads that close a connection, listener or
+/// endpoint of the server.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The maximum number of threads that close connections, listeners and endpoints of a server in
+/// parallel.
+const MAX_CLOSING_THREADS: usize = 64;
 
-/// A connection, until the connection is closed. Closing drops the connection, which releases its
+/// The connection to the client of a session. Closing also drops the connection, which releases the
 /// descriptors.
 pub(super) struct Line(Mutex<Option<Connection>>);
 
@@ -41,8 +43,9 @@ impl Line {
         self.0.lock().clone()
     }
 
-    /// Waits until the peer has disconnected or the connection is closed. Returns the error that
-    /// ended the connection, unless it was closed before.
+    /// Blocks until the client has disconnected or the connection is closed, and then closes the
+    /// connection. Returns the error that ended the connection. If the connection was closed before
+    /// the call, returns `None`.
     pub(super) fn wait(&self) -> Option<Error> {
         let error = self.connection()?.wait();
         self.close();
@@ -82,15 +85,16 @@ impl Served {
 
 /// The set of all connections, listeners and endpoints that a server serves.
 pub(super) struct Serving {
-    /// The number of the handle of the server.
+    /// The number of the server's handle.
     number: u64,
     threads: Threads,
-    /// True once the server was stopped. Never reset.
+    /// Whether the server was stopped. The flag is never reset.
     stopped: AtomicBool,
-    /// True once the server is being freed.
+    /// Whether freeing the server has begun.
     ended: AtomicBool,
-    /// The wakeup descriptor of the watcher thread. It is made with the first entry that is served.
-    bell: OnceLock<Wake>,
+    /// The wakeup descriptor of the watcher thread. The first [`enter`](Self::enter) creates the
+    /// descriptor.
+    wake: OnceLock<Wake>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -99,12 +103,13 @@ pub(super) struct Serving {
 struct State {
     served: HashMap<u64, Served>,
     next: u64,
-    /// The number of threads that close an entry of the set.
+    /// The number of threads that are closing a connection, listener or endpoint of the server.
     closers: usize,
     watcher: Watcher,
 }
 
-/// Marks a thread that closes an entry of the set.
+/// Marks the current thread as closing a connection, listener or endpoint of a server. Dropping the
+/// value removes the mark.
 pub(super) struct Closer<'a> {
     serving: &'a Serving,
     _inside: Inside,
@@ -127,14 +132,14 @@ enum Watcher {
 }
 
 impl Serving {
-    /// Makes an empty set for the server with this number.
+    /// Makes an empty set for a server. `number` is the number of the server's handle.
     pub(super) fn new(number: u64, threads: Threads) -> Self {
         Self {
             number,
             threads,
             stopped: AtomicBool::new(false),
             ended: AtomicBool::new(false),
-            bell: OnceLock::new(),
+            wake: OnceLock::new(),
             state: Mutex::default(),
             changed: Condvar::new(),
         }
@@ -145,7 +150,7 @@ impl Serving {
     }
 
     /// Adds a connection, listener or endpoint to the set, and returns its number for
-    /// [`leave`](Self::leave). On failure the entry is closed.
+    /// [`leave`](Self::leave). On failure, closes the connection, listener or endpoint.
     ///
     /// # Errors
     ///
@@ -160,10 +165,10 @@ impl Serving {
     }
 
     fn try_enter(self: &Arc<Self>, served: &Served) -> Result<u64> {
-        if self.bell.get().is_none() {
-            let bell = Wake::new().map_err(|error| Error::io("preparing to serve", error))?;
-            // Another thread may have set it first.
-            _ = self.bell.set(bell);
+        if self.wake.get().is_none() {
+            let wake = Wake::new().map_err(|error| Error::io("preparing to serve", error))?;
+            // Another thread may have set the descriptor first.
+            _ = self.wake.set(wake);
         }
         let mut state = self.state.lock();
         while matches!(state.watcher, Watcher::Leaving) {
@@ -185,16 +190,17 @@ impl Serving {
         Ok(number)
     }
 
-    /// Removes an entry that is no longer served.
+    /// Removes a connection, listener or endpoint that is no longer served. [`enter`](Self::enter)
+    /// returned its number.
     pub(super) fn leave(&self, number: u64) {
         let mut state = self.state.lock();
         let gone = state.served.remove(&number);
         let is_last = gone.is_some() && state.served.is_empty();
         drop(state);
-        // Dropping it may take long, so it happens without the lock.
+        // Dropping the value may take long, so the lock is released first.
         drop(gone);
-        // After a stop the watcher ends by itself, and may wait for this thread: joining it would
-        // deadlock.
+        // After a stop the watcher ends by itself. The watcher may wait for this thread, so joining
+        // the watcher would deadlock.
         if is_last && !self.is_stopped() {
             self.dismiss(|state| state.served.is_empty());
         }
@@ -204,12 +210,12 @@ impl Serving {
         self.stopped.load(Ordering::SeqCst)
     }
 
-    /// Requests that the server stops. Async-signal-safe: it only stores an atomic and writes to a
-    /// descriptor.
+    /// Requests that the server stops. The function is async-signal-safe: it only stores an atomic
+    /// and writes to a descriptor.
     pub(super) fn ask_to_stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
-        if let Some(bell) = self.bell.get() {
-            bell.fire();
+        if let Some(wake) = self.wake.get() {
+            wake.fire();
         }
     }
 
@@ -237,9 +243,10 @@ impl Serving {
         served.close();
     }
 
-    /// Marks this thread as one that closes an entry. Freeing the server waits for marked threads.
-    /// So a callback that runs here, such as a transport's close function, must not wait for the
-    /// server to be freed.
+    /// Marks this thread as closing a connection, listener or endpoint, until the returned value is
+    /// dropped. Freeing the server waits for marked threads. So if a callback on this thread frees
+    /// the server, another thread does the waiting. An example of such a callback is the close
+    /// function of a transport.
     pub(super) fn inside(&self) -> Closer<'_> {
         self.state.lock().closers += 1;
         Closer {
@@ -248,18 +255,18 @@ impl Serving {
         }
     }
 
-    /// Waits for the other threads that close an entry, so that their events are delivered before
-    /// the server has ended. Waits at most [`LAST`].
+    /// Blocks until no thread is closing a connection, listener or endpoint, at most
+    /// [`CLOSE_TIMEOUT`]. So the events of these threads are delivered before the server has ended.
     fn wait_for_closers(&self) {
-        let until = Instant::now() + LAST;
+        let until = Instant::now() + CLOSE_TIMEOUT;
         let mut state = self.state.lock();
         while state.closers > 0 && Instant::now() < until {
             state = self.changed.wait_until(state, Some(until));
         }
     }
 
-    /// Returns whether this thread runs a callback of the server, or closes an entry that the
-    /// server serves.
+    /// Returns whether this thread runs a callback of the server, or closes a connection, listener
+    /// or endpoint of the server.
     #[cfg(feature = "http-server")]
     pub(super) fn is_inside(&self) -> bool {
         crate::cffi::user::is_inside(self.number)
@@ -267,12 +274,12 @@ impl Serving {
 
     fn close_all(self: &Arc<Self>) {
         let all = self.all();
-        for some in all.chunks(ENDING_AT_ONCE) {
+        for some in all.chunks(MAX_CLOSING_THREADS) {
             let threads = some.iter().skip(1).map(|served| {
                 let (this, elsewhere) = (Arc::clone(self), served.clone());
                 let threads = &self.threads;
                 let thread = threads.start("close", Stack::Large, move || this.close(&elsewhere));
-                // If no thread can be started, it is closed on this one.
+                // If no thread can be started, this thread closes the entry.
                 thread.map_err(|_| self.close(served))
             });
             let threads: Vec<_> = threads.collect();
@@ -286,7 +293,7 @@ impl Serving {
         }
     }
 
-    /// Ends the watcher thread, if `unneeded` still returns true under the lock.
+    /// Ends the watcher thread if `unneeded` returns true. `unneeded` is called under the lock.
     fn dismiss(&self, unneeded: impl Fn(&State) -> bool) {
         let mut state = self.state.lock();
         if !unneeded(&state) {
@@ -300,34 +307,35 @@ impl Serving {
             }
         };
         drop(state);
-        let Some(bell) = self.bell.get() else {
+        let Some(wake) = self.wake.get() else {
             return;
         };
-        bell.fire();
+        wake.fire();
         // The thread does not panic: closing catches panics of callbacks.
         _ = watcher.join();
         let mut state = self.state.lock();
         state.watcher = Watcher::None;
-        // This may clear the wakeup of a stop request. It is not lost, because the next `enter`
-        // checks the flag.
-        bell.clear();
+        // Clearing may remove the wakeup of a stop request. The request is not lost, because the
+        // next `enter` checks the flag.
+        wake.clear();
         self.changed.notify_all();
     }
 
-    /// The loop of the watcher thread.
+    /// Runs the loop of the watcher thread: waits for a request to stop, and then closes everything
+    /// that is served.
     fn watch(self: &Arc<Self>) {
-        let Some(bell) = self.bell.get() else {
+        let Some(wake) = self.wake.get() else {
             return;
         };
         loop {
             // If waiting fails, stop requests have no effect; freeing the server still ends
             // everything.
-            if bell.wait(None).is_err() {
+            if wake.wait(None).is_err() {
                 return;
             }
             // Clear the descriptor before checking the flags, so that a later request wakes the
             // thread again.
-            bell.clear();
+            wake.clear();
             if matches!(self.state.lock().watcher, Watcher::Leaving) {
                 return;
             }

@@ -18,13 +18,13 @@ use crate::protocol::Connection;
 use crate::transport::sys::fd::duplicate;
 use crate::transport::{Stdio, Stream, Transport};
 
-/// A session: one client that is served.
+/// A session: the connection to one client of a server.
 pub struct mcplink_session_t {
     gate: Gate,
     line: Arc<Line>,
     principal: Option<Text>,
     serving: Arc<Serving>,
-    /// The number of the session in the set of everything that the server serves.
+    /// The number that [`Serving::enter`] returned for the session.
     number: u64,
     /// The session number that C sees in requests and events.
     shown: u64,
@@ -42,12 +42,12 @@ impl Handled for mcplink_session_t {
     }
 }
 
-/// Reads an optional principal; returns `None` for NULL.
+/// Reads an optional principal. Returns `None` for NULL.
 ///
 /// # Safety
 ///
 /// `principal` is NULL or ends in NUL.
-unsafe fn somebody<'a>(principal: *const c_char) -> Result<Option<&'a str>> {
+unsafe fn optional_principal<'a>(principal: *const c_char) -> Result<Option<&'a str>> {
     if principal.is_null() {
         return Ok(None);
     }
@@ -67,7 +67,7 @@ impl mcplink_server_t {
         }
     }
 
-    /// Serves a client, and blocks until the client has disconnected.
+    /// Serves a client, and blocks until the client has disconnected or the server was stopped.
     fn serve(&self, transport: impl Transport + 'static) -> Outcome {
         if self.stage.is_pumped() && self.stage.is_home() {
             let text = "this thread dispatches the pump of the server: serve on another one, or without waiting, with mcplink_server_serve_stdio_start";
@@ -101,7 +101,7 @@ impl mcplink_server_t {
         }
     }
 
-    /// Fails if the server was stopped, or if an earlier setting was refused.
+    /// Fails if the server was stopped, or if mcplink_server_require_scopes failed before.
     pub(super) fn check_open(&self) -> Outcome<()> {
         self.refusal.check()?;
         if self.serving.is_stopped() {
@@ -111,7 +111,7 @@ impl mcplink_server_t {
         Ok(())
     }
 
-    /// Starts to serve a client, without blocking.
+    /// Starts to serve a client without blocking, and returns the session.
     pub(super) fn start(
         &self,
         principal: Option<&str>,
@@ -145,7 +145,8 @@ fn descriptors(input: c_int, output: c_int) -> Result<Stream> {
             let text = format!("{what} is no descriptor: {fd}");
             return Err(Error::new(ErrorKind::Invalid, text));
         }
-        // SAFETY: it is not -1, and only given to the system, which says what is wrong with it.
+        // SAFETY: the number is not -1, and is only passed to the system, which reports an invalid
+        // descriptor.
         let fd = unsafe { BorrowedFd::borrow_raw(fd) };
         duplicate(fd).map_err(|error| Error::io(format_args!("duplicating {what}"), error))
     };
@@ -155,17 +156,18 @@ fn descriptors(input: c_int, output: c_int) -> Result<Stream> {
 /// Serves the process that started this process, over the standard streams. Serving ends when that
 /// process closes the streams or mcplink_server_stop is called.
 ///
-/// While the function runs, standard output is reserved for the protocol: output of this process
-/// and its children goes to standard error, and their standard input is empty. Both streams are
-/// restored at the end. Call the function before anything reads standard input.
+/// While the function runs, the standard streams are reserved for the protocol. Other output of
+/// this process and its children goes to standard error. Other code that reads standard input gets
+/// no data. Both streams are restored at the end. Call the function before anything reads standard
+/// input.
 ///
 /// server: the server.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK when the client has disconnected or the server was stopped; MCPLINK_E_STATE
 /// when the standard streams are served already, or this thread dispatches the pump of the server;
-/// MCPLINK_E_IO; MCPLINK_E_CLOSED when the server is freed. Threads: any. With a pump another
-/// thread must dispatch the pump. Blocks: until serving ends; calls in flight may finish first, for
-/// a few seconds. Since 0.1.
+/// MCPLINK_E_IO when a stream failed; MCPLINK_E_CLOSED when the server is freed. Threads: any. With
+/// a pump another thread must dispatch the pump. Blocks: until serving ends; calls in flight may
+/// finish first, for a few seconds. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_serve_stdio(
@@ -211,7 +213,8 @@ pub unsafe extern "C" fn mcplink_server_serve_stdio_start(
 ///
 /// server: the server.
 /// input: the descriptor to read from. output: the descriptor to write to; for a socket it may be
-/// equal to input. Both are duplicated and remain the caller's, who may close them at any time.
+/// equal to input. Both descriptors are duplicated. The originals remain the caller's, which may
+/// close them at any time.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK when the client has disconnected or the server was stopped;
 /// MCPLINK_E_INVALID, MCPLINK_E_IO for invalid descriptors; MCPLINK_E_STATE when this thread
@@ -261,7 +264,7 @@ pub unsafe extern "C" fn mcplink_server_serve_fds_start(
     unsafe {
         giving(session, err, || {
             let server = enter(server, "server")?;
-            let principal = somebody(principal)?;
+            let principal = optional_principal(principal)?;
             server.start(principal, descriptors(input, output)?)
         })
     }
@@ -270,13 +273,14 @@ pub unsafe extern "C" fn mcplink_server_serve_fds_start(
 /// Starts to serve a client over a transport of the host, without waiting.
 ///
 /// After the client has disconnected (mcplink_transport_feed_end), answers to calls in flight may
-/// still be sent. Sending ends with the drain time of the server, or when the host closes or frees
+/// still be sent. Sending ends after the drain time of the server, or when the host closes or frees
 /// the session. MCPLINK_SERVER_SESSION_ENDED and mcplink_session_is_closed report that the client
-/// has disconnected. mcplink_session_wait waits until then and closes the session.
+/// has disconnected. mcplink_session_wait waits until the client has disconnected, and then closes
+/// the session.
 ///
 /// server: the server.
-/// transport: the transport, with a send function. A transport serves one session. It remains the
-/// caller's; free it after the session.
+/// transport: the transport, with a send function. A transport serves one session. The transport
+/// remains the caller's; free it after the session.
 /// principal: the principal for which the client acts, as authenticated by the host; NULL when the
 /// principal is unknown.
 /// session: receives the session, NULL on failure. The caller owns it and frees it with
@@ -299,14 +303,14 @@ pub unsafe extern "C" fn mcplink_server_attach(
         giving(session, err, || {
             let server = enter(server, "server")?;
             let transport = enter(transport, "transport")?;
-            let principal = somebody(principal)?;
+            let principal = optional_principal(principal)?;
             server.check_open()?;
             server.start(principal, transport.connector().connect()?)
         })
     }
 }
 
-/// Waits until the client has disconnected or the session is closed. Then closes the session.
+/// Waits until the client has disconnected or the session is closed, and then closes the session.
 ///
 /// session: the session.
 /// err: receives the error on failure; the caller frees it. May be NULL.
@@ -334,9 +338,9 @@ pub unsafe extern "C" fn mcplink_session_wait(
     }
 }
 
-/// Closes a session: its calls are cancelled, and its transport is closed. In the close function of
-/// the session's transport, this function and mcplink_session_wait return at once, and the outer
-/// close continues.
+/// Closes a session: its calls are cancelled, and its transport is closed. If the close function of
+/// the session's transport calls this function or mcplink_session_wait, the call returns at once.
+/// The close that is running then continues.
 ///
 /// session: the session.
 /// Returns: MCPLINK_OK, also when the session is closed already. Threads: any. Blocks: a few

@@ -1,4 +1,4 @@
-//! The options object of a server, and how a server is built from it.
+//! The options object of a server, and the code that builds a server with these options.
 
 use std::ffi::{c_char, c_void};
 use std::num::NonZeroUsize;
@@ -22,8 +22,8 @@ use crate::schema::{Implementation, ProtocolVersion};
 use crate::server::{Server, ServerBuilder, StateKey};
 use crate::transport::{Limits, Threads};
 
-/// The options of a server. One thread at a time may use options. A server that is made with them
-/// copies them.
+/// The options of a server. One thread at a time may use the options. A server copies the options
+/// with which it is made.
 pub struct mcplink_server_options_t {
     pub(super) info: Implementation,
     pub(super) instructions: Option<String>,
@@ -46,8 +46,9 @@ pub struct mcplink_server_options_t {
     pub(super) claims_stdio: bool,
     pub(super) log: Option<Arc<Hook>>,
     methods: Vec<Method>,
-    /// Rare settings, with the names of their setters. The setters store them as functions, so that
-    /// a program that does not call a setter is linked without the feature.
+    /// Rarely used settings, each with a name and a function. The function applies the setting when
+    /// the server is built. So a program that never calls a setter is linked without the code of
+    /// the setter's feature.
     more: Vec<(&'static str, Setting)>,
     refusal: Refusal,
 }
@@ -105,7 +106,7 @@ impl mcplink_server_options_t {
         }
     }
 
-    /// Adds a setting under a name. Earlier settings with this name are kept.
+    /// Adds a setting under a name. Earlier settings with this name remain.
     pub(super) fn add(
         &mut self,
         name: &'static str,
@@ -127,7 +128,7 @@ impl mcplink_server_options_t {
         self.pump.clone()
     }
 
-    /// Builds the server for the handle with this number.
+    /// Builds the server. `owner` is the number of the server's handle.
     pub(super) fn build(
         &self,
         owner: u64,
@@ -184,12 +185,12 @@ impl mcplink_server_options_t {
 /// Sets the handler for a custom method. The library itself handles the methods that the protocol
 /// defines.
 ///
-/// The JSON text of mcplink_responder_json is sent unchanged. So since revision 2026-07-28 the
-/// result must contain the member "resultType".
+/// The JSON text that the handler passes to mcplink_responder_json is sent unchanged. So since
+/// revision 2026-07-28 the result must contain the member "resultType".
 ///
 /// options: the options.
 /// method: the method, for example "com.example/reindex". An earlier handler is replaced.
-/// callback: the handler; see mcplink_handler_fn. It runs on the threads of other handlers.
+/// callback: the handler; see mcplink_handler_fn. It runs on the same threads as other handlers.
 /// user, destroy: passed to callback; destroy runs when the handler is replaced, or when the
 /// options and all servers made with them are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
@@ -220,16 +221,17 @@ pub unsafe extern "C" fn mcplink_server_options_on_method(
 }
 
 /// Sets the function that is called when sessions begin and end. A session begins when a client
-/// identifies itself: with "initialize", or with its first request since revision 2026-07-28. The
-/// session ends with its connection or, over HTTP, with the HTTP session. Clients over HTTP that
-/// have no session cause no events. Clients of revisions since 2026-07-28 have no session over
-/// HTTP.
+/// identifies itself. Clients of revisions before 2026-07-28 do so with "initialize", and newer
+/// clients with their first request. The session ends when its connection or HTTP session ends.
+/// Clients over HTTP that have no session cause no events. Clients of revisions since 2026-07-28
+/// have no session over HTTP.
 ///
 /// options: the options.
 /// callback: receives MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for no
 /// function. Events are delivered one at a time and in order, on a thread of the server or on the
-/// thread that dispatches its pump. The first requests of a session may run in parallel. These
-/// events are never dropped; mcplink_server_free delivers the last events.
+/// thread that dispatches its pump. The first requests of a session may be handled before its first
+/// event is delivered. Session events are never dropped; mcplink_server_free delivers the last
+/// events.
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
 /// options and all servers made with them are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
@@ -251,15 +253,15 @@ pub unsafe extern "C" fn mcplink_server_options_on_session(
     }
 }
 
-/// Sets the function that is called for incidents with clients, for hosts that count them, raise an
-/// alarm or block a client. Incidents are messages that are malformed, too long, too many or
-/// denied, and handlers that fail. Each kind of incident has its own event. The log has a record
+/// Sets the function that is called for incidents with clients. The function can count incidents,
+/// raise an alarm or block a client. Incidents are messages that are malformed, too long, too many
+/// or denied, and handlers that fail. Each kind of incident has its own event. The log has a record
 /// for most incidents.
 ///
 /// options: the options.
-/// callback: receives the other events of enum mcplink_server_event. NULL for no function. Events
-/// are delivered one at a time and in order, on a thread of the server or on the thread that
-/// dispatches its pump. At most 1024 events wait; further ones are dropped.
+/// callback: receives all events of enum mcplink_server_event except those about sessions. NULL for
+/// no function. Events are delivered one at a time and in order, on a thread of the server or on
+/// the thread that dispatches its pump. At most 1024 events wait; further events are dropped.
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
 /// options and all servers made with them are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.

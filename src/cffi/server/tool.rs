@@ -44,17 +44,17 @@ struct Params {
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_param_type {
-    /// Text.
+    /// The argument is text.
     MCPLINK_PARAM_STRING = 1,
-    /// An integer.
+    /// The argument is an integer.
     MCPLINK_PARAM_INTEGER = 2,
-    /// Any number.
+    /// The argument is any number.
     MCPLINK_PARAM_NUMBER = 3,
-    /// The value true or false.
+    /// The argument is true or false.
     MCPLINK_PARAM_BOOLEAN = 4,
-    /// An array of any values.
+    /// The argument is an array of any values.
     MCPLINK_PARAM_ARRAY = 5,
-    /// An object with any members.
+    /// The argument is an object with any members.
     MCPLINK_PARAM_OBJECT = 6,
 }
 
@@ -219,13 +219,13 @@ pub unsafe extern "C" fn mcplink_tool_add_param_schema(
     }
 }
 
-/// Sets the complete input schema: a JSON Schema of an object, which is sent to clients unchanged.
-/// It replaces the arguments of mcplink_tool_add_param. An argument that is added later replaces
-/// the schema. If a schema lacks "properties", lists contain an empty object for it, which some
-/// models need.
+/// Sets the complete input schema of the tool. The schema replaces all arguments that were added
+/// before. An argument that is added later replaces the schema. Clients receive the schema
+/// unchanged, with one exception: if "properties" is missing, an empty "properties" object is
+/// added, which some models need.
 ///
 /// tool: the tool.
-/// schema, len: the schema; len may be MCPLINK_NUL for text that ends in NUL.
+/// schema, len: a JSON Schema of an object; len may be MCPLINK_NUL for text that ends in NUL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -246,7 +246,8 @@ pub unsafe extern "C" fn mcplink_tool_set_input_schema(
     }
 }
 
-/// Sets the output schema. Values of mcplink_responder_structured must match the schema.
+/// Sets the output schema of the tool. Values of mcplink_responder_structured must match the
+/// schema.
 ///
 /// tool: the tool.
 /// schema, len: a JSON Schema, which is sent to clients unchanged; len may be MCPLINK_NUL for text
@@ -288,7 +289,7 @@ pub unsafe extern "C" fn mcplink_tool_set_annotation(
     unsafe {
         set(tool, "mcplink_tool_set_annotation", |tool| {
             let annotations = tool.0.annotations.get_or_insert_default();
-            let place = match hint {
+            let field = match hint {
                 _ if hint == Hint::MCPLINK_HINT_READ_ONLY as i32 => &mut annotations.read_only_hint,
                 _ if hint == Hint::MCPLINK_HINT_DESTRUCTIVE as i32 => {
                     &mut annotations.destructive_hint
@@ -305,13 +306,13 @@ pub unsafe extern "C" fn mcplink_tool_set_annotation(
                     return Err(Error::new(ErrorKind::Invalid, text).into());
                 }
             };
-            *place = Some(is_so);
+            *field = Some(is_so);
             Ok(())
         })
     }
 }
 
-/// Sets whether calls of the tool may become tasks, on a server with
+/// Sets whether calls of the tool may become tasks. The setting has an effect only on servers with
 /// mcplink_server_options_set_tasks.
 ///
 /// tool: the tool.

@@ -1,5 +1,4 @@
-//! The store of the response cache: entries and pending fetches. The store does no I/O; the current
-//! time is an argument.
+//! The store of the response cache: entries and pending fetches. The store does no I/O.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use crate::transport::Limits;
 /// The maximum lifetime of a cached response, even if the server gives a longer lifetime.
 const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The topic of a response or of a change: the lists or the resource that it is about.
+/// The topic of a response or of a change: the list or the resource that it concerns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::client) enum Topic {
     Tools,
@@ -35,12 +34,12 @@ impl Topic {
         }
     }
 
-    /// Returns the topic of a resource. The URI is normalized.
+    /// Returns the topic of a resource. Normalizes the URI.
     pub(in crate::client) fn resource(uri: &str) -> Self {
         Self::Resource(normalized(uri))
     }
 
-    /// Whether a change about the topic `change` outdates responses about this topic. A change of a
+    /// Whether a change of the topic `change` outdates responses about this topic. A change of a
     /// resource also outdates the parts and the parents of the resource.
     fn is_changed_by(&self, change: &Self) -> bool {
         match (self, change) {
@@ -55,7 +54,7 @@ impl Topic {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) server: Arc<str>,
-    /// The principal to which the response belongs; `None` for a public response.
+    /// The principal that the response belongs to; `None` for a public response.
     pub(super) realm: Option<Arc<str>>,
     pub(super) request: String,
 }
@@ -73,11 +72,11 @@ pub(super) struct Store {
     max_entries: usize,
     max_bytes: usize,
     entries: HashMap<Key, Entry>,
-    /// The keys of all entries, the least recently used first.
+    /// The keys of all entries, in the order of their last use.
     order: BTreeMap<u64, Key>,
     /// The total bytes of the cached requests and responses.
     bytes: usize,
-    /// The pending fetches by number, except those that a change has invalidated.
+    /// The pending fetches by number. A fetch that a change has invalidated is not included.
     fetches: HashMap<u64, (Arc<str>, Topic)>,
     last_number: u64,
 }
@@ -99,7 +98,7 @@ impl Store {
         self.max_entries == 0 || self.max_bytes == 0
     }
 
-    /// Returns the number of cached responses, and their bytes.
+    /// Returns the number of cached responses, and the number of their bytes.
     pub(super) fn size(&self) -> (usize, usize) {
         (self.entries.len(), self.bytes)
     }
@@ -159,7 +158,7 @@ impl Store {
         let Some((_, topic)) = self.fetches.remove(&fetch) else {
             return;
         };
-        // Any earlier entry is older, whether private or public.
+        // Any earlier entry of the request is older, whether private or public.
         let everybody = Key {
             realm: None,
             ..key.clone()
@@ -171,7 +170,7 @@ impl Store {
         if until <= now || weight > self.max_bytes {
             return;
         }
-        // A response for which there is no memory is not kept.
+        // If there is no memory for a response, the response is not cached.
         let Ok(text) = fallible::copy_text(response) else {
             return;
         };
@@ -207,7 +206,7 @@ impl Store {
     }
 
     /// Removes the entries and fetches that a change on a server outdates. Without `server` the
-    /// change applies to all servers; without `change` everything is removed.
+    /// change applies to all servers. Without `change` all entries and fetches are removed.
     pub(super) fn drop_all(&mut self, server: Option<&str>, change: Option<&Topic>) {
         let is_old = |of: &str, topic: &Topic| {
             server.is_none_or(|server| server == of)

@@ -12,16 +12,17 @@ use crate::protocol::{LogLevel, tell};
 use crate::schema::{SetLevelRequestParams, method};
 use crate::transport::message::RequestKind;
 
-/// How long a close waits for the restarting thread. The time for closing the connection comes on
-/// top.
+/// How long a close of the client waits for the restarting thread. Closing the connection takes
+/// additional time.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Supervisor {
-    /// Runs the restarting thread. Restarts the server until it is connected or the client is over.
+    /// Runs the restarting thread, which restarts the server until it is connected or the client is
+    /// over.
     pub(super) fn restart(self: Arc<Self>) {
-        RESTARTS.set(self.place());
+        RESTARTS.set(self.id());
         while let Some(error) = self.next_loss() {
-            // The transport may be the host's and may panic.
+            // The transport may belong to the host and may panic.
             let tried = catch_unwind(AssertUnwindSafe(|| self.try_again(error)));
             if tried.is_err() {
                 self.give_up(Error::new(ErrorKind::Io, "the transport panicked"));
@@ -35,9 +36,8 @@ impl Supervisor {
     }
 
     /// Returns the reason of the loss that this thread has to handle. Returns `None` if the server
-    /// is connected or the client is over: the next loss starts another thread.
-    // `restarting` is cleared under the lock in which `Up` is seen, so that no loss falls in
-    // between.
+    /// is connected or the client is over. The next loss then starts another thread.
+    // `restarting` is cleared under the lock under which `Up` is seen. So no loss falls in between.
     fn next_loss(&self) -> Option<Error> {
         let mut state = self.state.lock();
         match &state.phase {
@@ -57,7 +57,7 @@ impl Supervisor {
         if let Some(old) = old {
             old.close();
         }
-        let chance = RandomState::new().hash_one(self.place());
+        let chance = RandomState::new().hash_one(self.id());
         let next = again.attempts.lock().next(chance);
         let Some((attempt, delay)) = next else {
             return self.give_up(error);
@@ -99,7 +99,7 @@ impl Supervisor {
         }
     }
 
-    /// Sets the log level that the host set last on the new connection.
+    /// Sends the log level that the host set last to the server of the new connection.
     fn restore_log_level(&self, generation: &ClientConnection) {
         let Some(level) = self.log_level.lock().clone() else {
             return;
@@ -114,7 +114,7 @@ impl Supervisor {
             |_, text| serde_json::to_writer(text, &params),
             drop,
         );
-        // If it cannot be sent, the server has gone again.
+        // Sending fails if the server has gone again.
         drop(sent);
     }
 
@@ -151,7 +151,7 @@ impl Supervisor {
     pub(super) fn join_restarter(&self) {
         let deadline = Instant::now() + PATIENCE;
         let mut state = self.state.lock();
-        if RESTARTS.get() == self.place() {
+        if RESTARTS.get() == self.id() {
             return;
         }
         while state.restarting && Instant::now() < deadline {
@@ -161,7 +161,7 @@ impl Supervisor {
         let has_ended = !state.restarting;
         drop(state);
         match thread {
-            // Its panics were caught, so the result has no information.
+            // The panics of the thread were caught, so the result has no information.
             Some(thread) if has_ended => _ = thread.join(),
             Some(_) => {
                 tell(

@@ -1,4 +1,4 @@
-//! Closing: the order in which a connection stops, and the threads that wait until it has stopped.
+//! Closing: the steps by which a connection stops, and how threads wait for the end.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,12 +12,11 @@ use crate::error::{Error, ErrorKind, RpcError};
 use crate::sync::MutexGuard;
 use crate::transport::clock::after;
 
-/// How long a close waits for threads that are still in a handler, after the time that handlers
-/// get.
+/// How long a close waits for threads that are still in a handler after the handlers' time is over.
 const LAST: Duration = Duration::from_secs(2);
 
 impl Core {
-    /// Ends reading for this reason; idempotent. Fails every pending call. If this side is a
+    /// Ends reading with this error; idempotent. Fails every pending call. If this side is a
     /// server, active requests may finish.
     pub(crate) fn end(self: &Arc<Self>, error: &Error) {
         self.ending.store(true, Ordering::SeqCst);
@@ -37,8 +36,8 @@ impl Core {
         self.life_changed.notify_all();
     }
 
-    /// Cancels the active requests after the time that they get, even if no thread waits for the
-    /// connection's end to close it.
+    /// Cancels the active requests when the drain time is over. A thread of the connection does so,
+    /// even if no thread waits for the connection to close.
     fn cancel_requests_in_time(self: &Arc<Self>) {
         if !self.has_requests() {
             return;
@@ -53,12 +52,13 @@ impl Core {
 
     /// Whether any requests are active or deferred.
     fn has_requests(&self) -> bool {
-        // Order: deferred first. A request that becomes active in between counts in both, and never
-        // in neither.
+        // Deferred requests are checked first. So a request that becomes active in between is seen
+        // by at least one of the two checks.
         !self.held_back.is_empty() || self.admitted.load(Ordering::SeqCst) > 0
     }
 
-    /// Blocks until no request is active, until another thread closes, or until the deadline.
+    /// Blocks until no request is active, another thread closes the connection, or the deadline
+    /// passes.
     fn wait_for_requests(&self, until: Instant) -> MutexGuard<'_, Life> {
         let mut life = self.life.lock();
         while self.has_requests() && !life.closing && Instant::now() < until {
@@ -78,7 +78,8 @@ impl Core {
     /// Ends the connection after writing failed, and closes it on a thread of the connection.
     ///
     /// The input of the peer is read first, because a peer that has gone may have left an answer or
-    /// a final message. Active requests get their time, because they may do more than answer.
+    /// a final message. Active requests may finish within the drain time, because their handlers
+    /// may have other effects.
     pub(super) fn end_by_writing(self: &Arc<Self>, error: Error) {
         let has_gone = !self.settings.serving && error.kind() == ErrorKind::Closed;
         if !has_gone {
@@ -111,7 +112,7 @@ impl Core {
     }
 
     /// Cancels the active requests. A request with a response sink is answered with an error that
-    /// states this reason.
+    /// contains the reason `why`.
     fn cut_requests_off(self: &Arc<Self>, why: &str) {
         let error = RpcError::internal(format!("the request was cut off: {why}"));
         self.push_callbacks(self.exchanges.close(&error));
@@ -142,7 +143,8 @@ impl Core {
         self.spawn_if_needed(hands);
     }
 
-    /// Wakes threads that wait for the last active request. Called after a request was counted out.
+    /// Wakes threads that wait for the last active request to end. Called after the number of
+    /// active requests was decremented.
     ///
     /// A waiter sets `ending` before it reads the count, and reads the count while it holds `life`.
     /// This thread decrements the count before it reads `ending`. So the waiter sees the new count,
@@ -263,8 +265,8 @@ impl Core {
 }
 
 impl Life {
-    /// Whether this thread is closing the connection, further up the stack. If this is true,
-    /// waiting for the close would be a deadlock.
+    /// Whether a caller of this function is already closing the connection. Waiting for the close
+    /// would then be a deadlock.
     fn is_closed_here(&self) -> bool {
         !self.closed && self.closer == Some(thread::current().id())
     }

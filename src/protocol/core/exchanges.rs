@@ -2,9 +2,9 @@
 //! processes the exchange's messages.
 //!
 //! The [`ExchangeTransport`] sends each request in an exchange. Notifications and answers of this
-//! side have no exchange: the transport's function `post` sends them. If the sending thread has to
-//! know whether a message arrived, it calls `post` itself. Otherwise the message goes through the
-//! outbox, in order.
+//! side have no exchange: the transport's function `post` sends them. A sending thread that has to
+//! know whether a message arrived calls `post` itself. All other messages go through the outbox, in
+//! order.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -78,7 +78,7 @@ impl Core {
     }
 
     /// Processes a message that arrived while this thread waits for an answer. If the message is
-    /// progress for the caller on this thread, the caller keeps the progress itself.
+    /// progress for this thread's own call, `reader` stores the progress.
     pub(in crate::protocol) fn take_carried(
         self: &Arc<Self>,
         received: Received,
@@ -89,8 +89,8 @@ impl Core {
         STANDING.set(outer);
         let Some(taken) = taken else { return };
         let asks_nothing = matches!(taken, Routed::Progress(..));
-        // Progress of one call may arrive by several streams at once. Progress in the channel
-        // is older, so a caller keeps its own only if the channel is empty.
+        // Progress of one call may arrive on several streams at once. Progress in the channel
+        // is older. So the caller stores progress itself only if the channel is empty.
         let reader = reader.filter(|reader| reader.channel.is_empty());
         self.dispatch(taken, reader);
         if asks_nothing {
@@ -125,7 +125,7 @@ impl Core {
                 }
             });
             if let Err(error) = carried {
-                // This has no effect if the call was given up, or was answered by another way.
+                // This has no effect if the call was given up, or was answered in another way.
                 _ = core.complete(&RequestId::from(id), Outcome::Failed(error));
             }
         }));
@@ -133,7 +133,7 @@ impl Core {
         Ok(())
     }
 
-    /// Starts to receive messages that belong to no call, on a thread of the connection.
+    /// Starts a thread of the connection that receives the messages that belong to no call.
     ///
     /// Blocks until it is known whether the peer has a stream for these messages. Blocks at most
     /// for `patience`, or until `cancel` is cancelled.
@@ -183,7 +183,8 @@ impl Core {
             }
         }));
         self.spawn_if_needed(hands);
-        // A timeout is harmless: messages sent meanwhile wait for the stream, or are lost with it.
+        // A timeout is harmless: messages of this side wait for the stream, or are lost with the
+        // stream.
         _ = wait.recv_timeout(patience);
     }
 
@@ -238,7 +239,7 @@ impl Core {
             );
             Err(Error::new(ErrorKind::Timeout, text).sent(true))
         });
-        // On an error no thread waits for the stream any more.
+        // After an error no thread waits for the stream any more.
         outcome.inspect_err(|_| ticket.end())
     }
 }

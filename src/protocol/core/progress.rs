@@ -1,5 +1,5 @@
-//! Progress notifications. A call may get very many progress notifications, so they are parsed in
-//! one pass, without a generic message.
+//! The parser for progress notifications. A call may get very many progress notifications, so each
+//! one is parsed in a single pass, without a generic message.
 
 use super::super::call_channel::Progress;
 use super::PROGRESS;
@@ -16,8 +16,8 @@ pub(super) struct ProgressParams {
 }
 
 impl ProgressParams {
-    /// Reads one member of the params. `value` is JSON text. Returns `None` if the value is
-    /// invalid.
+    /// Reads one member of the params. `value` is the JSON text of the member. Returns `None` if
+    /// the value is invalid.
     fn read(&mut self, key: &[u8], value: &[u8]) -> Option<()> {
         match key {
             b"progressToken" => self.token = RequestId::from_json(str::from_utf8(value).ok()?),
@@ -36,8 +36,8 @@ impl ProgressParams {
         Some((self.token?, progress))
     }
 
-    /// Parses a whole notification in its usual form. Returns `None` if the text has any other
-    /// form: then the generic parser decides whether the message is valid.
+    /// Parses a whole progress notification in its usual form. Returns `None` if the text has any
+    /// other form. Then the generic parser decides whether the message is valid.
     pub(super) fn of_message(text: &[u8], max_depth: usize) -> Option<(RequestId, Progress)> {
         let mut params = Self::default();
         let read = |key, value| params.read(key, value);
@@ -46,7 +46,7 @@ impl ProgressParams {
         params.into_progress()
     }
 
-    /// Reads the params of a progress notification that was already parsed as a message.
+    /// Reads the params of a progress notification whose message is already parsed.
     pub(super) fn of_params(members: RawObject<'_>) -> Option<(RequestId, Progress)> {
         let mut params = Self::default();
         for (key, value) in members {

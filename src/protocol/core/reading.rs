@@ -1,4 +1,4 @@
-//! The work of a connection's threads: reading, and running the tasks of the worker pool.
+//! The work of a connection's threads: they read messages and run the tasks of the worker pool.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,12 +13,14 @@ use super::{CREW_OF, Core, IN_HANDLER, OWN_CORE, PERMIT_OF, ReadTurn, STANDING, 
 use crate::error::Result;
 use crate::transport::{Receiver, Stack};
 
-/// The maximum number of messages that are processed in a row. A thread that reads for many callers
-/// then writes the queued messages. A caller then checks the clock.
+/// The maximum number of messages that a reading thread processes in a row.
+///
+/// After this number, a thread that reads for many callers writes the queued messages. A caller
+/// that reads checks the clock.
 const BURST: usize = 64;
 
-/// How long the reading thread leaves input unread, while too many requests are deferred, before it
-/// checks its timers again.
+/// How long the reading thread waits before it checks its timers again, while too many requests are
+/// deferred and no input is read.
 const MOMENT: Duration = Duration::from_millis(100);
 
 impl Core {
@@ -131,8 +133,8 @@ impl Core {
 
     /// Reads messages until another thread takes the reading role or the connection ends.
     pub(super) fn lead(self: &Arc<Self>, mut receiver: Box<dyn Receiver>) {
-        // The `more` value of the last flush check, if nothing was queued since then. Avoids a
-        // second check.
+        // The argument `more` of the last flush check, if nothing was queued since then. It avoids
+        // a second check.
         let mut seen_to = None;
         // Set when this thread has cleared its flag for flushing: it must check the queue once
         // more.
@@ -150,15 +152,16 @@ impl Core {
                 continue;
             }
             let received = self.receive(&mut *receiver, patience);
-            // Invariant: this thread does not block while wakeups are deferred, or completed
-            // callers would sleep on.
+            // Invariant: this thread does not block while wakeups are deferred. Otherwise completed
+            // callers would stay asleep.
             let gathering = (!self.settings.inline && self.engine().crew.is_crowded())
                 .then(|| self.engine().calls.gather());
             let work = match received.map(|received| self.take_received(received)) {
                 Ok(Some(Routed::Work(work))) => work,
                 Ok(Some(Routed::Delivered)) if !self.settings.inline => {
                     let Some(gathering) = gathering else {
-                        // The answered caller may call again at once, and then reads for itself.
+                        // The answered caller may send its next request at once, and then reads for
+                        // itself.
                         let hands = self.engine().crew.release_reader(receiver);
                         return self.spawn_if_needed(hands);
                     };
@@ -214,8 +217,8 @@ impl Core {
         }
     }
 
-    /// Blocks for a moment if so many requests are deferred that no more input may be read. Returns
-    /// whether this thread has blocked.
+    /// Blocks for a moment if deferred requests use up the memory for messages, so that no more
+    /// input is read. Returns whether the thread has blocked.
     fn take_no_more_input(&self, patience: Option<Duration>) -> bool {
         let max = self.settings.limits.max_queued_bytes;
         if !self.held_back.is_full(max) {
@@ -260,8 +263,10 @@ impl Core {
         STANDING.set(outer);
     }
 
-    /// Writes the queued messages while the receiver is parked, so that another thread can read. A
-    /// peer that does not read must not stop this side from reading.
+    /// Writes the queued messages while the receiver is parked. So another thread can read, even if
+    /// the peer reads nothing and this thread blocks.
+    ///
+    /// Returns the receiver, or `None` if another thread has taken the receiver.
     pub(super) fn flush_aside(
         self: &Arc<Self>,
         receiver: Box<dyn Receiver>,
@@ -272,8 +277,8 @@ impl Core {
         self.engine().crew.take()
     }
 
-    /// Reads messages for all callers on a calling thread. Ends when an item arrives for the caller
-    /// itself, or at `until`.
+    /// Reads messages for all callers on a calling thread. Ends when an outcome or progress arrives
+    /// for this caller, or at `until`.
     pub(in crate::protocol) fn read_for_caller(
         self: &Arc<Self>,
         mut receiver: Box<dyn Receiver>,
@@ -285,10 +290,11 @@ impl Core {
         let mut unseen = 0;
         loop {
             let kept = reader.kept();
-            // Nothing is read after an outcome: it may change the meaning of the next message.
+            // After an outcome nothing is read, because an outcome may change the meaning of the
+            // next message.
             if !reader.channel.is_empty()
-                // Messages that arrived together are processed together, so that the reading role
-                // changes hands once for many messages.
+                // Messages that arrived together are processed together. So the reading role
+                // changes threads only once.
                 || kept > 0 && (kept >= self.settings.limits.max_call_events || !receiver.has_message())
             {
                 break;
@@ -307,9 +313,10 @@ impl Core {
                     return ReadTurn::Ended;
                 }
             }
-            // Messages for others must not keep the caller past its deadline, nor delay the writing
-            // of answers to them. Both are checked when no input is left, and after every `BURST`
-            // messages, because a flooding peer always has more.
+            // Messages for other callers must not keep this caller past its deadline, and answers
+            // to these messages must be written in time. So the clock and the queue are checked
+            // when no input is left, and after every `BURST` messages, because a flooding peer
+            // always sends more.
             unseen += 1;
             let has_found = reader.kept() > 0 || !reader.channel.is_empty();
             if unseen == BURST || !(has_found || receiver.has_message()) {
@@ -347,7 +354,8 @@ pub(super) fn panic_text(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("no text")
 }
 
-/// A guard that takes the worker permit of a handler back when the guard is dropped.
+/// A guard for a worker permit that a handler has released. Dropping the guard takes the permit
+/// again.
 pub(in crate::protocol) struct WorkerPlace(Option<Arc<Core>>);
 
 impl Drop for WorkerPlace {

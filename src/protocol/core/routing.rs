@@ -1,5 +1,5 @@
-//! Routing of the peer's messages. Routing happens on the reading thread. It neither blocks nor
-//! runs user code.
+//! Routing of the peer's messages, on the reading thread. Routing neither blocks nor runs user
+//! code.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -37,12 +37,13 @@ use crate::transport::{Received, Receiver, SessionMessage};
 pub(super) enum Routed {
     /// The message is processed, and nothing is left to do.
     Done,
-    /// The message was an answer. It was delivered to its caller.
+    /// The message was an answer, which was delivered to its caller.
     Delivered,
-    /// Progress for the call with this token. It still has to be delivered. The buffer of the
-    /// message can be reused.
+    /// The message is progress for the call with this token. The progress still has to be
+    /// delivered, and the buffer of the message can be reused.
     Progress(RequestId, Progress, Vec<u8>),
-    /// A handler has to run. It is already recorded as running on this thread.
+    /// A handler has to run. The table of active requests already records the handler as running on
+    /// this thread.
     Work(Work),
 }
 
@@ -63,7 +64,7 @@ impl Core {
         receiver: &mut dyn Receiver,
         patience: Option<Duration>,
     ) -> Result<Received> {
-        // The transport may be the host's. A panic in it ends the connection like any other
+        // The transport may belong to the host. A panic in it ends the connection like any other
         // failure.
         let received = catch_unwind(AssertUnwindSafe(|| receiver.receive(patience)))
             .unwrap_or_else(|panic| {
@@ -155,8 +156,8 @@ impl Core {
         }
     }
 
-    /// Dispatches a routed message. A handler is queued for another thread. Progress of the caller
-    /// that reads is kept by the caller.
+    /// Dispatches a routed message. A handler is queued for another thread. Progress of the call of
+    /// `reader` is stored in `reader`.
     pub(super) fn dispatch(self: &Arc<Self>, taken: Routed, reader: Option<&mut Waiter>) {
         match taken {
             Routed::Done | Routed::Delivered => {}
@@ -233,8 +234,8 @@ impl Core {
         delivery
     }
 
-    /// Runs the callbacks of completed calls. Each callback gets its outcome; none is dropped
-    /// without it.
+    /// Runs the callbacks of completed calls. Each callback gets its outcome, even if the pool has
+    /// stopped.
     pub(super) fn settle(self: &Arc<Self>, due: impl IntoIterator<Item = PendingCallback>) {
         for (callback, outcome) in due {
             match callback {
@@ -309,7 +310,7 @@ impl Core {
                 self.reply(Some(request.id()), &error, origin);
                 return Routed::Done;
             }
-            // On the connection's stream the peer no longer waits for an answer.
+            // On the connection's stream no peer waits for an answer any more.
             Err(Refusal::Closed) if origin.outlet.is_none() => return Routed::Done,
             Err(Refusal::Closed) => {
                 let error = RpcError::internal("the connection is closed");
@@ -333,13 +334,13 @@ impl Core {
             return Routed::Done;
         }
         let run = Run::Serve(place, request, responder);
-        // On a connection that clients share it runs on the thread that fed the request.
+        // On a connection that clients share, the handler runs on the thread that fed the request.
         let client = None;
         Routed::Work(Work { run, key, client })
     }
 
-    /// Defers a request, if only answers that the peer has not read use up the room. Returns the
-    /// request if it has to be refused.
+    /// Defers a request, if answers that the peer has not read use up the room for active requests.
+    /// A request that cannot be deferred is returned, and has to be refused.
     fn hold_back(self: &Arc<Self>, request: Request, origin: &Origin) -> Result<(), Request> {
         let is_of_stream = origin.outlet.is_none() && origin.batch.is_none();
         if !is_of_stream || !self.engine().outbox.is_full() {
@@ -364,15 +365,16 @@ impl Core {
                 self.dispatch(taken, None);
             }
             self.held_back.taken();
-            // It may have ended while it was still counted as deferred.
+            // The last active request may have ended while this request still counted as deferred.
             self.request_ended();
         }
     }
 
-    /// Whether one more request may become active.
+    /// Whether there is room for one more active request.
     fn has_room(&self) -> bool {
-        // Order: `admitted` last. A request that ends in between is subtracted twice, so one too
-        // many may be admitted; but none is refused because of a request that has ended.
+        // `admitted` is read last. So a request that ends in between is subtracted twice, and one
+        // request too many may be admitted. But no request is refused because of a request that has
+        // ended.
         let answering = self.answering.load(Ordering::SeqCst);
         let detached = self.detached.load(Ordering::SeqCst);
         let admitted = self.admitted.load(Ordering::SeqCst);
@@ -418,7 +420,7 @@ impl Core {
             if self.held_back.cancel(&request_id) {
                 return;
             }
-            // A peer that sends no requests itself can only mean a request of this side.
+            // A peer that sends no requests can only cancel a request of this side.
             if !self.answers.load(Ordering::Acquire) {
                 self.settle(self.engine().calls.withdraw(&request_id));
             }
@@ -452,8 +454,8 @@ impl Core {
     }
 
     #[cfg(feature = "http-server")]
-    /// Routes a message that did not arrive on the connection's own stream. Its handler runs on
-    /// this thread.
+    /// Routes a message that did not arrive on the connection's own stream. The handler of the
+    /// message runs on this thread.
     pub(in crate::protocol) fn feed(self: &Arc<Self>, message: Message, origin: &Origin) {
         match self.route(message, origin) {
             Routed::Work(work) => self.run_seen(work),
@@ -462,15 +464,15 @@ impl Core {
     }
 
     /// Runs the handler of a request again, on a thread of the connection. Clients that share the
-    /// connection have their turns.
+    /// connection get the free threads in turn.
     pub(crate) fn run_later(self: &Arc<Self>, client: Option<Client>, key: Option<u64>, run: Job) {
         let run = Run::Job(run);
         let hands = self.engine().crew.push_work(Work { run, key, client });
         self.spawn_if_needed(hands);
     }
 
-    /// Queues the callbacks of cancelled requests. They run in order with notifications, and are
-    /// never dropped.
+    /// Queues the callbacks of cancelled requests. The callbacks run in order with notifications,
+    /// even if the connection ends first.
     pub(super) fn push_callbacks(self: &Arc<Self>, callbacks: Vec<Callback>) {
         for callback in callbacks {
             if let Ok(hands) = self.engine().crew.push_owed(callback) {
@@ -490,13 +492,13 @@ impl Core {
         }
     }
 
-    /// Queues a job that must not be lost. Each call queues at most one of these jobs, so they need
-    /// no limit.
+    /// Queues a job that must run, even if the connection ends first. A call queues at most one of
+    /// these jobs, so they need no limit.
     pub(in crate::protocol) fn push_owed(self: &Arc<Self>, job: Job) {
         match self.engine().crew.push_owed(job) {
             Ok(hands) => self.spawn_if_needed(hands),
-            // No pool thread is left to run it, so it runs here: it must learn that the connection
-            // has ended.
+            // The pool has no thread left for the job, so the job runs here. The job has to report
+            // that the connection has ended.
             Err(job) => self.run_guarded(job),
         }
     }
@@ -580,7 +582,7 @@ impl Core {
         Routed::Done
     }
 
-    /// Answers a message with an error. The message is not in the table of active requests.
+    /// Answers a message that is not in the table of active requests with an error.
     pub(super) fn reply(
         self: &Arc<Self>,
         id: Option<&RequestId>,
@@ -612,7 +614,7 @@ impl Core {
     }
 }
 
-/// A guard that removes a notification from the table of active requests when the notification's
+/// A guard for a queued notification. The notification leaves the table of active requests when its
 /// handler has run or is discarded.
 struct Leaving(Arc<Core>, u64);
 

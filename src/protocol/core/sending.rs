@@ -20,8 +20,8 @@ use crate::transport::{Limits, SessionMessage};
 
 impl Core {
     /// Queues the answer of an exchange. The caller has called
-    /// [`begin_answer`](Exchange::begin_answer), and [`write_answers`](Self::write_answers) writes
-    /// the answer.
+    /// [`begin_answer`](Exchange::begin_answer) before, and calls
+    /// [`write_answers`](Self::write_answers) next.
     pub(in crate::protocol) fn queue_response(
         self: &Arc<Self>,
         exchange: &Exchange,
@@ -84,9 +84,10 @@ impl Core {
         Ok(())
     }
 
-    /// Whether messages that a handler on this thread has queued need not be written at once. The
-    /// next thread that takes the receiver writes them. This is the handler's own thread when the
-    /// handler returns, or the watchdog after a tick.
+    /// Whether messages that a handler on this thread has queued need not be written at once.
+    ///
+    /// The next thread that takes the receiver writes the messages. This is the handler's own
+    /// thread when the handler returns, or the watchdog thread after a tick.
     pub(super) fn is_written_later(self: &Arc<Self>) -> bool {
         match STANDING.get() {
             ThreadRole::Inline(address, park) if address == self.address() => {
@@ -96,8 +97,8 @@ impl Core {
         }
     }
 
-    /// Queues a request whose outcome goes to a callback, and makes a thread write the request. The
-    /// request may belong to a request of the peer.
+    /// Queues a request whose outcome goes to a callback, and makes a thread write the request.
+    /// If the request belongs to a request of the peer, `during` is the exchange of the latter.
     pub(in crate::protocol) fn send_started(
         self: &Arc<Self>,
         message: SessionMessage,
@@ -141,8 +142,8 @@ impl Core {
             } else {
                 deadline
             };
-            // The queue may be full because its writer runs a handler first, so this thread flushes
-            // it.
+            // The queue may be full because the thread that has to write runs a handler first. So
+            // this thread writes the queued messages.
             self.flush_until(turn);
             match self.engine().outbox.wait_for_room(len, turn) {
                 Err(error) if error.kind() == ErrorKind::Timeout && turn != deadline => {}
@@ -193,7 +194,7 @@ impl Core {
         text: Vec<u8>,
         until: Option<Instant>,
     ) -> Result<()> {
-        // A server may still send to a peer that has only closed its input.
+        // A server may still send to a peer that has only closed its own sending direction.
         if !self.settings.serving
             && let Some(error) = self.ended()
         {
@@ -242,8 +243,9 @@ impl Core {
         self.spawn_if_needed(hands);
     }
 
-    /// Queues the final messages of a request, without blocking. On a response sink the farewell is
-    /// left out, because the client sees the end of the sink. On a shared stream it is sent.
+    /// Queues the final notification and the answer of a request, without blocking.
+    ///
+    /// A response sink gets no final notification, because the client sees the end of the sink.
     // AMB-04
     pub(in crate::protocol) fn post_last(
         &self,
@@ -260,8 +262,8 @@ impl Core {
         self.engine().outbox.push_over(response_of(exchange, text))
     }
 
-    /// Makes a thread of the connection write the posted messages. This is the current thread if it
-    /// reads, otherwise a thread of the pool.
+    /// Ensures that a thread of the connection writes the posted messages. If this thread neither
+    /// reads nor writes them later, a thread of the pool writes them.
     pub(crate) fn write_soon(self: &Arc<Self>) {
         let reads = STANDING.get() == ThreadRole::Reading(self.address());
         if !reads && !self.has_written_all() && !self.is_written_later() {
@@ -282,7 +284,7 @@ impl Core {
         &self.settings.limits
     }
 
-    /// Notifies the peer that the caller of a request no longer waits. Does not wait until the
+    /// Notifies the peer that the caller of a request no longer waits. Does not block until the
     /// notification is written.
     ///
     /// On an exchange transport of the modern era no message is sent, because ending the exchange
@@ -351,10 +353,10 @@ impl Core {
         Instant::now().checked_add(self.settings.write_timeout)
     }
 
-    /// Writes the queued messages until the deadline. After the deadline the worker pool writes the
-    /// rest.
+    /// Writes the queued messages until the deadline. After the deadline a thread of the worker
+    /// pool writes the rest.
     pub(in crate::protocol) fn flush_until(self: &Arc<Self>, deadline: Option<Instant>) {
-        // Answers of an HTTP session have their own streams: often nothing was ever queued.
+        // Answers of an HTTP session have their own streams, so often no message was ever queued.
         let Some(engine) = self.engine.get() else {
             return;
         };
@@ -363,7 +365,7 @@ impl Core {
         let turn = deadline.map_or(turn, |deadline| deadline.min(turn));
         match engine.outbox.flush(turn) {
             Flush::Done => {}
-            // Nothing else would end a subscriber that reads nothing: its merged notifications fill
+            // A subscriber that reads nothing is ended here, because its merged notifications fill
             // no queue.
             Flush::Unfinished if engine.outbox.is_unread_for(patience) => self.give_up(format!(
                 "'{}' has read nothing for {} (the write timeout)",

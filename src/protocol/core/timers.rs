@@ -15,8 +15,8 @@ use crate::error::Span;
 use crate::transport::clock::about_now;
 
 impl Core {
-    /// Runs due timers. Returns how long the reading thread may wait for input. `None` means that
-    /// it may wait without a time limit.
+    /// Runs due timers. Returns how long the reading thread may wait for input; `None` without a
+    /// limit.
     pub(super) fn run_timers(self: &Arc<Self>) -> Option<Duration> {
         if self.engine().in_hand.is_empty() && self.pulse.is_none() {
             return None;
@@ -48,8 +48,8 @@ impl Core {
         });
     }
 
-    /// Checks the keep-alive of the connection. Returns the time until the next check. Returns
-    /// `None` when the peer was given up.
+    /// Checks the keep-alive of the connection. Returns the time until the next check; `None` when
+    /// the peer was given up.
     fn keep_alive(self: &Arc<Self>, pulse: &Pulse, now: Instant) -> Option<Duration> {
         loop {
             match pulse.beat(now) {
@@ -86,7 +86,7 @@ impl Core {
 
     /// Starts to ping the peer with requests of this method, if keep-alive is configured.
     pub(crate) fn start_pinging(&self, method: &'static str, params: PingParams) {
-        // On an exchange transport there is no permanent connection that could go dead between two
+        // An exchange transport has no permanent connection that could break unnoticed between two
         // requests.
         if self.carrier.is_some() {
             return;
@@ -130,7 +130,7 @@ impl Core {
     }
 }
 
-/// A guard for a running handler. Dropping it records the end of the run.
+/// A guard for a running handler. Dropping the guard records the end of the run.
 pub(super) struct Run<'a> {
     core: &'a Core,
     key: u64,

@@ -1,4 +1,4 @@
-//! Models of the worker pool: `loom` runs each in all orders of its threads.
+//! Models of the worker pool. `loom` runs each model in all possible orders of its threads.
 
 use super::*;
 
@@ -28,7 +28,8 @@ fn loom_the_receiver_has_one_holder() {
     });
 }
 
-/// A caller registers while the reading caller leaves: it is woken, or it finds the receiver.
+/// A caller registers while the reading caller leaves. The waiting caller is woken, or finds the
+/// receiver.
 #[test]
 fn loom_a_waiting_caller_is_not_forgotten() {
     loom::model(|| {
@@ -53,8 +54,9 @@ fn loom_a_waiting_caller_is_not_forgotten() {
     });
 }
 
-/// A handler of one client is queued while a handler of another one returns, on a pool that is
-/// shared and has no free permit: the thread that is free takes it, or one is started for it.
+/// A pool is shared by two clients and has no free permit. A handler of one client is queued while
+/// a handler of the other client returns. A free thread takes the queued handler, or a thread is
+/// started for it.
 #[test]
 fn loom_a_handler_of_another_client_is_not_forgotten() {
     let work = |number| Work {
@@ -76,7 +78,7 @@ fn loom_a_handler_of_another_client_is_not_forgotten() {
         };
         let spawn = crew.push_work(work(2));
         let has_run = worker.join().expect("no panic");
-        // Both may be: then the started thread finds that the other one was faster.
+        // Both may be true. Then the started thread finds that the other thread was faster.
         assert!(has_run || spawn == Spawn::One);
         let is_run = matches!(crew.next_duty(true), (PoolTask::Run(_), _));
         assert_ne!(has_run, is_run);
@@ -84,8 +86,8 @@ fn loom_a_handler_of_another_client_is_not_forgotten() {
     });
 }
 
-/// The pool closes while the receiver is parked and taken: it is dropped once, and no thread
-/// holds it afterwards.
+/// The pool closes while the receiver is parked and taken. The receiver is dropped once, and no
+/// thread holds it afterwards.
 #[test]
 fn loom_the_end_takes_the_receiver() {
     loom::model(|| {

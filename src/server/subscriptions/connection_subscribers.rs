@@ -1,5 +1,4 @@
-//! The subscribers of one connection, and how much they count in the subscription limit of the
-//! connection.
+//! The subscribers of one connection, and their weight in the subscription limit of the connection.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
@@ -18,7 +17,7 @@ use crate::transport::Limits;
 #[derive(Default)]
 pub(in crate::server) struct ConnectionSubscribers {
     pub(super) state: Mutex<State>,
-    /// The subscribers whose pending notifications the connection's own threads must write.
+    /// The subscribers with pending notifications that the threads of the connection must write.
     due: Mutex<Queue>,
 }
 
@@ -26,10 +25,10 @@ type Queue = Option<Box<VecDeque<Arc<Subscriber>>>>;
 
 #[derive(Default)]
 pub(super) struct State {
-    /// The number under which the connection is registered. `Some` from the connection's first
-    /// subscriber to its end.
+    /// The number under which the connection is registered. `Some` from the first subscriber of the
+    /// connection to the end of the connection.
     pub(super) number: Option<u64>,
-    /// The lists for which `initialize` declared change notifications.
+    /// The lists for which this server's answer to `initialize` declared change notifications.
     pub(super) declared: Lists,
     /// Whether the legacy client has sent `notifications/initialized`.
     pub(super) is_initialized: bool,
@@ -38,16 +37,15 @@ pub(super) struct State {
     pub(super) legacy_hold: Option<Reservation>,
     /// The open streams of `subscriptions/listen`, by number.
     pub(super) streams: BTreeMap<u64, Arc<Subscriber>>,
-    /// The weight of all subscriptions of the connection. Used if the connection has a single
-    /// client.
+    /// The weight of all subscriptions of a connection with a single client.
     weight: usize,
-    /// The weight of each client's subscriptions. Used if many clients share the connection.
+    /// The weight of each client's subscriptions on a connection that many clients share.
     shares: Option<Box<Shares<()>>>,
     /// Whether the connection has ended.
     pub(super) gone: bool,
 }
 
-/// The lists whose changes are notified.
+/// A selection of the server's lists whose changes are notified.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Lists {
     pub(super) tools: bool,
@@ -58,7 +56,7 @@ pub(super) struct Lists {
 impl Lists {
     pub(super) fn count(self) -> usize {
         let lists = [self.tools, self.prompts, self.resources];
-        lists.into_iter().filter(|is_told| *is_told).count()
+        lists.into_iter().filter(|is_notified| *is_notified).count()
     }
 }
 
@@ -103,8 +101,8 @@ impl State {
     }
 }
 
-/// The reserved weight of a stream that is being opened. Dropping it releases the weight, unless
-/// [`keep`](Self::keep) was called.
+/// The reserved weight of a stream that is being opened. Dropping this value releases the weight,
+/// unless [`keep`](Self::keep) was called.
 pub(super) struct Reserved {
     audience: Arc<ConnectionSubscribers>,
     /// The client of the stream. `Some` on a connection that many clients share.
@@ -132,7 +130,8 @@ impl Reserved {
         self.give_back(more);
     }
 
-    /// Passes the weight on to the opened stream. The stream releases it at its end.
+    /// Returns the weight, which the opened stream now owns. The stream releases the weight at its
+    /// end.
     pub(super) fn keep(mut self) -> usize {
         std::mem::take(&mut self.weight)
     }
@@ -157,16 +156,16 @@ impl ConnectionSubscribers {
         let tools = capabilities.tools.as_ref().map(|it| it.list_changed);
         let prompts = capabilities.prompts.as_ref().map(|it| it.list_changed);
         let resources = capabilities.resources.as_ref().map(|it| it.list_changed);
-        let is_told = |changed: Option<Option<bool>>| changed.flatten() == Some(true);
+        let is_notified = |changed: Option<Option<bool>>| changed.flatten() == Some(true);
         self.state.lock().declared = Lists {
-            tools: is_told(tools),
-            prompts: is_told(prompts),
-            resources: is_told(resources),
+            tools: is_notified(tools),
+            prompts: is_notified(prompts),
+            resources: is_notified(resources),
         };
     }
 
-    /// Ends every stream with the result of its request. The changes that were published before are
-    /// sent first.
+    /// Ends every stream of the connection with the result of its request. The changes that were
+    /// published before are sent first.
     pub(super) fn end_streams(&self, hub: &Subscriptions) {
         hub.fanout.catch_up();
         let streams = std::mem::take(&mut self.state.lock().streams);
@@ -179,7 +178,8 @@ impl ConnectionSubscribers {
         hub: &Subscriptions,
     ) {
         for subscriber in subscribers {
-            // Released first, so that a client that has read the end can open another stream.
+            // The weight is released first. So a client that has read the end can open another
+            // stream.
             self.take_out(&subscriber, hub);
             subscriber.end(&hub.fanout);
         }
@@ -191,14 +191,14 @@ impl ConnectionSubscribers {
         self.state.lock().give_back(client.as_ref(), weight);
     }
 
-    /// Drops the queue of subscribers with pending notifications, since nothing is written any
-    /// more.
+    /// Drops the queue of subscribers with pending notifications, because the connection writes
+    /// nothing any more.
     pub(super) fn forget_due(&self) {
         let due = self.due.lock().take();
         drop(due);
     }
 
-    /// Schedules the notifications of a subscriber on the threads of the connection.
+    /// Queues a subscriber. The threads of the connection then write its pending notifications.
     pub(super) fn have_pulled(
         self: &Arc<Self>,
         subscriber: Arc<Subscriber>,

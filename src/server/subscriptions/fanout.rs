@@ -1,20 +1,21 @@
-//! The fan-out thread: it carries changes from publishers to subscribers.
+//! The fan-out thread, which delivers changes from publishers to subscribers.
 //!
 //! ```text
-//!  publisher ──▶ inbox ──▶ a round: members of changed topics are marked ──▶ each is written once
+//!  publisher ──▶ inbox ──▶ a pass: members of changed topics are marked ──▶ each is written once
 //! ```
 //!
-//! A publisher puts a topic into the inbox, unless the topic is in the inbox already. A round takes
-//! all topics out of the inbox. Rounds with changes are at least [`TOGETHER`] apart. So a single
-//! change is sent at once, and many quick changes are merged into few notifications.
+//! A publisher puts a topic into the inbox, unless the topic is in the inbox already. A fan-out
+//! pass takes all topics out of the inbox. Passes with changes are at least [`TOGETHER`] apart. So
+//! a single change is sent at once, and many quick changes are merged into few notifications.
 //!
 //! **Threads.** There is at most one thread, `fanout`. The first change with a subscriber starts
-//! it. It ends with the last connection that has a subscriber; the thread that closes this
-//! connection joins it. If the system can't start a thread, the publisher does the round.
+//! the thread. The thread ends with the last connection that has a subscriber, and closing that
+//! connection joins the thread. If the system can't start a thread, the publisher's thread does the
+//! pass.
 //!
-//! **Locks:** the round's lock is held while members are marked. A thread that ends a stream takes
-//! the round's lock first, so all earlier changes are marked. The lock of the inbox, and the lock
-//! of a topic and then of a subscriber, are taken while the round's lock is held. Nothing is
+//! **Locks:** the pass lock is held while members are marked. A thread that ends a stream takes the
+//! pass lock first, so all earlier changes are marked. The order is: pass lock, lock of a topic,
+//! lock of a subscriber. The lock of the inbox is also taken under the pass lock. Nothing is
 //! written under any of these locks.
 
 use std::collections::BTreeMap;
@@ -29,19 +30,18 @@ use crate::schema::LoggingLevel;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::{Limits, Stack, Started, Threads};
 
-/// Changes within this time after a round are merged into the next one.
+/// The minimum time between two fan-out passes with changes. Changes within this time are merged.
 const TOGETHER: Duration = Duration::from_millis(10);
 
-/// How long a closing thread waits for a thread that writes.
+/// The maximum time that closing waits for the fan-out thread, or for a thread that writes.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) struct Fanout {
     pub(super) topics: Topics,
     inbox: Inbox<Work>,
-    /// The lock of a round. It is held while members are marked.
-    round: Mutex<()>,
-    /// Prevents a lost wakeup between a check and a wait: see `wait_until_written`. The lock guards
-    /// no data.
+    /// The pass lock, which is held while members are marked.
+    pass_lock: Mutex<()>,
+    /// The lock that prevents a lost wakeup in `wait_until_written`. The lock guards no data.
     awaited: Mutex<()>,
     written: Condvar,
     settings: Settings,
@@ -63,7 +63,7 @@ struct Work {
     logs: Vec<(LoggingLevel, Arc<[u8]>)>,
     /// Marked subscribers, to which notifications must be written.
     ready: Vec<Arc<Subscriber>>,
-    /// Subscribers that had no room for a notification, by the time of the next try.
+    /// Subscribers that had no room for a notification, by the time of the next attempt.
     later: BTreeMap<(Instant, u64), Arc<Subscriber>>,
 }
 
@@ -77,7 +77,7 @@ impl Fanout {
         Self {
             topics: Topics::default(),
             inbox: Inbox::default(),
-            round: Mutex::default(),
+            pass_lock: Mutex::default(),
             awaited: Mutex::default(),
             written: Condvar::new(),
             settings,
@@ -85,8 +85,8 @@ impl Fanout {
         }
     }
 
-    /// Queues the change of a topic for its members. The caller passes the task of the topic, since
-    /// the task may be removed from the table before the round.
+    /// Queues the change of a topic for its members. If the topic is a task, `task` is that task,
+    /// because it may be removed from the table of tasks before the fan-out pass.
     pub(super) fn change(self: &Arc<Self>, topic: &Arc<Topic>, task: Option<Arc<dyn Followed>>) {
         if topic.has_members() && topic.change() {
             let call = self.inbox.put(Urgency::Together, |work| {
@@ -100,8 +100,8 @@ impl Fanout {
         }
     }
 
-    /// Queues a log message for its subscribers. The message is dropped when too many messages are
-    /// queued.
+    /// Queues a log message for its subscribers. The message is dropped when `max_backlog` messages
+    /// are queued.
     pub(super) fn log(self: &Arc<Self>, level: LoggingLevel, text: Arc<[u8]>) {
         let max = self.settings.max_logs;
         let call = self.inbox.put(Urgency::AtOnce, |work| {
@@ -122,7 +122,7 @@ impl Fanout {
         }
     }
 
-    /// Queues a subscriber whose notifications must be written at a later time.
+    /// Queues a subscriber whose notifications must be written at the time `at`.
     pub(super) fn try_again(self: &Arc<Self>, subscriber: Arc<Subscriber>, at: Instant) {
         let call = self.inbox.put(Urgency::Schedule, |work| {
             work.later.insert((at, subscriber.number), subscriber);
@@ -130,7 +130,8 @@ impl Fanout {
         self.answer(call);
     }
 
-    /// Starts the fan-out thread if `call` requires it.
+    /// Starts the fan-out thread if `call` is [`Call::StartOne`]. If the system can't start the
+    /// thread, does a fan-out pass on the current thread.
     fn answer(self: &Arc<Self>, call: Call) {
         if call != Call::StartOne {
             return;
@@ -146,10 +147,10 @@ impl Fanout {
                 || format!("subscribers are told by who changes something: {error}"),
             );
             self.inbox.thread_ended();
-            // A host's transport may publish while it is called. Then the round must not write to
-            // it again.
+            // A host's transport may publish while it is called. Then the pass must not write to
+            // that transport again.
             if !writes_here() {
-                self.do_round(true);
+                self.do_pass(true);
             }
         }
     }
@@ -159,15 +160,15 @@ impl Fanout {
         while self.inbox.wait(next) {
             let now = Instant::now();
             let with_changes = now >= next || !self.inbox.is_open();
-            if self.do_round(with_changes) {
+            if self.do_pass(with_changes) {
                 next = now + TOGETHER;
             }
         }
     }
 
-    /// Does a round: marks subscribers and dispatches their notifications. Returns whether there
-    /// was a change.
-    fn do_round(self: &Arc<Self>, with_changes: bool) -> bool {
+    /// Does a fan-out pass: marks subscribers and dispatches their notifications. Returns whether a
+    /// topic had changed.
+    fn do_pass(self: &Arc<Self>, with_changes: bool) -> bool {
         let (marked, has_changes) = self.mark_all(with_changes);
         for subscriber in marked {
             subscriber.dispatch(self);
@@ -175,10 +176,10 @@ impl Fanout {
         has_changes
     }
 
-    /// Marks the members of changed topics. Returns the marked subscribers, and whether there was a
-    /// change.
+    /// Marks the subscribers of queued log messages. If `with_changes`, also marks the members of
+    /// changed topics. Returns all subscribers to dispatch, and whether a topic had changed.
     fn mark_all(&self, with_changes: bool) -> (Vec<Arc<Subscriber>>, bool) {
-        let round = self.round.lock();
+        let pass = self.pass_lock.lock();
         let work = self.inbox.take(|work| {
             let now = Instant::now();
             let later = work.later.split_off(&(now, u64::MAX));
@@ -215,29 +216,29 @@ impl Fanout {
                 }
             });
         }
-        drop(round);
+        drop(pass);
         (marked, !changes.is_empty())
     }
 
-    /// Marks the members of all topics that have changed so far. A thread calls this before it ends
-    /// a stream, so that the stream gets these changes.
+    /// Marks the members of all topics that have changed so far. A thread calls this method before
+    /// it ends a stream, so that the stream gets these changes.
     pub(super) fn catch_up(self: &Arc<Self>) {
         let (marked, _) = self.mark_all(true);
         self.write_to(marked);
     }
 
-    /// Wakes the threads that wait for the end of a write. The lock is taken first. So the wakeup
-    /// can't come between a waiter's check and its wait.
+    /// Wakes the threads that wait for the end of a write. The lock `awaited` is taken first. So
+    /// the wakeup can't come between a waiter's check and its wait.
     pub(super) fn writing_ended(&self) {
         drop(self.awaited.lock());
         self.written.notify_all();
     }
 
-    /// Blocks until no thread writes to a subscriber, for at most [`PATIENCE`].
+    /// Blocks until no thread writes to the subscriber, but at most for [`PATIENCE`].
     ///
     /// **Invariant:** the lock of `awaited` is held from the check to the wait. The check,
-    /// `is_written`, sets the subscriber's flag `is_awaited`. When the writer ends, it sees the
-    /// flag, and takes the lock before it wakes the waiter. So no wakeup is lost.
+    /// `is_written`, sets the subscriber's flag `is_awaited`. A writer that finishes sees the flag,
+    /// and takes the lock before it wakes the waiter. So no wakeup is lost.
     pub(super) fn wait_until_written(&self, subscriber: &Subscriber) {
         let until = Instant::now() + PATIENCE;
         let mut awaited = self.awaited.lock();
@@ -256,8 +257,9 @@ impl Fanout {
         self.inbox.close();
     }
 
-    /// Waits until the fan-out thread has ended after `stop`, for a bounded time. The thread may be
-    /// in a transport of the host that does not return.
+    /// Waits until the fan-out thread has ended after [`stop`](Self::stop), but at most for
+    /// [`PATIENCE`]. The time is limited because the thread may be in a transport of the host that
+    /// does not return.
     pub(super) fn join(&self) {
         // The host may close from inside its transport, so this may be the fan-out thread itself.
         if !writes_here() && self.inbox.wait_for_end(Instant::now() + PATIENCE) {
@@ -274,38 +276,39 @@ impl Default for Fanout {
 
 /// An inbox that publishers fill and one thread empties.
 ///
-/// **Invariant:** while the inbox has entries, a thread runs or is being started. The `put` that
-/// finds `runs` unset sets it, under the lock. The caller of this `put` gets `Call::StartOne` and
-/// must start the thread. So no entry is left without a thread.
+/// **Invariant:** while the inbox has entries, a thread runs or is being started. If `put` finds
+/// `runs` unset, then it sets `runs` under the lock and returns `Call::StartOne`. The caller must
+/// then start the thread. So no entry is left without a thread.
 #[derive(Default)]
 struct Inbox<W> {
     state: Mutex<Inner<W>>,
-    /// Signals that the inbox has entries for the thread, or that the thread has to end.
+    /// The condition variable that is notified when the inbox has entries, or when the thread has
+    /// to end.
     filled: Condvar,
-    /// Signals that the thread has ended.
+    /// The condition variable that is notified when the thread has ended.
     ended: Condvar,
 }
 
 #[derive(Default)]
 struct Inner<W> {
     work: W,
-    /// Whether a thread runs or is being started.
+    /// Whether the thread that empties the inbox runs or is being started.
     runs: bool,
-    /// Whether there may be subscribers. If not, nothing more is put into the inbox, and the thread
-    /// ends when the inbox is empty.
+    /// Whether there may be subscribers. If false, the thread ends when the inbox is empty, and an
+    /// inbox without a thread accepts no entry.
     is_open: bool,
-    /// Whether the thread waits for the first change.
+    /// Whether the thread waits and the inbox has no change, so that the next change must wake it.
     waits: bool,
     has_urgent: bool,
 }
 
-/// When an entry has to be taken out of the inbox.
+/// The time at which an entry has to be taken out of the inbox.
 #[derive(Clone, Copy, PartialEq)]
 enum Urgency {
-    /// The entry is taken out in the next round, together with other changes.
+    /// The entry is taken out in the next fan-out pass for changes, together with other changes.
     Together,
     AtOnce,
-    /// At the time that is stored with the entry.
+    /// The entry is taken out at the time that is stored with the entry.
     Schedule,
 }
 
@@ -313,10 +316,10 @@ enum Urgency {
 #[must_use = "a thread that is counted has to be started"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
-    Heard,
+    Queued,
     /// The caller must start the thread. The inbox already counts the thread as running.
     StartOne,
-    /// The inbox is closed, and the entry was not put in.
+    /// The inbox is closed, and the entry was dropped.
     Closed,
 }
 
@@ -339,11 +342,11 @@ impl<W: Schedule> Inbox<W> {
         if wakes {
             self.filled.notify_all();
         }
-        Call::Heard
+        Call::Queued
     }
 
-    /// Waits until there are entries to take out. For changes, waits at least until `not_before`,
-    /// unless the inbox is closed. Returns `false` when the thread must end.
+    /// Blocks until entries have to be taken out of the inbox. Changes are taken out at
+    /// `not_before` or later, unless the inbox is closed. Returns `false` when the thread must end.
     fn wait(&self, not_before: Instant) -> bool {
         let mut state = self.state.lock();
         loop {
@@ -370,12 +373,12 @@ impl<W: Schedule> Inbox<W> {
         }
     }
 
-    /// Takes out the entries that `take` chooses. `take` must choose all urgent entries.
+    /// Removes and returns the entries that `take` chooses. `take` must choose all urgent entries.
     fn take(&self, take: impl FnOnce(&mut W) -> W) -> W {
         let mut state = self.state.lock();
-        let taken = take(&mut state.work);
+        let entries = take(&mut state.work);
         state.has_urgent = false;
-        taken
+        entries
     }
 
     fn is_open(&self) -> bool {
@@ -398,8 +401,8 @@ impl<W: Schedule> Inbox<W> {
         self.filled.notify_all();
     }
 
-    /// Waits until the thread has ended after `close`, but not longer than `until`. Returns whether
-    /// it has ended.
+    /// Waits until the thread has ended after [`close`](Self::close), but not longer than `until`.
+    /// Returns whether the thread has ended.
     fn wait_for_end(&self, until: Instant) -> bool {
         let mut state = self.state.lock();
         while state.runs && !state.is_open && Instant::now() < until {
@@ -409,7 +412,7 @@ impl<W: Schedule> Inbox<W> {
     }
 }
 
-/// Entries of an inbox. Some of them may be for a later time.
+/// The entries of an inbox. Some entries may be scheduled for a later time.
 trait Schedule: Default {
     fn first_later(&self) -> Option<Instant>;
     fn has_changes(&self) -> bool;
@@ -444,21 +447,21 @@ mod loom_tests {
         }
     }
 
-    /// Tests a publisher against the end of the last connection: the thread takes out every entry,
-    /// and the closing thread waits for it.
+    /// Tests a publisher that races with the end of the last connection. The fan-out thread must
+    /// take out every entry that was put into the inbox.
     #[test]
     fn loom_nothing_is_left_in_the_inbox() {
         loom::model(|| {
             let inbox = Arc::new(Inbox::<Count>::default());
-            let taken = Arc::new(AtomicUsize::new(0));
+            let removed = Arc::new(AtomicUsize::new(0));
             let past = Instant::now();
             inbox.open();
             let serve = |inbox: &Arc<Inbox<Count>>| {
-                let (inbox, taken) = (Arc::clone(inbox), Arc::clone(&taken));
+                let (inbox, removed) = (Arc::clone(inbox), Arc::clone(&removed));
                 loom::thread::spawn(move || {
                     while inbox.wait(past) {
                         let count = inbox.take(std::mem::take).0;
-                        taken.fetch_add(count, Ordering::SeqCst);
+                        removed.fetch_add(count, Ordering::SeqCst);
                     }
                 })
             };
@@ -473,8 +476,8 @@ mod loom_tests {
             let second = publisher.join().expect("no panic");
             thread.join().expect("no panic");
             assert_ne!(second, Call::StartOne, "it is closed");
-            let put = 1 + usize::from(second == Call::Heard);
-            assert_eq!(taken.load(Ordering::SeqCst), put);
+            let put = 1 + usize::from(second == Call::Queued);
+            assert_eq!(removed.load(Ordering::SeqCst), put);
         });
     }
 }

@@ -13,8 +13,9 @@
 //! ```
 //!
 //! **Invariant:** a subscriber in `Due` has exactly one owner. The owner is either the fan-out,
-//! which has the subscriber in its inbox or its round, or the connection, which has it in its list.
-//! Only the owner writes, so the notifications of a topic stay in order.
+//! which has the subscriber in its inbox or its current pass, or the connection, which has it in
+//! its list. Only the owner writes to the subscriber, so the notifications of a topic stay in
+//! order.
 //!
 //! **Locks:** the state's lock is held for moments, and may be taken inside a topic's lock. Nothing
 //! is written, sent or dropped while this lock is held.
@@ -35,18 +36,18 @@ use crate::server::dispatch::link_of;
 use crate::shares::Client;
 use crate::sync::Mutex;
 
-/// The first pause before a notification is tried again for a subscriber without room, in
-/// milliseconds. Later pauses grow to the longest pause, the constant below.
+/// The first pause before a notification is sent again to a subscriber without room, in
+/// milliseconds. Each further pause is twice as long, up to `LAST_PAUSE`.
 const FIRST_PAUSE: u16 = 10;
 const LAST_PAUSE: u16 = 1000;
 
 thread_local! {
-    /// Whether this thread writes to a subscriber at the moment. The write may call code of the
-    /// host.
+    /// Whether this thread is writing to a subscriber. The write may call code of the host.
     static WRITES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Returns whether this thread is writing to a subscriber: a function on its call stack does so.
+/// Returns whether the current thread is writing to a subscriber, in a function that is on its call
+/// stack.
 pub(super) fn writes_here() -> bool {
     WRITES.get()
 }
@@ -59,8 +60,9 @@ pub(super) struct Subscriber {
 
 #[derive(Default)]
 struct State {
-    turn: Turn,
-    /// The way in which the subscriber is reached. `None` once the subscriber has ended.
+    phase: Phase,
+    /// The channel on which notifications reach the subscriber. `None` once the subscriber has
+    /// ended.
     way: Option<Way>,
     /// The topics that the subscriber is a member of.
     topics: Memberships,
@@ -76,52 +78,54 @@ struct State {
     logs: u32,
     /// The pause before the latest retry, in milliseconds.
     pause: u16,
-    /// The number of threads that write to the subscriber. There may be two for a moment: one has
-    /// passed the subscriber on and is about to finish.
+    /// The number of threads that write to the subscriber. There may be two for a moment, when a
+    /// thread has already passed the subscriber on to another thread.
     writers: u8,
-    /// Whether a thread waits for the end of the write.
+    /// Whether a thread waits until no thread writes to the subscriber.
     is_awaited: bool,
-    /// Whether the subscriber is ending: nothing more is sent.
+    /// Whether the subscriber is ending. Then no more notifications are added.
     is_ending: bool,
-    /// Whether a reader came while a thread was writing.
+    /// Whether the client has got a reader again since a thread took the last notification to
+    /// write.
     has_reader_come: bool,
 }
 
-/// The owner of the subscriber: the thread that handles its pending notifications.
+/// The state of a subscriber: whether it has pending notifications, and an owner that sends them.
 #[derive(Clone, Copy, Default, PartialEq)]
-enum Turn {
-    /// There is no owner yet: the subscription is not acknowledged.
+enum Phase {
+    /// The subscriber has no owner yet, because the subscription is not acknowledged.
     #[default]
     NotYet,
-    /// There is no owner, because nothing is pending.
+    /// The subscriber has no owner, because no notification is pending.
     Idle,
-    /// There is an owner, which has to handle the pending notifications.
+    /// The subscriber has an owner, which has to send the pending notifications.
     Due,
-    /// There is no owner until the client has a reader again.
+    /// The subscriber has no owner until the client has a reader again.
     Parked,
 }
 
-/// The way in which a subscriber is reached.
+/// The channel on which notifications reach a subscriber.
 pub(super) enum Way {
-    /// The subscriber is reached by the stream of its request.
+    /// Notifications are sent on the stream of the subscriber's request.
     Stream {
         responder: Responder,
         revision: ProtocolVersion,
     },
-    /// The subscriber is reached by its connection, or by a standing stream instead of the
-    /// connection.
+    /// Notifications are sent on the client's connection, or on the client's [`StandingStream`]
+    /// instead if there is one.
     Client {
         peer: Peer,
-        standing: Option<Weak<dyn StandingStream>>,
+        session_stream: Option<Weak<dyn StandingStream>>,
     },
 }
 
 /// The stream on which a legacy HTTP client gets messages that belong to no request.
 pub(in crate::server) trait StandingStream: Send + Sync {
-    /// Writes a notification if the stream has a reader, and the reader has room. Does not block.
+    /// Writes a notification to the stream if the stream has a reader with room. Does not block.
     fn offer(&self, text: &[u8]) -> Offered;
 
-    /// Writes a notification, or stores it for a client that reconnects.
+    /// Writes a notification to the stream, or stores the notification for a client that
+    /// reconnects.
     fn announce(&self, text: &[u8]);
 
     /// Returns whether `offer` and `announce` run no code of the host.
@@ -150,7 +154,8 @@ enum Item {
     Change(PendingChange),
 }
 
-/// A handle for sending one notification. It is used without the subscriber's lock.
+/// A handle for sending one notification to a subscriber. The handle is used without the
+/// subscriber's lock.
 enum Voice {
     Stream(Asking),
     Client(Peer),
@@ -158,8 +163,8 @@ enum Voice {
 }
 
 impl Subscriber {
-    /// Creates a subscriber that has this weight in the subscription limit, with space for a number
-    /// of topics.
+    /// Creates a subscriber with this weight in the subscription limit, and with space for this
+    /// number of topics.
     pub(super) fn new(number: u64, weight: usize, topics: usize) -> Arc<Self> {
         Arc::new(Self {
             number,
@@ -171,7 +176,7 @@ impl Subscriber {
         })
     }
 
-    /// Sets the way in which the subscriber is reached. Notifications are sent after
+    /// Sets the channel on which notifications reach the subscriber. No notification is sent before
     /// [`open`](Self::open).
     pub(super) fn begin(&self, way: Way) {
         self.state.lock().way = Some(way);
@@ -203,8 +208,8 @@ impl Subscriber {
         drop((removed, forgotten));
     }
 
-    /// Takes out the topics of the subscriber and its weight in the subscription limit. Also
-    /// returns its client, if many clients share the connection.
+    /// Removes and returns the topics of the subscriber and its weight in the subscription limit.
+    /// Also returns the subscriber's client, if many clients share the connection.
     ///
     /// Call this before [`drop_way`](Self::drop_way), which drops the client of a stream.
     pub(super) fn take_topics(&self) -> (Vec<Arc<Topic>>, Option<Client>, usize) {
@@ -224,8 +229,8 @@ impl Subscriber {
     #[must_use]
     pub(super) fn mark(&self, topic: &Arc<Topic>, task: Option<&Arc<dyn Followed>>) -> bool {
         let mut state = self.state.lock();
-        let is_told = state.way.is_some() && !state.is_ending;
-        let Some(membership) = state.topics.find(topic).filter(|_| is_told) else {
+        let is_notified = state.way.is_some() && !state.is_ending;
+        let Some(membership) = state.topics.find(topic).filter(|_| is_notified) else {
             return false;
         };
         if std::mem::replace(&mut membership.waits, true) {
@@ -250,7 +255,7 @@ impl Subscriber {
         let Some(Way::Client { peer, .. }) = &state.way else {
             return false;
         };
-        let wants = state.turn != Turn::NotYet && link_of(peer).conversation.wants_log(level);
+        let wants = state.phase != Phase::NotYet && link_of(peer).conversation.wants_log(level);
         if !wants || state.logs as usize >= max {
             return false;
         }
@@ -262,16 +267,16 @@ impl Subscriber {
         state.becomes_due()
     }
 
-    /// Allows notifications from now on, since the acknowledgement was sent. Returns whether some
-    /// are already pending: then the caller owns the subscriber and has to call
-    /// [`dispatch`](Self::dispatch).
+    /// Allows notifications from now on, because the acknowledgement was sent. Returns whether
+    /// notifications are already pending. If so, the caller is now the owner of the subscriber, and
+    /// has to call [`dispatch`](Self::dispatch).
     #[must_use]
     pub(super) fn open(&self) -> bool {
         let mut state = self.state.lock();
-        if state.turn != Turn::NotYet {
+        if state.phase != Phase::NotYet {
             return false;
         }
-        state.turn = Turn::Idle;
+        state.phase = Phase::Idle;
         state.waiting.is_some() && state.becomes_due()
     }
 
@@ -282,33 +287,36 @@ impl Subscriber {
     pub(super) fn reader_came(&self) -> bool {
         let mut state = self.state.lock();
         state.has_reader_come = true;
-        if state.turn != Turn::Parked {
+        if state.phase != Phase::Parked {
             return false;
         }
-        state.turn = Turn::Idle;
+        state.phase = Phase::Idle;
         state.waiting.is_some() && state.becomes_due()
     }
 
-    /// Writes the pending notifications if writing can't block. Otherwise schedules the writing on
-    /// a thread of the connection. The caller must be the owner of the subscriber.
+    /// Writes the pending notifications if writing can't block. Otherwise lets a thread of the
+    /// connection write them. The caller must be the owner of the subscriber.
     pub(super) fn dispatch(self: &Arc<Self>, fanout: &Arc<Fanout>) {
         let state = self.state.lock();
-        let (peer, standing) = match &state.way {
+        let (peer, session_stream) = match &state.way {
             None => return,
             Some(Way::Stream { responder, .. }) if responder.has_outlet() => {
                 drop(state);
                 return self.write(fanout);
             }
             Some(Way::Stream { responder, .. }) => (responder.peer(), None),
-            Some(Way::Client { peer, standing }) => (peer.clone(), standing.clone()),
+            Some(Way::Client {
+                peer,
+                session_stream,
+            }) => (peer.clone(), session_stream.clone()),
         };
         drop(state);
-        let Some(standing) = standing else {
+        let Some(session_stream) = session_stream else {
             return self.have_pulled(&peer, fanout);
         };
-        let is_quick = standing
+        let is_quick = session_stream
             .upgrade()
-            .is_none_or(|standing| standing.is_quick());
+            .is_none_or(|stream| stream.is_quick());
         if is_quick {
             return self.write(fanout);
         }
@@ -345,7 +353,7 @@ impl Subscriber {
         }
     }
 
-    /// Ends a stream that has no reader, or to which notifications can't be sent any more.
+    /// Ends the subscriber's stream, because no notifications can be sent on it any more.
     fn give_up(&self) {
         let state = self.state.lock();
         let peer = match &state.way {
@@ -375,15 +383,15 @@ impl Subscriber {
             Offered::Unread => {
                 let forgotten = state.put_back(item);
                 if !std::mem::take(&mut state.has_reader_come) {
-                    state.turn = Turn::Parked;
+                    state.phase = Phase::Parked;
                 }
-                let goes_on = state.turn == Turn::Due;
+                let goes_on = state.phase == Phase::Due;
                 drop(state);
                 drop(forgotten);
                 return !goes_on;
             }
             Offered::Over => {
-                state.turn = Turn::Idle;
+                state.phase = Phase::Idle;
                 state.is_ending = true;
                 let waiting = state.take_all();
                 drop(state);
@@ -427,8 +435,8 @@ impl Subscriber {
         if state.way.is_some() && !state.is_ending && state.waiting.is_some() {
             return false;
         }
-        if state.turn == Turn::Due {
-            state.turn = Turn::Idle;
+        if state.phase == Phase::Due {
+            state.phase = Phase::Idle;
         }
         true
     }
@@ -442,7 +450,7 @@ impl Subscriber {
         let voice = state.way.as_ref().and_then(Voice::of);
         let item = voice.is_some().then(|| state.take_item()).flatten();
         if item.is_none() {
-            state.turn = Turn::Idle;
+            state.phase = Phase::Idle;
         }
         drop(state);
         voice.zip(item)
@@ -462,8 +470,8 @@ impl Subscriber {
         }
     }
 
-    /// Returns whether a thread is writing to the subscriber. If so, this thread signals the end of
-    /// the write.
+    /// Returns whether a thread is writing to the subscriber. If so, also requests a wakeup at the
+    /// end of the write.
     pub(super) fn is_written(&self) -> bool {
         let mut state = self.state.lock();
         let is_written = state.writers > 0;
@@ -471,7 +479,7 @@ impl Subscriber {
         is_written
     }
 
-    /// Ends the subscriber without a message, because the client has cancelled the request.
+    /// Ends the subscriber without sending a message.
     pub(super) fn drop_way(&self) {
         let mut state = self.state.lock();
         let (way, waiting) = (state.way.take(), state.take_all());
@@ -479,11 +487,11 @@ impl Subscriber {
         drop((way, waiting));
     }
 
-    /// Sends the pending notifications, and ends a stream with the result of its request. Waits
-    /// only for a thread that writes to this subscriber.
+    /// Sends the pending notifications, and ends a stream with the result of its request. Blocks
+    /// only while another thread writes to this subscriber, and only for a limited time.
     pub(super) fn end(self: &Arc<Self>, fanout: &Arc<Fanout>) {
         let mut state = self.state.lock();
-        let is_told = !std::mem::replace(&mut state.is_ending, true);
+        let may_send = !std::mem::replace(&mut state.is_ending, true);
         let peer = state.way.as_ref().map(Way::peer);
         let is_written = state.writers > 0;
         drop(state);
@@ -491,16 +499,17 @@ impl Subscriber {
         if !writes_here() {
             fanout.wait_until_written(self);
         } else if is_written {
-            // The host ends it from inside its own transport, which is in use.
+            // The host ends the subscriber from inside its transport, which is in use. So another
+            // thread continues.
             let (this, fanout) = (Arc::clone(self), Arc::clone(fanout));
             return peer.core().run_own(move || this.end(&fanout));
         }
         let mut state = self.state.lock();
         let (way, waiting) = (state.way.take(), state.take_all());
-        let is_told = is_told && state.turn != Turn::NotYet;
+        let may_send = may_send && state.phase != Phase::NotYet;
         drop(state);
         let Some(way) = way else { return };
-        if let Some(voice) = Voice::of(&way).filter(|_| is_told) {
+        if let Some(voice) = Voice::of(&way).filter(|_| may_send) {
             for item in waiting {
                 if voice.offer(&item) != Offered::Taken {
                     break;
@@ -520,7 +529,7 @@ impl Subscriber {
 }
 
 impl Watcher for Subscriber {
-    /// Removes the stream of a cancelled request.
+    /// Removes this subscriber, because the client has cancelled the request of its stream.
     fn cancelled(&self) {
         let peer = self.state.lock().way.as_ref().map(Way::peer);
         if let Some(peer) = peer {
@@ -531,9 +540,9 @@ impl Watcher for Subscriber {
 
 impl State {
     fn becomes_due(&mut self) -> bool {
-        let is_idle = self.turn == Turn::Idle;
+        let is_idle = self.phase == Phase::Idle;
         if is_idle {
-            self.turn = Turn::Due;
+            self.phase = Phase::Due;
         }
         is_idle
     }
@@ -549,7 +558,7 @@ impl State {
         }
         match item.as_ref()? {
             Item::Log(_) => self.logs -= 1,
-            // A later change is another notification.
+            // A later change makes another notification.
             Item::Change(due) => {
                 if let Some(membership) = self.topics.find(&due.topic) {
                     membership.waits = false;
@@ -567,8 +576,8 @@ impl State {
         self.waiting.take().map(|all| *all).unwrap_or_default()
     }
 
-    /// Puts a notification back into the set, unless its topic has changed again. Returns a
-    /// notification that the caller must drop after releasing the lock.
+    /// Puts an unsent notification back into the set. If the topic has changed again or was left,
+    /// returns the notification, and the caller must drop it after releasing the lock.
     #[must_use]
     fn put_back(&mut self, item: Item) -> Option<Item> {
         match &item {
@@ -598,9 +607,9 @@ impl Voice {
         Some(match way {
             Way::Stream { responder, .. } => Self::Stream(responder.asking()),
             Way::Client {
-                standing: Some(standing),
+                session_stream: Some(session_stream),
                 ..
-            } => Self::StandingStream(standing.upgrade()?),
+            } => Self::StandingStream(session_stream.upgrade()?),
             Way::Client { peer, .. } => Self::Client(peer.clone()),
         })
     }
@@ -618,11 +627,11 @@ impl Voice {
 
     fn offer(&self, item: &Item) -> Offered {
         let offer = || match (self, item) {
-            (Self::StandingStream(standing), Item::Log(text)) => {
-                standing.announce(text);
+            (Self::StandingStream(stream), Item::Log(text)) => {
+                stream.announce(text);
                 Offered::Taken
             }
-            (Self::StandingStream(standing), Item::Change(_)) => standing.offer(&self.text(item)),
+            (Self::StandingStream(stream), Item::Change(_)) => stream.offer(&self.text(item)),
             _ => self.post(self.text(item)),
         };
         // A host's transport may panic, which counts as its failure.
@@ -634,7 +643,7 @@ impl Voice {
         let posted: Result<bool> = match self {
             Self::Stream(asking) => asking.post(text),
             Self::Client(peer) => peer.core().post(None, text),
-            Self::StandingStream(standing) => return standing.offer(&text),
+            Self::StandingStream(stream) => return stream.offer(&text),
         };
         match posted {
             Ok(true) => Offered::Taken,

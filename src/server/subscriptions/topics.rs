@@ -1,4 +1,5 @@
-//! The index of topics. It maps each subject that can change to the subscribers that are notified.
+//! The index of topics. The index maps each subject that can change to the subscribers that are
+//! notified.
 //!
 //! **Locks:** a publisher takes the index's lock only for one lookup. A topic's lock is never taken
 //! while the index's lock is held. So marking ten thousand members blocks no publisher.
@@ -17,12 +18,12 @@ pub(super) struct Topic {
     /// The unique number of the topic. Later topics have larger numbers.
     pub(super) number: u64,
     pub(super) subject: Subject,
-    /// Whether the topic is in the inbox. Changes before it is taken out of the inbox are merged
-    /// into one.
+    /// Whether the topic is in the inbox of the fan-out. All changes while the topic is in the
+    /// inbox are merged into one.
     is_queued: AtomicBool,
-    /// The number of members, including those that are about to join. For a named topic, the number
-    /// changes only under the index's lock. So a topic that a member is about to join is not
-    /// removed.
+    /// The number of members, including subscribers that are about to join. For a named topic, the
+    /// number changes only under the index's lock. So the index keeps a topic that a subscriber is
+    /// about to join.
     count: AtomicUsize,
     members: Mutex<BTreeMap<u64, Arc<Subscriber>>>,
 }
@@ -42,12 +43,14 @@ impl Topic {
         self.count.load(Ordering::SeqCst) > 0
     }
 
-    /// Records a change. Returns whether the caller must put the topic into the inbox.
+    /// Records a change of the topic. Returns whether the caller must put the topic into the inbox
+    /// of the fan-out.
     pub(super) fn change(&self) -> bool {
         !self.is_queued.swap(true, Ordering::SeqCst)
     }
 
-    /// Records that the topic was taken out of the inbox. A later change is a new change.
+    /// Records that the topic was taken out of the inbox of the fan-out. The next change puts the
+    /// topic into the inbox again.
     pub(super) fn take_out(&self) {
         self.is_queued.swap(false, Ordering::SeqCst);
     }
@@ -74,8 +77,8 @@ impl Topic {
     }
 }
 
-/// The topics of one subscriber, by number. Many subscribers have only one topic, for which nothing
-/// is allocated.
+/// The topics of one subscriber, in the order of their numbers. A single topic is stored without an
+/// allocation, because many subscribers have only one topic.
 #[derive(Default)]
 pub(super) enum Memberships {
     #[default]
@@ -87,7 +90,7 @@ pub(super) enum Memberships {
 /// The membership of a subscriber in a topic.
 pub(super) struct Membership {
     pub(super) topic: Arc<Topic>,
-    /// Whether the topic has changed and its notification is not sent yet.
+    /// Whether a notification of a change of the topic is pending.
     pub(super) waits: bool,
 }
 
@@ -109,8 +112,8 @@ impl Memberships {
 
     pub(super) fn find(&mut self, topic: &Topic) -> Option<&mut Membership> {
         let all = self.all();
-        let found = all.binary_search_by_key(&topic.number, |it| it.topic.number);
-        found.ok().map(|at| &mut all[at])
+        let position = all.binary_search_by_key(&topic.number, |it| it.topic.number);
+        position.ok().map(|at| &mut all[at])
     }
 
     pub(super) fn add(&mut self, topic: &Arc<Topic>) {
@@ -143,8 +146,8 @@ impl Memberships {
                 _ => None,
             },
             Self::Many(many) => {
-                let found = many.binary_search_by_key(&number, |it| it.topic.number);
-                found.ok().map(|at| many.remove(at))
+                let position = many.binary_search_by_key(&number, |it| it.topic.number);
+                position.ok().map(|at| many.remove(at))
             }
         }
     }
@@ -170,11 +173,11 @@ pub(super) struct Topics {
     named: Mutex<Named>,
 }
 
-/// The named topics: those of resources and tasks. A topic is in this table while it has members.
+/// The topics of resources and tasks. A topic is in this table while it has members.
 #[derive(Default)]
 struct Named {
-    /// The topics of resources by normalized URI. Each topic keeps the URI in the spelling of its
-    /// first subscriber.
+    /// The topics of resources by normalized URI. The subject of a topic has the URI in the
+    /// spelling of the first subscriber.
     uris: HashMap<Arc<str>, Arc<Topic>>,
     tasks: HashMap<Arc<str>, Arc<Topic>>,
 }
@@ -209,20 +212,20 @@ impl Topics {
         self.named.lock().tasks.get(id).cloned()
     }
 
-    /// Adds a subscriber, which must not be a member yet, to a permanent topic.
+    /// Adds a subscriber to a permanent topic. The subscriber must not be a member yet.
     pub(super) fn join(&self, topic: &Arc<Topic>, subscriber: &Arc<Subscriber>) {
         topic.count.fetch_add(1, Ordering::SeqCst);
         topic.enter(subscriber);
     }
 
-    /// Adds a subscriber, which must not be a member yet, to the topic of a resource.
+    /// Adds a subscriber to the topic of a resource. The subscriber must not be a member yet.
     pub(super) fn join_uri(&self, uri: &str, subscriber: &Arc<Subscriber>) {
         let key = normalized(uri);
         let subject = || Subject::Resource(uri.into());
         self.join_named(&key, subscriber, |named| &mut named.uris, subject);
     }
 
-    /// Adds a subscriber, which must not be a member yet, to the topic of a task.
+    /// Adds a subscriber to the topic of a task. The subscriber must not be a member yet.
     pub(super) fn join_task(&self, id: &str, subscriber: &Arc<Subscriber>) {
         let subject = || Subject::Task(id.into());
         self.join_named(id, subscriber, |named| &mut named.tasks, subject);

@@ -1,4 +1,4 @@
-//! The methods of tasks, in both eras.
+//! The request methods of tasks, in the legacy and the modern era.
 //!
 //! Spec: Base Protocol, Utilities, "Tasks" (2025-11-25); Extensions, "Tasks" (2026-07-28).
 
@@ -43,7 +43,7 @@ pub(super) const METHODS: [Row; 5] = [
 ];
 
 impl Conversation {
-    /// Reads the params of a request about tasks, and checks that the guards admit the request.
+    /// Reads the params of a request about tasks, and asks the guards to admit the request.
     fn about_tasks<T: DeserializeOwned>(
         &self,
         request: &Request,
@@ -142,7 +142,7 @@ impl Conversation {
         Ok(self.done(&terms))
     }
 
-    /// Lists the tasks of a principal. A client without a principal can't list tasks, since it
+    /// Lists the tasks of a principal. A client without a principal can't list tasks, because it
     /// would see the tasks of all other clients without a principal.
     fn list_tasks(
         &self,

@@ -1,28 +1,28 @@
-//! Tasks: calls whose results are fetched later. They exist in 2025-11-25, and since 2026-07-28 as
-//! the extension `io.modelcontextprotocol/tasks`.
+//! Tasks: calls whose results are fetched later. Revision 2025-11-25 has tasks. Since 2026-07-28
+//! tasks are the extension `io.modelcontextprotocol/tasks`.
 //!
 //! A task stores the answer of its call. The client's request is answered with the task. The
-//! handler continues in another exchange, whose response sink stores the handler's answer. The
-//! handler does not notice the change.
+//! handler then runs in another exchange, whose response sink stores the handler's answer in the
+//! task. The handler does not notice the difference.
 //!
 //! ```text
 //!  tools/call ──▶ Context ──▶ start ──▶ the created task is the answer
-//!                               ╰─▶ Context with a TaskOutlet ──▶ handler ──▶ answer ──▶ Task
+//!                               ╰─▶ Context, TaskResponseSink ──▶ handler ──▶ answer ──▶ Task
 //!                                          tasks/get, tasks/result ───────────────────────▲
 //! ```
 //!
 //! **Bounds:** a server keeps a limited number of tasks, each for a limited time after its
 //! creation. Finished tasks are evicted for new ones; only working tasks can use up the limit. A
-//! task that is not finished in time is ended: its work is cancelled, and waiting or subscribed
-//! clients are notified. One thread ends tasks that are not finished in time. It runs while there
-//! are working tasks.
+//! task that is not finished at its deadline is ended: its work is cancelled, and waiting or
+//! subscribed clients are notified. One thread ends such tasks. The thread runs while there are
+//! working tasks.
 //!
 //! **Optional code:** [`Tasks`] is created when the host enables tasks, and all code for them is
 //! reached through it. A program that never enables tasks is linked without this code.
 //!
 //! A task ends with the connection on which its call came. All modern clients of an HTTP server
-//! share one connection that lives as long as the server. A legacy client over HTTP has its
-//! session.
+//! share one connection that lives as long as the server. A legacy HTTP client has one connection
+//! for each session.
 
 mod methods;
 mod notifications;
@@ -63,20 +63,20 @@ impl TaskOptions {
     /// Sets the maximum number of tasks, working and finished. Defaults to 1,024.
     ///
     /// At the limit, a finished task of the client with most tasks is evicted. Tasks whose result
-    /// was fetched are evicted first. Among these, the oldest task is evicted first. A part of the
+    /// was fetched are evicted first, beginning with the task that finished first. A part of the
     /// slots is reserved for clients with few tasks
     /// ([`Limits::reserve_percent`](crate::transport::Limits::reserve_percent)), so that no client
-    /// can use up all of them.
+    /// can use up all slots.
     ///
-    /// If there is no slot for its task, a call is refused as busy. But since 2026-07-28, a call of
-    /// a tool that does not require tasks runs without a task instead.
+    /// If there is no slot for its task, a call fails with a "busy" error. But since 2026-07-28, a
+    /// call of a tool that does not require tasks runs without a task instead.
     pub fn max_tasks(mut self, max_tasks: NonZeroUsize) -> Self {
         self.max_tasks = max_tasks.get();
         self
     }
 
-    /// Sets how long a task is kept after its creation, if the client requests no lifetime.
-    /// Defaults to an hour.
+    /// Sets how long a task is kept after its creation, if the client requests no lifetime. The
+    /// task is then removed, and ended if it still works. Defaults to an hour.
     pub fn lifetime(mut self, lifetime: Duration) -> Self {
         self.lifetime = lifetime;
         self

@@ -15,8 +15,8 @@ use super::task::Task;
 use crate::jsonrpc::RequestId;
 use crate::schema::{ResultMetaObject, method};
 
-/// A function that subscribes to tasks. It removes the ids from `ids` that are not tasks of this
-/// principal.
+/// The type of [`follow`], which subscribes to tasks. The function removes ids from its second
+/// argument that are not tasks of the principal.
 pub(super) type Follow = fn(&Tasks, &mut Vec<String>, Option<&str>) -> Vec<Arc<dyn Followed>>;
 
 pub(super) fn follow(
@@ -39,9 +39,9 @@ pub(super) fn follow(
 }
 
 impl Task {
-    /// Notifies the subscribers of a change. A subscriber sets `is_followed` before it reads the
-    /// state. So if `is_followed` is still false here, the subscriber's first state contains the
-    /// change.
+    /// Notifies the subscribers of a change of the task. A new subscription sets `is_followed`
+    /// before the first state is read. So if `is_followed` is still false here, that first state
+    /// contains the change.
     pub(super) fn tell(&self) {
         if self.is_followed.load(Ordering::SeqCst)
             && let Some(task) = self.this.upgrade()

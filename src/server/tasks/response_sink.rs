@@ -15,24 +15,25 @@ use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::protocol::{Answer, Peer, ResponseSink};
 use crate::schema::json::from_bytes;
 
-/// Stores the answer of a call in its task, and forwards its other messages.
-struct TaskOutlet {
+/// The response sink of a call that is a task. Stores the answer of the call in the task, and
+/// forwards the call's other messages.
+struct TaskResponseSink {
     task: Arc<Task>,
     /// The client that made the call.
     peer: Peer,
 }
 
 impl Task {
-    /// Returns the response sink of the call.
+    /// Creates the response sink of the call that is this task.
     pub(in crate::server) fn outlet(self: &Arc<Self>, peer: Peer) -> Arc<dyn ResponseSink> {
         let task = Arc::clone(self);
-        Arc::new(TaskOutlet { task, peer })
+        Arc::new(TaskResponseSink { task, peer })
     }
 }
 
-impl TaskOutlet {
-    /// Parses a response to store it in the task. A large response is refused when there is no
-    /// memory for it.
+impl TaskResponseSink {
+    /// Parses a response into an outcome of the task. If the memory budget has no space for a large
+    /// response, the outcome is an error.
     fn keep(&self, response: &[u8]) -> Outcome {
         // The number of small responses is limited by the number of tasks.
         if response.len() <= LARGE {
@@ -51,10 +52,11 @@ impl TaskOutlet {
     }
 }
 
-impl ResponseSink for TaskOutlet {
-    /// Forwards progress and log messages. In the modern era these messages are dropped, since the
-    /// extension does not have them for tasks. In the legacy era they are sent on a request that
-    /// waits for the task's result, if there is one, otherwise on the client's connection.
+impl ResponseSink for TaskResponseSink {
+    /// Forwards a progress or log message of the call. In the modern era the message is dropped,
+    /// because tasks have no such messages. In the legacy era, the message is sent on a request
+    /// that waits for the task's result. If no request waits, the message is sent on the client's
+    /// connection.
     fn send(&self, text: &[u8], _: Option<Instant>) -> Result<bool> {
         if self.task.is_modern() {
             return Ok(true);
@@ -87,7 +89,7 @@ impl ResponseSink for TaskOutlet {
     }
 }
 
-impl fmt::Debug for TaskOutlet {
+impl fmt::Debug for TaskResponseSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("TaskOutlet").field(&self.task).finish()
     }
@@ -112,8 +114,8 @@ fn outcome_of(response: &[u8]) -> Outcome {
         Ok(Response {
             result: Some(text), ..
         }) => {
-            let told: ToolOutcome = serde_json::from_str(text.get()).unwrap_or_default();
-            let failed = told.is_error;
+            let outcome: ToolOutcome = serde_json::from_str(text.get()).unwrap_or_default();
+            let failed = outcome.is_error;
             Outcome::Result { text, failed }
         }
         Ok(Response {

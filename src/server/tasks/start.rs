@@ -1,4 +1,4 @@
-//! How a call becomes a task.
+//! Decides whether a call becomes a task, and turns the call into a task.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use super::store::NewTask;
 use crate::error::{ErrorCode, RpcError};
 use crate::schema::{CreateTaskResult, TASKS_EXTENSION, TaskMetadata, TaskSupport, Tool, method};
 
-/// The decision that a call becomes a task before its handler runs.
+/// The decision that a call becomes a task, made before its handler runs.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::server) struct Start {
     /// The lifetime that the client requests for the task, in milliseconds.
     ttl_ms: Option<u64>,
-    /// Whether the call may run directly when there is no slot for a task. It may if the client did
-    /// not request a task, and the tool does not require one.
+    /// Whether the call may run without a task when there is no slot for a task. True if the client
+    /// did not request a task, and the tool does not require a task.
     may_run_at_once: bool,
     begin: Begin,
 }
@@ -25,7 +25,7 @@ pub(in crate::server) struct Start {
 type Begin = fn(Context, Start, Box<dyn FnOnce(Context) + Send>);
 
 impl Start {
-    /// The decision for a call whose client requests a task.
+    /// Creates the decision for a call whose client requests a task.
     fn asked_for(ttl_ms: Option<u64>) -> Self {
         Self {
             ttl_ms,
@@ -34,7 +34,7 @@ impl Start {
         }
     }
 
-    /// The decision for a call that the server makes a task.
+    /// Creates the decision for a call that the server makes a task on its own.
     fn decided_here(may_run_at_once: bool) -> Self {
         Self {
             ttl_ms: None,
@@ -43,7 +43,7 @@ impl Start {
         }
     }
 
-    /// Makes the call a task, and runs its handler on a thread of the connection.
+    /// Makes the call a task, and runs `run` with its context on a thread of the connection.
     pub(in crate::server) fn begin(
         self,
         context: Context,
@@ -82,7 +82,7 @@ pub(super) fn decide(
     let required = matches!(support, Some(TaskSupport::Required));
     let allowed = required || matches!(support, Some(TaskSupport::Optional));
     if terms.revision.is_modern() {
-        // A client's request for a task has no effect here: the server decides.
+        // In the modern era the server decides. A client's request for a task has no effect.
         if required {
             need_tasks(terms)?;
         }
@@ -105,15 +105,16 @@ pub(super) fn decide(
 
 /// The result of making a call a task.
 enum Detached {
-    /// The call continues as a task. The client has got the task as its answer.
+    /// The call continues as a task. The server has answered the call's request with the task.
     Task(Context),
-    /// The call is over. If the client was still waiting, it got an answer.
+    /// The call is over. A client that was still waiting has got an answer.
     Over,
-    /// There is no slot for the task. The error describes the reason.
-    NoPlace(Context, RpcError),
+    /// The task could not be created, for example because there is no slot. The error describes the
+    /// reason.
+    NoSlot(Context, RpcError),
 }
 
-/// Makes a call a task: answers the request of the call with the task.
+/// Makes a call a task, and answers the request of the call with the task.
 fn detach(mut context: Context, ttl_ms: Option<u64>) -> Detached {
     let server = Arc::clone(context.server());
     let Some(tasks) = server.tasks.as_ref() else {
@@ -127,7 +128,7 @@ fn detach(mut context: Context, ttl_ms: Option<u64>) -> Detached {
     };
     let task = match tasks.create(&server.hub, &server.threads, new) {
         Ok(task) => task,
-        Err(error) => return Detached::NoPlace(context, error),
+        Err(error) => return Detached::NoSlot(context, error),
     };
     if let Err(error) = context.hold() {
         tasks.forget(&task);
@@ -148,7 +149,7 @@ fn detach(mut context: Context, ttl_ms: Option<u64>) -> Detached {
         original.respond(&CreateTaskResult::new(task.legacy()))
     };
     if sent.is_err() {
-        // The client never gets the id, so nobody can fetch the result.
+        // The client never gets the id, so no client can fetch the result.
         tasks.forget(&task);
         task.end(Outcome::Cancelled);
         return Detached::Over;
@@ -163,11 +164,11 @@ fn begin(context: Context, start: Start, run: Box<dyn FnOnce(Context) + Send>) {
             core.run_later(context.sharer(), key, Box::new(move || run(context)));
         }
         Detached::Over => {}
-        Detached::NoPlace(mut context, _) if start.may_run_at_once => {
+        Detached::NoSlot(mut context, _) if start.may_run_at_once => {
             context.never_become_task();
             run(context);
         }
-        Detached::NoPlace(context, error) => {
+        Detached::NoSlot(context, error) => {
             // This fails when the client no longer waits. Then nothing is left to do.
             _ = context.refuse(error);
         }
@@ -175,7 +176,7 @@ fn begin(context: Context, start: Start, run: Box<dyn FnOnce(Context) + Send>) {
 }
 
 impl Context {
-    /// Returns whether the call can become a task if its handler wants it.
+    /// Returns whether the call can still become a task while its handler runs.
     pub(in crate::server) fn can_become_task(&self) -> bool {
         self.task().is_none()
             && self.may_become_task()

@@ -33,7 +33,7 @@ pub(super) enum Outcome {
 }
 
 impl Stage {
-    /// Changes the state if the transition is legal, and returns whether it is.
+    /// Changes the state if the transition is legal. Returns whether the state has changed.
     pub(super) fn step(&mut self, to: Self) -> bool {
         let legal = match (&*self, &to) {
             (Self::Ended(_), _) => false,
@@ -50,8 +50,8 @@ impl Stage {
         matches!(self, Self::Ended(_))
     }
 
-    /// Returns the status that is sent to clients. A failure of the tool makes the status `failed`
-    /// only in 2025-11-25.
+    /// Returns the status that is sent to clients. If the tool failed, the status is `failed` only
+    /// in 2025-11-25.
     // AMB-70
     pub(super) fn status(&self, modern: bool) -> TaskStatus {
         match self {
@@ -65,7 +65,7 @@ impl Stage {
         }
     }
 
-    /// Returns a description of the status, for people.
+    /// Returns a description of the status for users.
     pub(super) fn message(&self, modern: bool) -> Option<String> {
         match self {
             Self::Ended(Outcome::Error(error)) => Some(error.message.clone()),

@@ -1,9 +1,9 @@
 //! The table of a server's tasks, and the thread that ends them at their deadline.
 //!
-//! **Invariant:** a working task is in [`Table::working`]. While there is one, the thread runs or
-//! is being started. It is started under the table's lock with the first working task. It ends
-//! under that lock when it finds no working task. So each task ends at its deadline, even if no
-//! client polls it.
+//! **Invariant:** a working task is in [`Table::working`]. While this set is not empty, the thread
+//! runs or is being started. The first working task starts the thread, under the table's lock. The
+//! thread ends under that lock when it finds no working task. So each task ends at its deadline,
+//! even if no client polls it.
 //!
 //! **Locks:** the table's lock and a task's lock are never held together, and no task is ended or
 //! dropped under the table's lock.
@@ -39,7 +39,7 @@ use crate::transport::{Limits, Stack, Started, Threads};
 const PAGE: usize = 50;
 
 /// The eviction rank of a finished task whose result was fetched. Tasks with this rank are evicted
-/// before those whose result was not fetched.
+/// before tasks whose result was not fetched.
 const FETCHED: u8 = 0;
 const NOT_FETCHED: u8 = 1;
 
@@ -49,26 +49,27 @@ pub(in crate::server) struct Tasks {
     methods: [Row; 5],
     follow: Follow,
     options: TaskOptions,
-    kept: Arc<Kept>,
+    store: Arc<TaskStore>,
 }
 
 /// The properties of a new task.
 pub(super) struct NewTask {
-    /// The client that the task counts for in the limit.
+    /// The client that owns the task in the limits of the server.
     pub(super) client: Client,
     pub(super) principal: Option<Arc<str>>,
     pub(super) revision: ProtocolVersion,
-    /// The lifetime that the client requests for the task.
+    /// The lifetime that the client requests for the task, in milliseconds.
     pub(super) ttl_ms: Option<u64>,
 }
 
 /// The table of tasks, and the thread that ends them at their deadline.
-pub(super) struct Kept {
+pub(super) struct TaskStore {
     table: Mutex<Table>,
-    /// Signals that there is a task with an earlier deadline, or that the server ends.
+    /// The condition variable that is notified when a task with an earlier deadline is added, or
+    /// when the server ends.
     changed: Condvar,
-    /// The thread that ends tasks at their deadline. It starts with the first working task, and
-    /// ends after the last one. It is joined when the server is dropped.
+    /// The thread that ends tasks at their deadline. The thread runs while there are working tasks,
+    /// and is joined when the server is dropped.
     thread: Started,
 }
 
@@ -79,14 +80,15 @@ struct Table {
     tasks: BTreeMap<u64, Entry>,
     /// All tasks by deadline, the earliest first.
     expiry: BTreeSet<(Instant, u64)>,
-    /// The tasks in `expiry` that are not finished yet.
+    /// All tasks that are not finished yet, by deadline, the earliest first.
     working: BTreeSet<(Instant, u64)>,
     /// Each client's share of the slots for tasks. Finished tasks can be evicted from their slots.
-    places: Shares<u64>,
-    /// Each client's share of the memory for large results. Created for the first large result.
+    slots: Shares<u64>,
+    /// Each client's share of the memory for large results. `None` before the first large result.
     results: Option<Shares<u64>>,
     next: u64,
-    /// The number of tasks that have finished. It gives finished tasks their order.
+    /// The number of tasks that have finished so far. The number at its end is a task's eviction
+    /// order.
     over: u64,
     has_thread: bool,
     closed: bool,
@@ -95,7 +97,7 @@ struct Table {
 struct Entry {
     task: Arc<Task>,
     client: Client,
-    /// The bytes that the result of the task takes from the memory for results.
+    /// The number of bytes that are reserved for the result of the task, if the result is large.
     bytes: usize,
     /// The eviction rank and order of the task. `Some` once the task is finished.
     idle: Option<(u8, u64)>,
@@ -104,7 +106,7 @@ struct Entry {
 impl Table {
     fn new(max: usize, limits: Limits) -> Self {
         Self {
-            places: Shares::new(max, limits.part_of(max), limits.reserve_of(max)),
+            slots: Shares::new(max, limits.part_of(max), limits.reserve_of(max)),
             limits,
             numbers: HashMap::new(),
             tasks: BTreeMap::new(),
@@ -118,8 +120,8 @@ impl Table {
         }
     }
 
-    /// Removes a task from the table. The caller must drop the returned task after releasing the
-    /// lock.
+    /// Removes a task from the table. The caller must drop the returned task only after releasing
+    /// the table's lock.
     fn remove(&mut self, number: u64) -> Option<Arc<Task>> {
         let entry = self.tasks.remove(&number)?;
         let Entry {
@@ -132,9 +134,9 @@ impl Table {
         self.expiry.remove(&(task.until, number));
         self.working.remove(&(task.until, number));
         if let Some((rank, order)) = idle {
-            self.places.set_busy(&client, rank, order);
+            self.slots.set_busy(&client, rank, order);
         }
-        self.places.give_back(&client, 1);
+        self.slots.give_back(&client, 1);
         if let Some(results) = &mut self.results
             && bytes > 0
         {
@@ -157,7 +159,7 @@ impl Table {
         expired
     }
 
-    /// Sets the eviction rank of a finished task.
+    /// Sets the eviction rank of a finished task. From now on the task can be evicted.
     fn rank(&mut self, number: u64, rank: u8) {
         let Some(entry) = self.tasks.get_mut(&number) else {
             return;
@@ -165,7 +167,7 @@ impl Table {
         let client = &entry.client;
         let order = match entry.idle {
             Some((before, order)) => {
-                self.places.set_busy(client, before, order);
+                self.slots.set_busy(client, before, order);
                 if let Some(results) = &mut self.results {
                     results.set_busy(client, before, order);
                 }
@@ -177,7 +179,7 @@ impl Table {
             }
         };
         entry.idle = Some((rank, order));
-        self.places.set_idle(client, rank, order, number);
+        self.slots.set_idle(client, rank, order, number);
         if let Some(results) = &mut self.results
             && entry.bytes > 0
         {
@@ -185,13 +187,13 @@ impl Table {
         }
     }
 
-    /// Takes a slot for a new task of a client. Returns whether there is a slot. Finished tasks
-    /// that are evicted for it are added to `displaced`.
-    fn take_place(&mut self, client: &Client, displaced: &mut Vec<Arc<Task>>) -> bool {
+    /// Reserves a slot for a new task of a client. Returns whether a slot was available. Finished
+    /// tasks that are evicted for the new task are added to `displaced`.
+    fn take_slot(&mut self, client: &Client, displaced: &mut Vec<Arc<Task>>) -> bool {
         loop {
-            match self.places.admit(client, 1) {
+            match self.slots.admit(client, 1) {
                 Admission::Granted => {
-                    self.places.take(client, 1);
+                    self.slots.take(client, 1);
                     return true;
                 }
                 Admission::After(number) => displaced.extend(self.remove(number)),
@@ -200,8 +202,8 @@ impl Table {
         }
     }
 
-    /// Takes memory for the result of a working task. Returns whether there is memory. Finished
-    /// tasks that are evicted for it are added to `displaced`.
+    /// Reserves memory for the result of a working task. Returns whether enough memory was
+    /// available. Finished tasks that are evicted for the result are added to `displaced`.
     fn take_bytes(
         &mut self,
         number: u64,
@@ -238,8 +240,8 @@ impl Table {
     }
 }
 
-impl Kept {
-    /// Records that a task is finished. From now on it can be evicted.
+impl TaskStore {
+    /// Records that a task is finished. From now on the task can be evicted.
     pub(super) fn is_over(&self, number: u64) {
         let mut table = self.table.lock();
         let Some(entry) = table.tasks.get(&number) else {
@@ -259,8 +261,8 @@ impl Kept {
         }
     }
 
-    /// Reserves memory for the result of a task. Other finished tasks are evicted for it. Returns
-    /// `false` when there is not enough memory.
+    /// Reserves memory for the result of a task. Finished tasks may be evicted to release memory.
+    /// Returns `false` when there is not enough memory.
     pub(super) fn hold_result(&self, number: u64, bytes: usize, max: usize) -> bool {
         let mut displaced = Vec::new();
         let mut table = self.table.lock();
@@ -270,8 +272,7 @@ impl Kept {
         held
     }
 
-    /// The loop of the thread that ends tasks at their deadline. It runs as long as there are
-    /// working tasks.
+    /// Ends tasks at their deadline. Returns when there are no working tasks any more.
     fn end_in_time(&self) {
         let mut table = self.table.lock();
         loop {
@@ -306,7 +307,7 @@ impl Tasks {
             methods: METHODS,
             follow,
             options,
-            kept: Arc::new(Kept {
+            store: Arc::new(TaskStore {
                 table: Mutex::new(table),
                 changed: Condvar::new(),
                 thread: Started::default(),
@@ -317,7 +318,7 @@ impl Tasks {
     /// Sets the limits from which the clients' shares are calculated. Call this before any task is
     /// created.
     pub(in crate::server) fn share_by(&self, limits: &Limits) {
-        *self.kept.table.lock() = Table::new(self.options.max_tasks, limits.clone());
+        *self.store.table.lock() = Table::new(self.options.max_tasks, limits.clone());
     }
 
     /// Returns the handlers of the task methods.
@@ -335,7 +336,8 @@ impl Tasks {
         (self.decide)(tool, terms, asked)
     }
 
-    /// Subscribes to tasks. Removes ids from `ids` that are not tasks of this principal.
+    /// Subscribes to tasks, and returns them. Removes ids from `ids` that are not tasks of this
+    /// principal.
     pub(in crate::server) fn follow(
         &self,
         ids: &mut Vec<String>,
@@ -348,7 +350,8 @@ impl Tasks {
     ///
     /// # Errors
     ///
-    /// An error when there is no slot: no task that could be evicted for this client is finished.
+    /// A "busy" error when there is no slot and no finished task can be evicted for this client. An
+    /// error when the thread that ends tasks can't be started.
     pub(super) fn create(
         &self,
         hub: &Arc<Subscriptions>,
@@ -357,30 +360,30 @@ impl Tasks {
     ) -> Result<Arc<Task>, RpcError> {
         let mut bytes = [0; 24];
         random::fill(&mut bytes).map_err(|_| RpcError::internal("internal error"))?;
-        let kept = new.ttl_ms.map_or(self.options.lifetime, |asked| {
+        let lifetime = new.ttl_ms.map_or(self.options.lifetime, |asked| {
             Duration::from_millis(asked).min(self.options.max_lifetime)
         });
-        let until = after(kept);
+        let until = after(lifetime);
         let created = SystemTime::now();
         self.expire();
         let mut displaced = Vec::new();
-        let mut table = self.kept.table.lock();
-        if !table.take_place(&new.client, &mut displaced) {
+        let mut table = self.store.table.lock();
+        if !table.take_slot(&new.client, &mut displaced) {
             drop(table);
             drop(displaced);
-            return Err(self.no_place());
+            return Err(self.no_slot());
         }
         table.next += 1;
         let number = table.next;
         let task = Arc::new_cyclic(|this| Task {
             id: URL_SAFE_NO_PAD.encode(bytes),
             number,
-            kept: Arc::downgrade(&self.kept),
+            store: Arc::downgrade(&self.store),
             principal: new.principal,
             revision: new.revision,
             created,
             until,
-            ttl_ms: millis(kept).max(1),
+            ttl_ms: millis(lifetime).max(1),
             poll_interval_ms: millis(self.options.poll_interval).max(1),
             hub: Arc::clone(hub),
             is_followed: AtomicBool::new(false),
@@ -401,7 +404,7 @@ impl Tasks {
         if !is_watched {
             displaced.extend(table.remove(number));
         } else if table.working.first() == Some(&(until, number)) {
-            self.kept.changed.notify_all();
+            self.store.changed.notify_all();
         }
         drop(table);
         drop(displaced);
@@ -410,24 +413,28 @@ impl Tasks {
         })
     }
 
-    /// Starts the thread that ends tasks, if it does not run. Returns `false` when the system can't
-    /// start a thread.
+    /// Starts the thread that ends tasks at their deadline, unless it runs already. Returns `false`
+    /// when the system can't start a thread.
     fn watch(&self, table: &mut Table, threads: &Threads) -> bool {
         if !table.has_thread {
-            // A weak reference: a thread that has not begun yet does not keep the table alive.
-            let kept: Weak<Kept> = Arc::downgrade(&self.kept);
+            // The reference is weak, so a thread that has not begun yet does not keep the table
+            // alive.
+            let store: Weak<TaskStore> = Arc::downgrade(&self.store);
             let work = move || {
-                if let Some(kept) = kept.upgrade() {
-                    kept.end_in_time();
+                if let Some(store) = store.upgrade() {
+                    store.end_in_time();
                 }
             };
-            let started = self.kept.thread.start(threads, "tasks", Stack::Large, work);
+            let started = self
+                .store
+                .thread
+                .start(threads, "tasks", Stack::Large, work);
             table.has_thread = started.is_ok();
         }
         table.has_thread
     }
 
-    fn no_place(&self) -> RpcError {
+    fn no_slot(&self) -> RpcError {
         let max = self.options.max_tasks;
         let text = format!(
             "busy: {max} tasks are kept already, and those that could give way still work \
@@ -446,7 +453,7 @@ impl Tasks {
         modern: bool,
     ) -> Result<Arc<Task>, RpcError> {
         self.expire();
-        let table = self.kept.table.lock();
+        let table = self.store.table.lock();
         let task = table
             .numbers
             .get(id)
@@ -469,7 +476,7 @@ impl Tasks {
         self.expire();
         let after = Cursor::read(Paged::Tasks, cursor)?;
         let after = after.map_or(0, |cursor| cursor.last_shown);
-        let table = self.kept.table.lock();
+        let table = self.store.table.lock();
         if after > table.next {
             return Err(Cursor::invalid());
         }
@@ -488,24 +495,24 @@ impl Tasks {
 
     /// Removes a task whose id was never sent to a client.
     pub(super) fn forget(&self, task: &Task) {
-        let removed = self.kept.table.lock().remove(task.number);
+        let removed = self.store.table.lock().remove(task.number);
         drop(removed);
     }
 
-    /// Removes the tasks whose deadline has passed. Those that are still working are ended.
+    /// Removes the tasks whose deadline has passed. Tasks that are still working are ended.
     fn expire(&self) {
-        let expired = self.kept.table.lock().take_expired(Instant::now());
+        let expired = self.store.table.lock().take_expired(Instant::now());
         expired.into_iter().for_each(|task| end(&task));
     }
 }
 
-/// Joins the thread that ends tasks. When the server is dropped, its connections have ended, and so
-/// has the work of its tasks.
+/// Joins the thread that ends tasks at their deadline. When the server is dropped, its connections
+/// and the work of its tasks have already ended.
 impl Drop for Tasks {
     fn drop(&mut self) {
-        self.kept.table.lock().closed = true;
-        self.kept.changed.notify_all();
-        self.kept.thread.join();
+        self.store.table.lock().closed = true;
+        self.store.changed.notify_all();
+        self.store.thread.join();
     }
 }
 

@@ -1,7 +1,7 @@
 //! One task: its state, its input requests, its outcome, and the requests that wait for it.
 //!
-//! **Locks:** while the state is locked, nothing is sent, dropped or run, since that could block or
-//! take the lock again.
+//! **Locks:** while the state is locked, nothing is sent, dropped or run, because that could block
+//! or take the lock again.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -14,7 +14,7 @@ use super::super::input_requests::{Gained, run_again};
 use super::super::input_rules::{Asked, check_answer};
 use super::super::subscriptions::Subscriptions;
 use super::state::{Outcome, Stage};
-use super::store::Kept;
+use super::store::TaskStore;
 use crate::error::{Error, ErrorCode, Excerpt, RpcError};
 use crate::protocol::{Asking, ExchangeHandle, Responder};
 use crate::schema::date;
@@ -32,7 +32,7 @@ pub(in crate::server) struct Task {
     pub(super) id: String,
     /// The key of the task in the table of tasks.
     pub(super) number: u64,
-    pub(super) kept: Weak<Kept>,
+    pub(super) store: Weak<TaskStore>,
     /// The principal on whose behalf the task runs. Only this principal can see the task.
     pub(super) principal: Option<Arc<str>>,
     /// The revision in which the task was created. The task is visible only to clients of the same
@@ -42,8 +42,8 @@ pub(in crate::server) struct Task {
     pub(super) until: Instant,
     pub(super) ttl_ms: u64,
     pub(super) poll_interval_ms: u64,
-    /// The subscriptions through which changes of the task are notified. `is_followed` is set once
-    /// a client has subscribed to the task.
+    /// The server's subscriptions, to which changes of the task are published. `is_followed` is set
+    /// once a client has subscribed to the task.
     pub(super) hub: Arc<Subscriptions>,
     pub(super) is_followed: AtomicBool,
     /// A reference to the task itself, for notifications that are sent later.
@@ -56,16 +56,16 @@ pub(super) struct State {
     changed: SystemTime,
     /// The exchange in which the handler runs. `None` once the exchange has ended.
     work: Option<ExchangeHandle>,
-    /// The call, while it waits for input in the modern era.
+    /// The call of the task, while the call waits for input in the modern era.
     asking: Option<Gathered>,
-    /// The input requests without an answer, by the key that the client sees.
+    /// The input requests that are not answered yet, by the key that the client sees.
     outstanding: BTreeMap<String, Question>,
     /// All keys that the client has seen. No key is used for two input requests.
     used: HashSet<String>,
     /// The input requests of the legacy era that are not sent yet. They are sent when a client
     /// requests the task's result.
     held: Vec<Vec<u8>>,
-    /// The pending `tasks/result` requests.
+    /// The pending `tasks/result` requests, which wait for the result of the task.
     waiters: Vec<Waiter>,
 }
 
@@ -107,7 +107,7 @@ impl State {
         stepped
     }
 
-    /// Returns a key that was never used in this task. It begins with `key`.
+    /// Returns a key that was never used in this task and that begins with `key`.
     fn fresh(&mut self, key: &str) -> String {
         let mut fresh = key.to_owned();
         let mut count = 1;
@@ -221,9 +221,9 @@ impl Task {
         true
     }
 
-    /// Ends the task, unless it has ended already. The thread that has done the work calls this. It
-    /// also answers the requests that wait for the result, so a client that does not read may block
-    /// it.
+    /// Ends the task, unless it has ended already. Also answers the requests that wait for the
+    /// result, so this method may block while a client does not read. The thread that has done the
+    /// work calls this method. Returns whether this call has ended the task.
     pub(super) fn conclude(&self, outcome: &Outcome) -> bool {
         let Some(waiters) = self.finish(outcome) else {
             return false;
@@ -237,19 +237,19 @@ impl Task {
     /// Reserves memory for a large result of the task. Returns `false` when there is not enough
     /// memory.
     pub(super) fn hold_result(&self, bytes: usize, max: usize) -> bool {
-        let kept = self.kept.upgrade();
-        kept.is_none_or(|kept| kept.hold_result(self.number, bytes, max))
+        let store = self.store.upgrade();
+        store.is_none_or(|store| store.hold_result(self.number, bytes, max))
     }
 
-    /// Records that a client has the result of the task. The task is then among the first to be
-    /// evicted.
+    /// Records that a client has fetched the result of the task. The task is then evicted before
+    /// tasks whose result was not fetched.
     pub(super) fn is_fetched(&self) {
         self.handed_over().note();
     }
 
     fn handed_over(&self) -> HandedOver {
         HandedOver {
-            kept: Weak::clone(&self.kept),
+            store: Weak::clone(&self.store),
             number: self.number,
         }
     }
@@ -268,15 +268,15 @@ impl Task {
             work.cancel("the task is over");
         }
         drop(asking);
-        if let Some(kept) = self.kept.upgrade() {
-            kept.is_over(self.number);
+        if let Some(store) = self.store.upgrade() {
+            store.is_over(self.number);
         }
         self.tell();
         Some(waiters)
     }
 
-    /// Answers a request with the result of the task: now if the task has ended, otherwise when it
-    /// ends.
+    /// Answers a request with the result of the task. If the task has not ended yet, answers the
+    /// request when the task ends.
     pub(super) fn wait_for_end(self: Arc<Self>, mut responder: Responder) {
         let mut state = self.state.lock();
         if let Stage::Ended(outcome) = &state.stage {
@@ -296,7 +296,7 @@ impl Task {
             _ = responder.refuse(&RpcError::new(ErrorCode::INTERNAL_ERROR, text));
             return;
         }
-        // The request is not active while it waits.
+        // While the request waits, it does not count as a request in flight.
         responder.stand_aside();
         let asking = Arc::new(responder.asking());
         let (core, sharer) = (Arc::clone(responder.core()), responder.sharer());
@@ -308,7 +308,8 @@ impl Task {
         drop(state);
         drop(gone);
         if !held.is_empty() {
-            // This may be the reading thread, which must not block on a client that does not read.
+            // The current thread may be the reading thread. It must not block on a client that does
+            // not read.
             core.run_later(
                 sharer,
                 None,
@@ -366,8 +367,8 @@ impl Task {
         }
     }
 
-    /// Publishes the input requests of the modern era for clients to fetch. Keeps the call until
-    /// they are answered.
+    /// Stores the input requests of the modern era, which clients fetch. The task keeps the call
+    /// until all input requests are answered.
     pub(in crate::server) fn ask(&self, mut context: Context, asked: InputRequests) {
         context.stand_aside();
         let mut state = self.state.lock();
@@ -388,8 +389,9 @@ impl Task {
         self.tell();
     }
 
-    /// Takes a client's answers to input requests. Answers to unknown input requests are ignored.
-    /// If one answer does not fit its input request, all answers are refused.
+    /// Accepts a client's answers to input requests. When all input requests are answered, runs the
+    /// call again. Answers to unknown input requests are ignored. If one answer does not fit its
+    /// input request, all answers are refused.
     pub(super) fn answer(&self, responses: InputResponses) -> Result<(), RpcError> {
         let mut state = self.state.lock();
         for (key, response) in &responses {
@@ -407,10 +409,10 @@ impl Task {
             })?;
         }
         let outstanding = &state.outstanding;
-        let taken = responses
+        let accepted = responses
             .iter()
             .filter(|(key, _)| outstanding.contains_key(*key));
-        let bytes = taken.map(|(_, response)| response.as_str().len()).sum();
+        let bytes = accepted.map(|(_, response)| response.as_str().len()).sum();
         if let Some(asking) = &mut state.asking {
             asking.context.hold_more(bytes)?;
         }
@@ -435,22 +437,22 @@ impl Task {
     }
 }
 
-/// Records in the table that a client has fetched the result of a task.
+/// A handle that records in the table of tasks that a client has fetched the result of a task.
 #[derive(Clone)]
 struct HandedOver {
-    kept: Weak<Kept>,
+    store: Weak<TaskStore>,
     number: u64,
 }
 
 impl HandedOver {
     fn note(&self) {
-        if let Some(kept) = self.kept.upgrade() {
-            kept.is_fetched(self.number);
+        if let Some(store) = self.store.upgrade() {
+            store.is_fetched(self.number);
         }
     }
 }
 
-/// Answers a request for the result of a task.
+/// Answers a request for the result of a task, and records that the result was fetched.
 fn hand_over(responder: Responder, outcome: &Outcome, handed_over: &HandedOver) {
     let sent = match outcome {
         Outcome::Result { text, .. } => responder.respond(text),

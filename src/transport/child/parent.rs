@@ -1,11 +1,11 @@
-//! The thread that starts a child which dies with its parent.
+//! The thread that starts a child that the system must kill when this process ends.
 //!
 //! Linux sends the death signal (`PR_SET_PDEATHSIG`) when the *thread* that started the child ends.
-//! The thread that opens a connection may end long before the child, so a separate thread starts
-//! it.
+//! The thread that opens a connection may end long before the child. So a separate thread starts
+//! the child.
 //!
-//! **Threads.** `mcplink-parent`, one for each such child. It starts the child, waits until the
-//! child has ended, and is joined by closing.
+//! **Threads.** Each such child has a thread `mcplink-parent`. The thread starts the child, and
+//! runs until the child has ended. Closing joins the thread.
 
 use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
@@ -19,15 +19,15 @@ use crate::transport::{Stack, Threads};
 /// it ends the thread, and the system then kills the child.
 #[derive(Debug)]
 pub(super) struct Parent {
-    /// A sender on which nothing is sent. The thread runs until this sender is dropped.
+    /// A sender that never sends. The thread runs until this sender is dropped.
     hold: Mutex<Option<Sender<()>>>,
     /// The handle of the thread, until the thread is joined. The lock is held while joining, so
-    /// every closer returns after the thread has ended.
+    /// every thread that closes returns after this thread has ended.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Parent {
-    /// Starts a child on a new thread.
+    /// Starts a child on a new thread, by calling `spawn` there.
     ///
     /// # Errors
     ///

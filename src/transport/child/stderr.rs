@@ -1,5 +1,5 @@
 //! Captures the standard error of a child. A thread always drains it, so that the child can't block
-//! on a write. The last part is kept.
+//! on a write. The last part is stored.
 
 use std::fmt;
 use std::io;
@@ -16,17 +16,17 @@ use crate::transport::sys::fd;
 use crate::transport::sys::read::{Read, ReadEnd};
 use crate::transport::{Stack, Threads};
 
-/// The maximum number of bytes of standard error that are kept.
+/// The maximum number of bytes of standard error that are stored.
 const TAIL_BYTES: usize = 64 << 10;
 /// The maximum number of bytes of standard error that an error quotes.
 const QUOTED_BYTES: usize = 2 << 10;
 const QUOTED_LINES: usize = 20;
 /// The maximum length of a line, in bytes. The callback gets a longer line in pieces.
 const LINE_BYTES: usize = 64 << 10;
-/// The size of a piece, in bytes, when a line has to be passed on in pieces. A line with invalid
-/// UTF-8 is passed on in pieces if there is no memory to convert it whole.
+/// The size of the pieces, in bytes, in which the callback gets a line with invalid UTF-8 if there
+/// is no memory to convert the whole line.
 const PIECE_BYTES: usize = 1 << 10;
-/// If a child ends within this time after an answer, the request before may be the cause.
+/// If a child ends within this time after an answer, the answered request may be the cause.
 const AT_ONCE: Duration = Duration::from_secs(1);
 /// The maximum time that closing waits for a callback that does not return.
 const CALLBACK_PATIENCE: Duration = Duration::from_secs(1);
@@ -37,7 +37,7 @@ const CALLBACK_PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum Stderr {
-    /// A thread reads standard error and keeps the last 64 KiB: see [`StderrTail`] and
+    /// A thread reads standard error and stores the last 64 KiB: see [`StderrTail`] and
     /// [`Error::stderr_tail`].
     #[default]
     Capture,
@@ -45,7 +45,8 @@ pub enum Stderr {
     Inherit,
     /// Standard error is discarded.
     Discard,
-    /// Standard error is captured, and passed to a function line by line: see [`Stderr::lines`].
+    /// A thread captures standard error, and passes it to a function line by line: see
+    /// [`Stderr::lines`].
     Lines(StderrLines),
 }
 
@@ -74,8 +75,8 @@ impl fmt::Debug for StderrLines {
     }
 }
 
-/// The last 64 KiB of a child's standard error. They can be read while the child runs and after the
-/// child has ended.
+/// The last 64 KiB of a child's standard error. The text can be read while the child runs and after
+/// the child has ended.
 ///
 /// The text is empty when standard error is not captured. Clones share the content.
 #[derive(Clone, Debug, Default)]
@@ -83,10 +84,10 @@ pub struct StderrTail(Arc<Tail>);
 
 #[derive(Debug, Default)]
 struct Tail {
-    /// Guards the kept text and the counts.
+    /// Guards the stored text and the counts.
     ///
     /// Invariant: the drainer reads from the pipe with the lock held. So each byte is either in the
-    /// pipe or in `count`, and an answer that is noted meanwhile counts no byte twice.
+    /// pipe or in `count`. A thread that records an answer counts no byte twice.
     state: Mutex<TailState>,
     /// The condition variable that is notified when `done` is set.
     done: Condvar,
@@ -94,13 +95,13 @@ struct Tail {
 
 #[derive(Default)]
 struct TailState {
-    /// The kept bytes. The buffer grows to twice the kept size, and is then cut. So each byte is
-    /// moved once at most.
+    /// The last bytes. The buffer grows to twice [`TAIL_BYTES`], and is then cut to [`TAIL_BYTES`].
+    /// So each byte is moved once at most.
     bytes: Vec<u8>,
     /// The number of bytes that have arrived since the start.
     count: u64,
-    /// Two positions in the stream: the number of bytes that the child had written at its last
-    /// answer, and at the answer before. Bytes that were still in the pipe count too.
+    /// The number of bytes that the child had written at its last answer, and at the answer before
+    /// the last. Bytes that were still in the pipe count too.
     answered: [u64; 2],
     answered_at: Option<Instant>,
     /// Whether the end is reached: no more bytes arrive, and the callback has returned for the last
@@ -126,7 +127,7 @@ impl TailState {
         }
     }
 
-    /// Keeps the last bytes within the memory that is already allocated.
+    /// Appends bytes without allocating memory. Older bytes are removed to make space.
     #[cold]
     fn push_within(&mut self, bytes: &[u8]) {
         let bytes = last(bytes, self.bytes.capacity());
@@ -138,7 +139,7 @@ impl TailState {
 }
 
 impl StderrTail {
-    /// Returns the kept text. Bytes that are not UTF-8 are replaced.
+    /// Returns the stored text. Bytes that are not UTF-8 are replaced.
     pub fn text(&self) -> String {
         let state = self.0.state.lock();
         String::from_utf8_lossy(last(&state.bytes, TAIL_BYTES)).into_owned()
@@ -158,7 +159,7 @@ impl StderrTail {
     /// If output arrives while an answer is read, its order relative to the answer is unknown. If
     /// the child went on reading its input after the answer (`read_on`), the output counts as
     /// earlier than the answer. If the child ended at once and read nothing, the quote begins at
-    /// the answer before.
+    /// the answer before the last.
     pub(super) fn quote(&self, read_on: bool) -> Option<String> {
         let state = self.0.state.lock();
         let died_at_once = state.answered_at.is_some_and(|at| at.elapsed() < AT_ONCE);
@@ -192,7 +193,7 @@ impl StderrTail {
     }
 
     /// Blocks until no more output can arrive, or until `deadline`. Returns false when the deadline
-    /// passed first.
+    /// passed.
     fn wait(&self, deadline: Instant) -> bool {
         let state = self.0.state.lock();
         let is_open = |state: &TailState| !state.done;
@@ -213,14 +214,14 @@ pub(super) struct Drainer {
     end: Arc<ReadEnd>,
     tail: StderrTail,
     /// The handle of the thread, until the thread is joined. The lock is held while joining, so
-    /// every closer returns after the thread has ended. Only the callback itself, when it closes,
-    /// returns before.
+    /// every thread that closes returns after this thread has ended. A callback that closes returns
+    /// earlier, because it runs on this thread.
     thread: Mutex<Option<JoinHandle<()>>>,
     id: thread::ThreadId,
 }
 
 impl Drainer {
-    /// Starts the thread. Returns the child's end of the pipe.
+    /// Starts the thread. Also returns the child's end of the pipe.
     pub(super) fn start(
         tail: StderrTail,
         shown: StderrTail,
@@ -235,11 +236,11 @@ impl Drainer {
             Some(_) => Stack::Large,
             None => Stack::Small,
         };
-        let (reader, kept) = (Arc::clone(&end), tail.clone());
+        let (reader, captured) = (Arc::clone(&end), tail.clone());
         shown.begin();
         let thread = threads.start("stderr", stack, move || {
-            drain(&reader, &kept, &shown, lines.map(Splitter::new));
-            kept.finish();
+            drain(&reader, &captured, &shown, lines.map(Splitter::new));
+            captured.finish();
         })?;
         let drainer = Self {
             end,
@@ -287,15 +288,15 @@ impl Drop for Drainer {
     }
 }
 
-fn drain(end: &ReadEnd, kept: &StderrTail, shown: &StderrTail, mut lines: Option<Splitter>) {
+fn drain(end: &ReadEnd, tail: &StderrTail, shown: &StderrTail, mut lines: Option<Splitter>) {
     let mut room = vec![0; 8 << 10];
     loop {
         let read = end.wait_for_input().and_then(|()| {
             // Read under the lock, so that a byte is always in the pipe or in `count`.
-            let mut kept = kept.0.state.lock();
+            let mut state = tail.0.state.lock();
             let read = end.read(&mut room, Some(Duration::ZERO), None)?;
             if let Read::Bytes(count) = read {
-                kept.push(&room[..count]);
+                state.push(&room[..count]);
             }
             Ok(read)
         });
@@ -354,8 +355,8 @@ impl Splitter {
         }
     }
 
-    /// Passes on the stored part of a line, and then its next piece, because there is no memory to
-    /// join the two.
+    /// Passes the stored part of a line to the callback, and then the next piece of the line.
+    /// Called when there is no memory to join the two.
     #[cold]
     fn push_within(&mut self, piece: &[u8]) {
         self.flush();
@@ -396,7 +397,7 @@ impl Splitter {
     }
 }
 
-/// Returns the position at which to cut: at most `end`, and not inside a character.
+/// Returns the position at which to cut `bytes`: at most `end`, and not inside a character.
 fn whole(bytes: &[u8], end: usize) -> usize {
     let starts = |at: &usize| bytes[*at] & 0xc0 != 0x80;
     (end - 3..=end).rev().find(starts).unwrap_or(end)
@@ -435,12 +436,12 @@ mod tests {
         tail.note_answer(&end);
         tail.push(b"working\n");
         assert_eq!(tail.quote(true), None);
-        // It read nothing after the answer, so it may have died of that request.
+        // The child has read nothing after the answer. So the answered request may have killed it.
         assert_eq!(tail.quote(false).as_deref(), Some("working"));
         tail.push(b"no memory\n");
         assert_eq!(tail.quote(true).as_deref(), Some("no memory"));
         assert_eq!(tail.quote(false).as_deref(), Some("working\nno memory"));
-        // Not if the answer was some time ago.
+        // If the answer is older, the quote does not begin before the answer.
         tail.0.state.lock().answered_at = Instant::now().checked_sub(2 * AT_ONCE);
         assert_eq!(tail.quote(false).as_deref(), Some("no memory"));
         assert_eq!(tail.text(), "ready\nworking\nno memory\n");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::transport::Tapped;
 
-/// A fault: the effect on a message.
+/// The effect of fault injection on a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {

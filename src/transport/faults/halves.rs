@@ -12,11 +12,11 @@ use super::fault::{Fault, Rule};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 
-/// How often a waiting receiver checks whether the connection was lost. The check is needed because
-/// a fault does not wake the wrapped receiver.
+/// The interval at which a waiting receiver checks whether the connection was lost. The check is
+/// needed because a fault does not wake the wrapped receiver.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// The state that the receiver and the sender share.
+/// The state that the receiver and the sender of a transport with injected faults share.
 pub(super) struct FaultyLine {
     rules: Vec<Arc<Rule>>,
     control: Arc<dyn Control>,
@@ -124,7 +124,7 @@ pub(super) struct FaultyReceiver {
     count: u64,
     /// A delayed message, with the time of its delivery.
     held: Option<(Instant, Received)>,
-    /// Whether the connection is lost after the last message.
+    /// Whether the connection is lost at the next receive, after a message was received.
     lost_next: bool,
 }
 
@@ -202,11 +202,12 @@ pub(super) struct FaultySender {
     inner: Box<dyn Sender>,
     line: Arc<FaultyLine>,
     count: u64,
-    /// The message whose fault is chosen already; at most one.
+    /// The message that is being sent or delayed. Its fault is already chosen. There is at most
+    /// one.
     held: VecDeque<SessionMessage>,
-    /// The time until which the held message is delayed.
+    /// The time until which the message in `held` is delayed.
     due: Option<Instant>,
-    /// Whether the connection is lost after the held message.
+    /// Whether the connection is lost after the message in `held` is sent.
     lost_next: bool,
 }
 
@@ -222,7 +223,7 @@ impl FaultySender {
         }
     }
 
-    /// Sends the held message, or the rest of a message that an earlier deadline cut short.
+    /// Sends the message in `held`, or the rest of a message that an earlier deadline cut short.
     fn finish(&mut self, deadline: Instant) -> Result<()> {
         if let Some(due) = self.due {
             if !self.line.wait(due, Some(deadline)) {

@@ -14,16 +14,16 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Wraps a transport and injects faults, to test how an application handles them.
 ///
-/// Nothing is random. A fault applies to a message by its number, or a function decides about each
-/// message. The first rule that returns a fault other than [`Fault::Pass`] applies. Messages are
-/// counted from 1 in each direction since the transport was opened. A transport made by
-/// [`again`](Transport::again) has the same rules and new counters.
+/// Nothing is random. A fault applies to messages with given numbers, or a function chooses the
+/// fault of each message. The first rule that returns a fault other than [`Fault::Pass`] applies.
+/// Messages are counted from 1 in each direction since the transport was opened. A transport made
+/// by [`again`](Transport::again) has the same rules and new counters.
 ///
 /// Faults do not damage the framing: a cut message is a whole frame with a part of its text. A lost
-/// connection fails on this side; the other side sees its end when this one closes it.
+/// connection fails on this side. The peer sees the end when this side closes the connection.
 ///
-/// **Threads.** A delayed message is waited for on the thread that receives or sends, within its
-/// timeout or deadline. Closing ends the wait. Rules run on that thread, too.
+/// **Threads.** The thread that receives or sends waits for a delayed message, within its timeout
+/// or deadline. Closing ends the wait. Rules run on that thread, too.
 ///
 /// # Examples
 ///
@@ -51,7 +51,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Wraps a transport, without faults yet.
+    /// Wraps a transport. Until a fault is added, all messages pass.
     pub fn new(inner: impl Transport + 'static) -> Self {
         Self {
             inner: Box::new(inner),
@@ -59,7 +59,7 @@ impl Faults {
         }
     }
 
-    /// Applies a fault to one message of a direction, counted from 1.
+    /// Applies a fault to message `number` of a direction, counted from 1.
     pub fn at(self, direction: Direction, number: u64, fault: Fault) -> Self {
         self.decide(move |message| {
             let meant = message.direction == direction && message.number == number;
@@ -67,7 +67,8 @@ impl Faults {
         })
     }
 
-    /// Applies a fault to a message of a direction and all later ones.
+    /// Applies a fault to message `number` of a direction, counted from 1, and to all later
+    /// messages of the direction.
     pub fn since(self, direction: Direction, number: u64, fault: Fault) -> Self {
         self.decide(move |message| {
             let meant = message.direction == direction && message.number >= number;
@@ -165,7 +166,7 @@ mod tests {
         halves.sender.send(&mut queue, Instant::now() + SHORT)
     }
 
-    /// Returns the received messages, until no more arrive or the connection ends.
+    /// Receives messages until no more arrive or the connection ends, and returns them.
     fn received(halves: &mut TransportParts) -> Vec<String> {
         std::iter::from_fn(|| match halves.receiver.receive(Some(NOW)) {
             Ok(Received::Message(message)) => Some(String::from_utf8(message.text).expect("UTF-8")),
@@ -185,7 +186,7 @@ mod tests {
                 Incoming => (&mut there, &mut here),
                 Outgoing => (&mut here, &mut there),
             };
-            // It fails when the connection is lost on the way.
+            // Sending fails when the connection is lost on the way.
             drop(send(from, &["one", "two", "three", "four"]));
             assert_eq!(received(to), expected, "{direction:?}");
         }

@@ -1,4 +1,5 @@
-//! The source of the credentials of requests, and its reaction to a refusal by the server.
+//! The interface that provides the credentials of requests, and decides about requests that the
+//! server refused.
 //!
 //! ```text
 //!  authorize ──▶ sent ──▶ success: accepted
@@ -19,31 +20,34 @@ use crate::sync::Mutex;
 use crate::transport::Threads;
 use crate::transport::exchange_transport::{CancelHandle, NextCheck};
 
-/// Provides the credentials of requests, and new credentials when the server refuses the old ones.
+/// Provides the credentials of requests. Provides new credentials when the server refuses the old
+/// ones.
 ///
 /// All methods run on the thread that sends the request, possibly on several threads at once. A
 /// method that blocks must return when [`CredentialWait`] is over. `auth::OAuth` (feature `auth`)
 /// implements this trait; [`Http::bearer_with`](super::Http::bearer_with) makes an authorizer from
 /// a function.
 pub trait Authorizer: Send + Sync {
-    /// Returns the credentials for one request. The method is called each time the request is sent.
+    /// Returns the credentials for one request. The method is called each time the request is sent,
+    /// also when the request is sent again.
     ///
     /// # Errors
     ///
-    /// The request is not sent, and fails with the returned error.
+    /// When the method fails, the request is not sent, and fails with the same error.
     fn authorize(
         &self,
         request: &OutgoingRequest<'_>,
         waiting: &CredentialWait,
     ) -> Result<Credentials>;
 
-    /// Called when the server answered 401 or 403. Returns whether to send the request again, with
-    /// new credentials from [`authorize`](Self::authorize). A request is sent at most
-    /// [`MAX_ATTEMPTS`] times. By default the request is given up.
+    /// Decides about a request that the server refused with 401 or 403. To send the request again,
+    /// return [`AuthorizerDecision::Again`]; [`authorize`](Self::authorize) then provides new
+    /// credentials. A request is sent at most [`MAX_ATTEMPTS`] times. By default the request fails.
     ///
     /// # Errors
     ///
-    /// The request fails with the returned error, instead of with the server's answer.
+    /// When the method fails, the request fails with the returned error instead of the server's
+    /// answer.
     fn refused(
         &self,
         request: &OutgoingRequest<'_>,
@@ -54,9 +58,9 @@ pub trait Authorizer: Send + Sync {
         Ok(AuthorizerDecision::GiveUp)
     }
 
-    /// Returns a number that must change whenever the identity or scope of the credentials for this
-    /// server might have changed. A change invalidates the cache. Returns 0 by default. Must not
-    /// block.
+    /// Returns a number that identifies the credentials for the server. The number must change when
+    /// the identity or scope of the credentials may have changed. A change invalidates the client's
+    /// cache. Returns 0 by default. Must not block.
     fn generation(&self, server: &str) -> u64 {
         _ = server;
         0
@@ -95,8 +99,8 @@ impl<A: Authorizer + ?Sized> Authorizer for Arc<A> {
     }
 }
 
-/// The maximum number of attempts of a request, even if an [`Authorizer`] returns
-/// [`AuthorizerDecision::Again`] more often.
+/// The maximum number of times that a request is sent. At the limit, the decision
+/// [`AuthorizerDecision::Again`] has no effect, and the request fails.
 pub const MAX_ATTEMPTS: u32 = 6;
 
 /// The decision about a refused request.
@@ -109,27 +113,29 @@ pub enum AuthorizerDecision {
     GiveUp,
 }
 
-/// The parts of an HTTP request that credentials may depend on, before or after it is sent.
+/// The parts of an HTTP request that an [`Authorizer`] needs. They describe a request to send, or a
+/// request that was sent.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct OutgoingRequest<'a> {
-    /// The method: `POST`, `GET` or `DELETE`.
+    /// The HTTP method of the request: `POST`, `GET` or `DELETE`.
     pub method: &'a str,
-    /// The target: the server's URL, or another URL of the same origin that the server has sent.
+    /// The URL of the request: the server's URL, or another URL of the same origin that the server
+    /// has sent.
     pub url: &'a str,
-    /// The URL that the transport was created with.
+    /// The URL of the server, as the transport was created with.
     pub server: &'a str,
-    /// The JSON-RPC message of a `POST`. Empty for other methods.
+    /// The JSON-RPC message in the body of a `POST`. Empty for other methods.
     pub body: &'a [u8],
-    /// The number of earlier refusals of this request.
+    /// The number of times that the server has already refused this request.
     pub attempt: u32,
-    /// Whether the connection is being closed. If so, return existing credentials, and don't
-    /// request new ones.
+    /// Whether the client's connection is being closed. If so, return existing credentials, and
+    /// don't request new ones.
     pub is_last: bool,
 }
 
 impl fmt::Debug for OutgoingRequest<'_> {
-    /// Formats the request without URL and body, which may contain secrets.
+    /// Formats the request without its URL and its body, which may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Outgoing")
             .field("method", &self.method)
@@ -139,7 +145,8 @@ impl fmt::Debug for OutgoingRequest<'_> {
     }
 }
 
-/// The header fields with the credentials of one request. Their values are never shown.
+/// The header fields with the credentials of one request. Debug output and errors do not show the
+/// values.
 #[derive(Clone, Default)]
 pub struct Credentials {
     pub(super) fields: Vec<(HeaderName, HeaderValue)>,
@@ -152,16 +159,17 @@ impl Credentials {
         Self::default()
     }
 
-    /// Creates `Authorization: Bearer …` (RFC 6750).
+    /// Creates credentials with the field `Authorization: Bearer …` (RFC 6750).
     ///
     /// # Errors
     ///
-    /// As for [`field`](Self::field).
+    /// [`ErrorKind::Invalid`] when the token has characters that HTTP does not allow. The error
+    /// does not show the token.
     pub fn bearer(token: &str) -> Result<Self> {
         Self::none().field("authorization", &format!("Bearer {token}"))
     }
 
-    /// Adds a header field.
+    /// Adds a header field to the credentials.
     ///
     /// # Errors
     ///
@@ -182,8 +190,8 @@ impl Credentials {
         Ok(self)
     }
 
-    /// Sets a number that the authorizer chooses. The response to the request has the same number:
-    /// see [`ResponseFields::mark`].
+    /// Marks the credentials with a number that the authorizer chooses. [`ResponseFields::mark`] of
+    /// the response returns the same number.
     pub fn marked(mut self, mark: u64) -> Self {
         self.mark = mark;
         self
@@ -203,7 +211,7 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// The status and the header fields of a response.
+/// The status and the header fields of a server's response.
 #[derive(Clone, Copy)]
 pub struct ResponseFields<'a> {
     pub(super) status: u16,
@@ -212,13 +220,13 @@ pub struct ResponseFields<'a> {
 }
 
 impl<'a> ResponseFields<'a> {
-    /// Returns the status code.
+    /// Returns the status code of the response.
     pub fn status(&self) -> u16 {
         self.status
     }
 
-    /// Returns the values of a field that are valid UTF-8. Values with other than ASCII characters
-    /// are included, because some servers give reasons in the language of their users.
+    /// Returns all values of a header field that are valid UTF-8. Values may contain other than
+    /// ASCII characters, because some servers give reasons in the language of their users.
     pub fn values(&self, name: &str) -> impl Iterator<Item = &'a str> {
         let values = self.fields.get_all(name).into_iter();
         values.filter_map(|value| std::str::from_utf8(value.as_bytes()).ok())
@@ -255,7 +263,7 @@ impl CredentialWait {
         Self { ticket, threads }
     }
 
-    /// Returns the settings of threads that are started for the waiting call.
+    /// Returns the settings for threads that are started on behalf of the waiting call.
     #[cfg(feature = "auth")]
     pub(crate) fn threads(&self) -> &Threads {
         &self.threads
@@ -275,14 +283,14 @@ impl CredentialWait {
         }
     }
 
-    /// Blocks until the time `until`. Returns false when the wait was ended earlier.
+    /// Blocks until the time `until`. Returns false if the wait ended before that time.
     pub fn pause(&self, until: Instant) -> bool {
         self.ticket.pause(until)
     }
 
-    /// Runs `wake` when the wait is over, on any thread. If the wait is over already, runs `wake`
-    /// at once. Dropping the returned guard removes `wake`. Only one callback can be registered at
-    /// a time. `wake` must not block.
+    /// Registers `wake`, which runs once when the wait is over, on any thread. If the wait is over
+    /// already, `wake` runs at once. Dropping the returned guard removes `wake`. Only one callback
+    /// can be registered at a time. `wake` must not block.
     pub fn on_over(&self, wake: impl FnOnce() + Send + 'static) -> CredentialWaitGuard<'_> {
         let wake = Arc::new(wake_once(wake));
         let brake = Arc::clone(&wake);
@@ -299,7 +307,7 @@ impl CredentialWait {
     }
 }
 
-/// Makes a function that may be called twice, and runs `wake` only once.
+/// Makes a function that runs `wake` when it is called for the first time. Later calls do nothing.
 fn wake_once(wake: impl FnOnce() + Send + 'static) -> impl Fn() + Send + Sync + 'static {
     let wake = Mutex::new(Some(wake));
     move || {
@@ -309,8 +317,8 @@ fn wake_once(wake: impl FnOnce() + Send + 'static) -> impl Fn() + Send + Sync + 
     }
 }
 
-/// The registration of a callback for the end of a [`CredentialWait`]. Dropping it removes the
-/// callback.
+/// The registration of a callback for the end of a [`CredentialWait`]. Dropping the registration
+/// removes the callback.
 #[derive(Debug)]
 pub struct CredentialWaitGuard<'a>(&'a CancelHandle);
 
@@ -320,7 +328,7 @@ impl Drop for CredentialWaitGuard<'_> {
     }
 }
 
-/// An authorizer that gets bearer tokens from a function of the host.
+/// An authorizer that gets bearer tokens from a function of the host application.
 pub(super) struct Bearer<F>(pub(super) F);
 
 impl<F: Fn() -> Result<String> + Send + Sync> Authorizer for Bearer<F> {

@@ -1,4 +1,4 @@
-//! The client that a request is accounted to when limits are shared.
+//! The key of the client that a request is accounted to. Limits are shared by client.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use crate::shares::Client;
 
-/// The client that a request is accounted to when limits are shared.
+/// The key of the client that a request is accounted to. Limits are shared by client.
 ///
-/// An authenticated principal is one client. Without a principal, a network address is one client,
-/// or a session at an address is. Sessions at one address share the limits of the address. So
-/// opening sessions does not turn one address into many clients.
+/// An authenticated principal is one client. Without a principal, each network address is one
+/// client, and each session at an address is one too. Sessions at one address share the limits of
+/// the address. Therefore opening sessions does not turn one address into many clients.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ClientKey {
     group: Client,
@@ -18,18 +18,19 @@ pub struct ClientKey {
 }
 
 impl ClientKey {
-    /// Returns the client at an address. Only the first 64 bits of an IPv6 address count. All
-    /// requests without an address belong to one client.
+    /// Returns the key of the client at a network address. Only the first 64 bits of an IPv6
+    /// address count. All requests without an address belong to one client.
     pub fn address(address: Option<IpAddr>) -> Self {
         Self::of(address.map_or(Client::Connection(0), Client::at))
     }
 
-    /// Returns the client for an authenticated principal, by its unique name.
+    /// Returns the key of the client for an authenticated principal. `name` identifies the
+    /// principal.
     pub fn principal(name: impl Into<Arc<str>>) -> Self {
         Self::of(Client::Principal(name.into()))
     }
 
-    /// Returns the key of a session of this client, by the session's id.
+    /// Returns the key of one session of this client. `id` is the id of the session.
     pub fn session(self, id: impl Into<Arc<str>>) -> Self {
         Self {
             own: Client::Session(id.into()),
@@ -44,12 +45,12 @@ impl ClientKey {
         }
     }
 
-    /// Returns the principal or address of the client.
+    /// Returns the principal of the client, or its address if there is no principal.
     pub(crate) fn group(&self) -> &Client {
         &self.group
     }
 
-    /// Returns the principal, session or address of the client.
+    /// Returns the principal of the client, or its session, or else its address.
     pub(crate) fn own(&self) -> &Client {
         &self.own
     }

@@ -10,10 +10,11 @@ use crate::schema::json::millis;
 /// The media type of a stream of events.
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 
-/// A comment, which readers skip. Sending it keeps a quiet stream open.
+/// A comment, which the parsers of event streams skip. Sending the comment keeps a quiet stream
+/// open.
 pub(crate) const QUIET: &[u8] = b": keep-alive\n\n";
 
-/// Appends an event that contains a message. White space between the tokens of the message may
+/// Appends an event that contains a JSON message. White space between the tokens of the message may
 /// contain line breaks. A line break would end the field, so line breaks are replaced by spaces.
 pub(crate) fn write_event(out: &mut Vec<u8>, id: Option<&str>, message: &[u8]) {
     write_id(out, id);
@@ -27,8 +28,8 @@ pub(crate) fn write_event(out: &mut Vec<u8>, id: Option<&str>, message: &[u8]) {
     out.extend_from_slice(b"\n\n");
 }
 
-/// Appends an event without content. A client can resume the stream from the event's id. `retry` is
-/// the time that the client should wait before it resumes.
+/// Appends an event that has an id but no data. A client can resume the stream from the event's id.
+/// `retry` is the time that the client should wait before it resumes the stream.
 pub(crate) fn write_mark(out: &mut Vec<u8>, id: &str, retry: Option<Duration>) {
     write_id(out, Some(id));
     if let Some(retry) = retry {

@@ -1,9 +1,9 @@
-//! The parser of server-sent events. Its input are bytes, its output are events.
+//! The parser of server-sent events. Its input is bytes, and its output is events.
 //!
 //! Lines end with LF, CR or CRLF. Unknown fields, comments and events without data are skipped. If
-//! the last event of a stream is not followed by an empty line, it is dropped. The input may be cut
-//! into pieces of any size, and each byte is looked at once. A line or event beyond the limit is
-//! dropped while it arrives.
+//! no empty line follows the last event of a stream, the event is dropped. The input may be cut
+//! into pieces of any size, and the parser looks at each byte once. A line or event beyond the
+//! limit is dropped while it arrives.
 //!
 //! Spec: HTML Living Standard, section 9.2.6, "Interpreting an event stream".
 
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::fallible;
 
-/// A result of the parser.
+/// An item that the parser found in its input.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Item {
     /// An event with data.
@@ -22,9 +22,10 @@ pub(crate) enum Item {
         name: Cow<'static, str>,
         data: Vec<u8>,
     },
-    /// An event that was too long, or for which there was no memory. Its data was dropped.
+    /// The parser dropped the data of an event. The event was too long, or there was no memory for
+    /// it.
     Dropped {
-        /// The number of data bytes of the event, or a lower number.
+        /// The number of data bytes of the dropped event. The event may have been longer.
         bytes: usize,
         /// Whether the event was within the limit, but there was no memory for it.
         no_memory: bool,
@@ -37,11 +38,11 @@ pub(crate) struct EventReader {
     max_bytes: usize,
     /// The beginning of the incomplete line. A line that arrives in one piece is parsed in place.
     line: Vec<u8>,
-    /// The full length of the incomplete line. The length exceeds `line.len()` when the line is
-    /// being dropped.
+    /// The full length of the incomplete line. If the length exceeds `line.len()`, a part of the
+    /// line was dropped.
     line_len: usize,
-    /// Whether the last piece ended with CR. If so, an LF at the start of the next piece belongs to
-    /// that CR.
+    /// Whether the last piece of input ended with CR. If so, an LF at the start of the next piece
+    /// belongs to that CR.
     after_cr: bool,
     at_start: bool,
     name: Cow<'static, str>,
@@ -50,7 +51,7 @@ pub(crate) struct EventReader {
     has_data: bool,
     /// Whether there was no memory for the incomplete event or its line.
     no_memory: bool,
-    /// The id of the incomplete event.
+    /// The id of the incomplete event, if a line of the event has set one.
     id: Option<String>,
     last_id: String,
     retry: Option<Duration>,
@@ -83,24 +84,24 @@ impl EventReader {
         }
     }
 
-    /// Returns the id of the last complete event that had an id. A stream can be resumed from this
-    /// id. Empty if no event had an id.
+    /// Returns the id of the last complete event that had an id. A client can resume the stream
+    /// from this id. Returns an empty text if no event had an id.
     pub(crate) fn last_id(&self) -> &str {
         &self.last_id
     }
 
-    /// Returns the time to wait before reconnecting. Returns `None` if the server has not set a
-    /// time.
+    /// Returns the time that a client waits before it reconnects. Returns `None` if the server has
+    /// not set a time.
     pub(crate) fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
-    /// Returns the number of comments that have arrived so far.
+    /// Returns the number of comments in the stream so far. Servers send comments as keep-alives.
     pub(crate) fn comments(&self) -> u64 {
         self.comments
     }
 
-    /// Prepares for another stream that continues this one. Drops the incomplete event.
+    /// Prepares for a new stream that continues the current one. Drops the incomplete event.
     pub(crate) fn start_anew(&mut self) {
         self.line.clear();
         self.line_len = 0;
@@ -108,7 +109,8 @@ impl EventReader {
         self.clear_event();
     }
 
-    /// Parses a piece of input. When `take` returns `Break`, the rest of the piece is dropped.
+    /// Parses a piece of input, and passes each item to `take`. When `take` returns `Break`, the
+    /// rest of the piece is dropped.
     pub(crate) fn push(
         &mut self,
         mut piece: &[u8],
@@ -145,13 +147,13 @@ impl EventReader {
     }
 
     fn keep(&mut self, part: &[u8]) {
-        // Behind a part that is missing, nothing is kept.
+        // No data after a missing part is kept.
         let is_whole = self.line.len() == self.line_len;
         self.line_len += part.len();
         if is_whole {
             // The name of the field needs some room, too.
             let room = (self.max_bytes.saturating_add(16)).saturating_sub(self.line.len());
-            // Without memory the part is missing; the length of the line shows that.
+            // If there is no memory, the part is missing; the length of the line shows that.
             _ = fallible::append(&mut self.line, &part[..part.len().min(room)]);
         }
     }
@@ -181,7 +183,7 @@ impl EventReader {
             Some(value) => (&b"data"[..], value),
             None => match memchr::memchr(b':', text) {
                 Some(at) => (&text[..at], &text[at + 1..]),
-                // So little was kept that it may have been data.
+                // So few bytes of the line were kept that it may have been data.
                 None if missing > 0 && b"data".starts_with(text) => (&b"data"[..], &[][..]),
                 None => (text, &[][..]),
             },

@@ -1,8 +1,8 @@
-//! One HTTP request and its response. This interface does not depend on the owner of the socket.
+//! The interface between the MCP code and a web server: one HTTP request and its response.
 //!
-//! A [`Service`] answers requests. A listener, or the web server of a host, reads requests and
-//! implements the [`ResponseWriter`] for each response. So the protocol code does not depend on the
-//! web server.
+//! A [`Service`] answers requests. A listener, or the web server of a host application, reads
+//! requests and implements the [`ResponseWriter`] for each response. So the protocol code does not
+//! depend on the web server.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,27 +12,27 @@ use std::time::{Duration, Instant};
 use super::ClientKey;
 use crate::error::Result;
 
-/// A request with its complete body. The `Debug` output contains no credentials.
+/// An HTTP request with its complete body. The `Debug` output contains no credentials.
 #[non_exhaustive]
 pub struct HttpRequest<'a> {
-    /// The method, as it was sent: upper and lower case are kept.
+    /// The HTTP method, as the client sent it. Methods are case-sensitive.
     pub method: &'a str,
-    /// The path and the query, as they were sent.
+    /// The path and the query of the request target, as the client sent them.
     pub target: &'a str,
-    /// The header fields, in order. Names may have any case. Values have no white space around
-    /// them.
+    /// The header fields, in the order in which they were sent. Names may have any case. Values
+    /// have no white space around them.
     pub headers: &'a [(&'a str, &'a [u8])],
-    /// The body after the transfer coding was removed.
+    /// The body, after its transfer coding was removed.
     pub body: Vec<u8>,
-    /// The local address of the connection, if known. This address decides which `Host` is
-    /// expected.
+    /// The local address of the connection, if known. This address decides which `Host` values are
+    /// accepted.
     pub local: Option<SocketAddr>,
-    /// The remote address of the connection, if known.
+    /// The address of the connection's peer, if known. The peer may be a proxy of the client.
     pub remote: Option<SocketAddr>,
 }
 
 impl<'a> HttpRequest<'a> {
-    /// Creates a request without fields and body.
+    /// Creates a request without header fields and body.
     pub fn new(method: &'a str, target: &'a str) -> Self {
         Self {
             method,
@@ -44,13 +44,13 @@ impl<'a> HttpRequest<'a> {
         }
     }
 
-    /// Sets the header fields.
+    /// Sets the header fields of the request.
     pub fn headers(mut self, headers: &'a [(&'a str, &'a [u8])]) -> Self {
         self.headers = headers;
         self
     }
 
-    /// Sets the body.
+    /// Sets the body of the request.
     pub fn body(mut self, body: Vec<u8>) -> Self {
         self.body = body;
         self
@@ -62,8 +62,8 @@ impl<'a> HttpRequest<'a> {
         self
     }
 
-    /// Returns all values of a field. The name is compared case-insensitively (RFC 9110, section
-    /// 5.1).
+    /// Returns all values of a header field. The name is compared case-insensitively (RFC 9110,
+    /// section 5.1).
     pub fn values(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.headers
             .iter()
@@ -71,7 +71,7 @@ impl<'a> HttpRequest<'a> {
             .map(|(_, value)| *value)
     }
 
-    /// Returns the first value of a field.
+    /// Returns the first value of a header field. The name is compared case-insensitively.
     pub fn value(&self, name: &str) -> Option<&'a [u8]> {
         self.values(name).next()
     }
@@ -97,17 +97,18 @@ impl fmt::Debug for HttpRequest<'_> {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ResponseHead {
-    /// The status code.
+    /// The status code of the response.
     pub status: u16,
-    /// The header fields, in order.
+    /// The header fields of the response, in order.
     pub headers: Vec<(&'static str, Cow<'static, str>)>,
-    /// The keep-alive bytes of a stream. They are sent when nothing was written for the given time.
-    /// They prevent intermediaries from closing the connection as idle.
+    /// The interval and the bytes of keep-alives, for a streamed response. The bytes are sent when
+    /// nothing was written for the interval. They prevent intermediaries from closing the
+    /// connection as idle.
     pub while_quiet: Option<(Duration, &'static [u8])>,
 }
 
 impl ResponseHead {
-    /// Creates a head without header fields.
+    /// Creates a response head without header fields.
     pub fn new(status: u16) -> Self {
         Self {
             status,
@@ -116,7 +117,7 @@ impl ResponseHead {
         }
     }
 
-    /// Adds a header field.
+    /// Adds a header field to the response head.
     pub fn header(mut self, name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
         self.headers.push((name, value.into()));
         self
@@ -126,16 +127,16 @@ impl ResponseHead {
 /// The writer of the response to one request. Call either [`respond`](Self::respond) once, or
 /// [`begin`](Self::begin), any number of [`write`](Self::write)s and [`finish`](Self::finish).
 ///
-/// Only one thread at a time uses the writer, but different threads may use it in turn. The writer
-/// may be kept long after [`Service::serve`] returned. If the writer is dropped before the end of
-/// the response, it resets the connection. So the client sees that the response is incomplete.
+/// One thread at a time uses the writer. Different threads may use it one after the other, also
+/// long after [`Service::serve`] returned. If the writer is dropped before the end of the response,
+/// it resets the connection. So the client sees that the response is incomplete.
 pub trait ResponseWriter: Send + fmt::Debug {
     /// Sends a whole response, with its length. If the client does not read, blocks until a
-    /// deadline that the writer sets.
+    /// deadline that the implementation chooses.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the client has gone,
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the client has disconnected,
     /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) when the client did not read.
     fn respond(&mut self, head: &ResponseHead, body: &[u8]) -> Result<()>;
 
@@ -143,44 +144,45 @@ pub trait ResponseWriter: Send + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// As for [`write`](Self::write).
+    /// Returns the same errors as [`write`](Self::write).
     fn begin(&mut self, head: &ResponseHead, first: &[u8]) -> Result<()>;
 
-    /// Sends a piece of the body at once. A piece that directly follows another one may be delayed
-    /// by up to a millisecond.
+    /// Sends a piece of the body. A piece that directly follows another one may be delayed by up to
+    /// a millisecond.
     ///
-    /// Bytes that the client does not read are kept, up to a limit. At the limit, the call blocks
-    /// until `deadline`. Without a deadline the call sends nothing and returns `false` at once.
+    /// Bytes that the client does not read are buffered, up to a limit. At the limit, the call
+    /// blocks until `deadline`. Without a deadline, the call at the limit sends nothing and returns
+    /// `false` at once.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the client has gone,
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the client has disconnected,
     /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) when the client did not read until the
     /// deadline.
     fn write(&mut self, piece: &[u8], deadline: Option<Instant>) -> Result<bool>;
 
-    /// Ends the body. Does not block. Bytes that the client has not read yet are still sent later.
+    /// Ends the body. Does not block. Bytes that the client has not read yet are sent later.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the client has gone.
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the client has disconnected.
     fn finish(&mut self) -> Result<()>;
 
-    /// Registers a callback that runs once when the client goes away before the response has ended.
-    /// If the client has gone already, the callback runs at once.
+    /// Registers a callback that runs once when the client disconnects before the end of the
+    /// response. If the client has disconnected already, the callback runs at once.
     ///
-    /// The callback must neither block nor run code of the host. A callback that never runs is
-    /// dropped with the writer or at the end of the response. Does nothing if the writer can't
-    /// detect a lost client.
+    /// The callback must neither block nor run code of the host application. A callback that never
+    /// runs is dropped with the writer or at the end of the response. Does nothing if the writer
+    /// can't detect that a client disconnects.
     fn on_gone(&mut self, callback: Box<dyn FnOnce() + Send>);
 
-    /// Registers a callback that runs once if the response has not begun after this time. The
-    /// callback begins the response on the thread that runs it, so that intermediaries do not close
-    /// the connection as idle.
+    /// Registers a callback that runs once if the response has not begun after the time `after`.
+    /// The callback has to begin the response, so that intermediaries do not close the connection
+    /// as idle.
     ///
-    /// The callback must neither block nor run code of the host. A callback that never runs is
-    /// dropped with the writer or at the end of the response. Does nothing if the writer has no
-    /// timers, which is the default.
+    /// The callback must neither block nor run code of the host application. A callback that never
+    /// runs is dropped with the writer or at the end of the response. Does nothing if the writer
+    /// has no timers, which is the default.
     fn on_silence(&mut self, after: Duration, callback: Box<dyn FnOnce() + Send>) {
         _ = (after, callback);
     }
@@ -188,30 +190,30 @@ pub trait ResponseWriter: Send + fmt::Debug {
 
 /// A handler of HTTP requests.
 pub trait Service: Send + Sync + fmt::Debug {
-    /// Answers one request, on the thread that read the request. The service may keep `response`
-    /// and end it later, from any thread.
+    /// Answers one request. The method runs on the thread that read the request. The service may
+    /// keep `response` and complete it later, from any thread.
     ///
     /// The method may block while it handles the request. A panic resets only the connection of the
     /// request.
     fn serve(&self, request: HttpRequest<'_>, response: Box<dyn ResponseWriter>);
 
-    /// Whether a request is answered without blocking. A quick request is served even when as many
-    /// requests as allowed are being served.
+    /// Whether the service answers a request without blocking. A quick request is served even when
+    /// the maximum number of requests is being served.
     ///
-    /// The method is called only at that limit, on a thread that all quick requests share. It must
-    /// neither block nor answer. Defaults to false.
+    /// The method is called only at that limit, on a thread that all quick requests share. The
+    /// method must neither block nor answer the request. Returns false by default.
     fn is_quick(&self, request: &HttpRequest<'_>) -> bool {
         _ = request;
         false
     }
 
     /// Returns the client that a request is accounted to. Shared resources, such as threads, are
-    /// divided by client.
+    /// divided by client. By default, returns `address`: the client at its network address, as
+    /// trusted proxies report it.
     ///
     /// The method is called before each request is served, on the thread that read the request. The
-    /// body may be missing. The method must neither block nor answer. It must not trust data that
-    /// was not verified before. `address` is the client at its network address, as trusted proxies
-    /// report it. By default, `address` is returned.
+    /// body may be missing. The method must neither block nor answer. It must trust only data that
+    /// it verifies itself, for example a token.
     fn client(&self, request: &HttpRequest<'_>, address: ClientKey) -> ClientKey {
         _ = request;
         address

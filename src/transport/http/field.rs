@@ -1,8 +1,8 @@
-//! Header fields that repeat values of the body: their encoding, the tool parameters that are
-//! repeated, and the values of these parameters.
+//! Header fields that repeat values of the request body: their encoding, the tool parameters that
+//! are repeated, and the values of these parameters.
 //!
-//! All functions are pure, and both sides use them. A client writes the fields of a request; a
-//! server reads and compares them.
+//! All functions are pure, and both sides use them. A client writes the fields of a request. A
+//! server reads the fields and compares them with the body.
 //!
 //! Spec: Transports, Streamable HTTP, "Custom Headers from Tool Parameters" and "Value Encoding"
 //! (2026-07-28).
@@ -17,17 +17,18 @@ use crate::jsonrpc::raw_object::RawObject;
 use crate::schema::json::MAX_INTEGER;
 use crate::schema::tree::{self, Tree};
 
-/// The prefix of a parameter's field name. The name that the schema gives follows the prefix.
+/// The prefix of a parameter's field name. The name from the tool's schema follows the prefix.
 pub(crate) const PARAM_PREFIX: &str = "Mcp-Param-";
 
 /// The member of a property's schema that contains the name of the header field.
 const KEYWORD: &str = "x-mcp-header";
 
-/// The marks before and after a value that is base64 of its UTF-8 text.
+/// The marks before and after an encoded value. Between the marks is the base64 of the value's
+/// UTF-8 text.
 const MARKS: (&str, &str) = ("=?base64?", "?=");
 
-/// Encodes a text as the value of a header field. The text is unchanged if a field can contain it;
-/// otherwise it is encoded in base64.
+/// Encodes a text as the value of a header field. Returns a text that a field can contain
+/// unchanged. Encodes any other text in base64.
 pub(crate) fn encode(text: &str) -> Cow<'_, str> {
     let plain = is_plain(text) && marked(text).is_none();
     if plain {
@@ -37,7 +38,8 @@ pub(crate) fn encode(text: &str) -> Cow<'_, str> {
 }
 
 /// Decodes the value of a header field. White space around the value is ignored. Returns `None` if
-/// the value has bytes that a field can't have, or if its base64 is malformed or not UTF-8.
+/// the value has bytes that are not allowed in a field. Also returns `None` if its base64 is
+/// malformed or not UTF-8.
 pub(crate) fn decode(value: &[u8]) -> Option<Cow<'_, str>> {
     let text = std::str::from_utf8(value).ok()?;
     let text = text.trim_matches([' ', '\t']);
@@ -53,8 +55,8 @@ pub(crate) fn decode(value: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Whether a text is empty or visible ASCII. Spaces and tabs are allowed inside the text, but not
-/// at its ends.
+/// Whether a header field can contain a text unchanged. The text is empty or visible ASCII. Spaces
+/// and tabs are allowed inside the text, but not at its ends.
 // AMB-09, AMB-10
 fn is_plain(text: &str) -> bool {
     let bytes = text.as_bytes();
@@ -84,16 +86,16 @@ pub(crate) struct Mirrored {
     path: Vec<String>,
 }
 
-/// The value of a parameter in its header field.
+/// The value of a tool parameter in its header field.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Mirror {
-    /// There is no field, because the parameter has no value.
+    /// The request has no field, because the parameter has no value.
     Absent,
-    /// The field has this text, which is not yet encoded.
+    /// The field contains this text, which is not yet encoded.
     Text(String),
-    /// The field has this number.
+    /// The field contains this integer.
     Integer(i64),
-    /// The parameter's value can't be in a field, for this reason.
+    /// A field can't contain the parameter's value, for this reason.
     Impossible(&'static str),
 }
 
@@ -102,7 +104,8 @@ impl Mirrored {
     ///
     /// # Errors
     ///
-    /// The fault of the schema. A tool with a faulty schema can't be used over HTTP.
+    /// The error is a text about the fault of the schema. A tool with a faulty schema can't be used
+    /// over HTTP.
     pub(crate) fn in_schema(schema: &str) -> Result<Vec<Self>, String> {
         // The text search avoids parsing for most tools. A keyword may be written with escapes.
         if !schema.contains(KEYWORD) && !schema.contains("\\u") {
@@ -149,7 +152,7 @@ impl Mirrored {
 }
 
 impl Mirror {
-    /// Whether a decoded header field has the value of the parameter. Integers are compared as
+    /// Whether a decoded header field equals the value of the parameter. Integers are compared as
     /// numbers, other values as text.
     pub(crate) fn is_said_by(&self, decoded: &str) -> bool {
         match self {
@@ -163,7 +166,8 @@ impl Mirror {
     }
 }
 
-/// Returns the integer value of a JSON number, in whichever form the number is written.
+/// Returns the value of a JSON number that is an integer. The number may also be written with a
+/// fraction or an exponent.
 fn integer(number: &serde_json::Number) -> Option<i64> {
     number.as_i64().or_else(|| {
         let float = number.as_f64()?;
@@ -172,8 +176,8 @@ fn integer(number: &serde_json::Number) -> Option<i64> {
     })
 }
 
-/// Collects the annotations of a schema. `path` is the path of properties to the schema. `path` is
-/// `None` if the schema is not reached through `properties` only.
+/// Collects the parameters that a schema maps to header fields. `path` is the path of properties to
+/// the schema. `path` is `None` if the schema is not reached through `properties` only.
 fn collect(
     schema: &Value,
     mut path: Option<&mut Vec<String>>,
@@ -199,7 +203,7 @@ fn collect(
                     path.pop();
                 }
             }
-            // These hold data, not schemas.
+            // These keywords hold data, not schemas.
             ("const" | "enum" | "default" | "examples", _) => {}
             (
                 "$defs" | "definitions" | "patternProperties" | "dependentSchemas",
@@ -221,7 +225,8 @@ fn collect(
     Ok(())
 }
 
-/// Checks one annotation. `path` is empty where annotations are not allowed.
+/// Checks one mapping of a parameter to a header field. `path` is empty where such mappings are not
+/// allowed.
 fn check(
     name: &Value,
     schema: &Map<String, Value>,

@@ -16,7 +16,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Whether an address is in the network. An IPv4 address is equal to its IPv6 form
+    /// Whether an IP address is in the network. An IPv4 address is equal to its IPv6 form
     /// (`::ffff:192.0.2.1`).
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
@@ -63,7 +63,7 @@ impl FromStr for Network {
         let most = if address.is_ipv4() { 32 } else { 128 };
         let prefix: u32 = prefix.filter(|prefix| *prefix <= most).ok_or_else(wrong)?;
         match (address, address.to_canonical()) {
-            // The IPv6 form of an IPv4 network.
+            // The address is the IPv6 form of an IPv4 network.
             (IpAddr::V6(_), canonical @ IpAddr::V4(_)) => Ok(Self {
                 address: canonical,
                 prefix: prefix.checked_sub(96).ok_or_else(wrong)?,
@@ -79,11 +79,12 @@ impl fmt::Display for Network {
     }
 }
 
-/// Returns the client's address. Trusted proxies are skipped: the client is the hop before them.
+/// Returns the client's address. Skips trusted proxies: the client is the last hop that is not a
+/// trusted proxy.
 ///
-/// Without a trusted proxy, the client's address is `remote`. If a trusted proxy reports no valid
-/// address, the proxy counts as the client. The proxy also counts as the client if `Forwarded` and
-/// `X-Forwarded-For` contradict each other.
+/// If `remote` is not a trusted proxy, `remote` is the client's address. If a trusted proxy reports
+/// no valid address, the proxy counts as the client. The proxy also counts as the client if
+/// `Forwarded` and `X-Forwarded-For` contradict each other.
 pub(crate) fn client_address(
     request: &HttpRequest<'_>,
     remote: IpAddr,
@@ -115,7 +116,7 @@ pub(crate) fn client_address(
     }
 }
 
-/// Returns the hops in all fields of a name, the nearest hop last. An invalid hop is `None`.
+/// Returns the hops in all header fields of a name, the nearest hop last. An invalid hop is `None`.
 /// Returns `None` as a whole if the request has no field of this name.
 fn hops(
     request: &HttpRequest<'_>,
@@ -131,7 +132,7 @@ fn hops(
     Some(values.flat_map(read_value).collect())
 }
 
-/// Returns the `for` parameters of a `Forwarded` field (RFC 7239, section 4).
+/// Returns the `for` parameters of a `Forwarded` field (RFC 7239, section 4), in order.
 fn forwarded_for(text: &str) -> Vec<Option<IpAddr>> {
     let Some(elements) = split(text, ',') else {
         return vec![None];
@@ -155,8 +156,8 @@ fn forwarded_for(text: &str) -> Vec<Option<IpAddr>> {
     elements.into_iter().map(hop).collect()
 }
 
-/// Splits a text at separators outside of quoted strings. Returns `None` if a quoted string is not
-/// closed.
+/// Splits a text at the separators that are outside of quoted strings. Returns `None` if a quoted
+/// string is not closed.
 fn split(text: &str, separator: char) -> Option<Vec<&str>> {
     let (mut parts, mut start) = (Vec::new(), 0);
     let (mut is_quoted, mut is_escaped) = (false, false);
@@ -176,7 +177,7 @@ fn split(text: &str, separator: char) -> Option<Vec<&str>> {
     (!is_quoted).then_some(parts)
 }
 
-/// Returns the text of a token or of a quoted string.
+/// Returns the text of a token or of a quoted string. Returns `None` if the value is malformed.
 fn unquoted(value: &str) -> Option<String> {
     let Some(inside) = value.strip_prefix('"') else {
         return (!value.contains('"')).then(|| value.to_owned());
@@ -186,7 +187,7 @@ fn unquoted(value: &str) -> Option<String> {
     for c in inside.chars() {
         match c {
             '\\' if !is_escaped => is_escaped = true,
-            // Only the last quote may end it.
+            // Only the last quote may end the string.
             '"' if !is_escaped => return None,
             _ => {
                 is_escaped = false;
@@ -197,7 +198,7 @@ fn unquoted(value: &str) -> Option<String> {
     (!is_escaped).then_some(text)
 }
 
-/// Returns the address of a node. The node may have brackets and a port.
+/// Returns the address of a node in a forwarding field. The node may have brackets and a port.
 fn address_of(node: &str) -> Option<IpAddr> {
     let bare = node
         .strip_prefix('[')
@@ -249,8 +250,8 @@ mod tests {
         }
     }
 
-    /// Checks the client's address of a request from 10.0.0.1. All of 10.0.0.0/8 are trusted
-    /// proxies.
+    /// Checks the client's address for a request from 10.0.0.1. All addresses of 10.0.0.0/8 are
+    /// trusted proxies.
     fn check(fields: &[(&str, &str)], expected: &str) {
         let headers: Vec<_> = fields
             .iter()

@@ -2,7 +2,7 @@
 //!
 //! This layer is a thin, safe wrapper around system calls that the standard library does not offer.
 //! It changes no process-wide state, except in [`standard::claim`]. The host requests such a claim,
-//! and the end of the claim restores everything.
+//! and the end of the claim restores the state.
 #![allow(
     unsafe_code,
     reason = "system calls; the rest of the crate is free of it, cffi aside"

@@ -11,8 +11,8 @@
 //!
 //! `t` is the time in milliseconds since the recorder was made. `dir` is `in` or `out`, as seen
 //! from the recording side. A [`Replay`] is a transport that reads such lines and plays the peer.
-//! It waits for the messages that were recorded as sent, and returns those that were recorded as
-//! received.
+//! The replay waits for the messages that were recorded as sent, and returns the messages that were
+//! recorded as received.
 //!
 //! A trace contains all messages unchanged, and so also their secrets.
 //!

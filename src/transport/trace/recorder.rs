@@ -12,9 +12,9 @@ use crate::sync::Mutex;
 /// Writes messages as lines of JSON: see the [module](super) for the format.
 ///
 /// Clones write to the same destination. The thread that sends or receives a message writes and
-/// flushes it before the message is passed on. So a trace is complete however its program ends, and
-/// a slow destination slows the connection. A write error does not disturb the connection: the
-/// recorder stops recording, and [`finish`](Self::finish) reports the error.
+/// flushes its line before it passes the message on. So a trace is complete even if the program
+/// crashes, and a slow destination slows the connection. A write error does not disturb the
+/// connection: the recorder stops recording, and [`finish`](Self::finish) reports the error.
 #[derive(Clone)]
 pub struct Recorder(Arc<Shared>);
 
@@ -48,7 +48,8 @@ impl Recorder {
         Tap::new(transport, move |message| this.record(message))
     }
 
-    /// Records one message. Call it from the hook of a [`Tap`] that has other tasks, too.
+    /// Records one message. Call this method from the hook of a [`Tap`] if the hook also does other
+    /// work.
     pub fn record(&self, message: &Tapped<'_>) {
         let since = message.at.saturating_duration_since(self.0.start);
         let t = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
@@ -69,12 +70,12 @@ impl Recorder {
         }
     }
 
-    /// Returns whether everything was written so far.
+    /// Checks that all messages so far were written.
     ///
     /// # Errors
     ///
-    /// The first write error. Nothing was recorded after it. Later calls fail with another error of
-    /// that kind.
+    /// The first write error. Nothing was recorded after that error. Later calls return another
+    /// error of the same kind.
     pub fn finish(&self) -> io::Result<()> {
         let mut out = self.0.out.lock();
         match out.failed.take() {

@@ -34,10 +34,11 @@ pub struct Played(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// The state of the replay: the script and its end. A waiter checks both under the lock, so no
-    /// wakeup is lost.
+    /// The trace with its progress, and whether the connection was closed. A waiter checks both
+    /// under the lock, so no wakeup is lost.
     state: Mutex<State>,
-    /// The condition variable that is notified when a message was sent or given, and at the end.
+    /// The condition variable that is notified when a message was sent or received, and when the
+    /// connection is closed.
     changed: Condvar,
 }
 
@@ -64,15 +65,15 @@ impl Replay {
         })))
     }
 
-    /// Returns the progress of the replay. It can be checked after a connection has taken over the
-    /// replay.
+    /// Returns a handle to the progress of the replay. The handle stays valid after a connection
+    /// has taken over the replay.
     pub fn played(&self) -> Played {
         Played(Arc::clone(&self.0))
     }
 }
 
 impl Played {
-    /// Returns whether the whole trace was played. Does not block.
+    /// Checks that the whole trace was played. Does not block.
     ///
     /// # Errors
     ///
@@ -82,12 +83,12 @@ impl Played {
         self.0.state.lock().script.finish()
     }
 
-    /// Blocks until the whole trace was played. For a server that answers after a delay. A
-    /// mismatch, the end of the connection or `timeout` end the wait.
+    /// Blocks until the whole trace was played. Use this method if messages of this side are sent
+    /// after a delay. A mismatch, the end of the connection or `timeout` ends the wait.
     ///
     /// # Errors
     ///
-    /// As for [`finish`](Self::finish).
+    /// The errors of [`finish`](Self::finish).
     pub fn wait(&self, timeout: Duration) -> Result<()> {
         let deadline = Instant::now().checked_add(timeout);
         let state = self.0.state.lock();
@@ -148,9 +149,9 @@ impl Sender for Half {
             if state.closed {
                 return Err(closed());
             }
-            let taken = state.script.send(&message.text);
+            let matched = state.script.send(&message.text);
             self.0.changed.notify_all();
-            taken?;
+            matched?;
         }
         Ok(())
     }

@@ -1,9 +1,8 @@
 //! The state of a replay: matches sent messages with a trace. Does no I/O and never blocks.
 //!
-//! **Invariant:** an incoming step can be given when every outgoing step before it has been played.
-//! A sent message has to match an outgoing step between the first unplayed one and the next
-//! incoming step. Outgoing steps without an incoming one between them could have been sent in any
-//! order.
+//! **Invariant:** an incoming step can be returned when every outgoing step before it has been
+//! played. A sent message has to match an unplayed outgoing step before the next incoming step.
+//! Outgoing steps without an incoming step between them may be sent in any order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +18,7 @@ pub(super) struct Script {
     steps: Vec<Step>,
     /// The index of the first step that might not be played yet.
     next: usize,
-    /// The recorded ids of our requests with their current ids, where the two differ.
+    /// The recorded ids of this side's requests with their current ids, where the two differ.
     ids: BTreeMap<RequestId, RequestId>,
     /// The ids of the peer's own requests, which are not replaced.
     theirs: BTreeSet<RequestId>,
@@ -47,7 +46,7 @@ enum Sign {
     /// A request, with its method and id. The id is not compared.
     Request(String, Id),
     Notification(String),
-    /// A response to the peer's request with the recorded id.
+    /// A response to the peer's request with this id.
     Response(Option<RequestId>),
     /// A batch, or text that is not a valid message.
     Other,
@@ -114,7 +113,7 @@ impl Script {
         })
     }
 
-    /// Matches a sent message with the trace.
+    /// Matches a sent message with the trace. Fails when the trace does not expect the message.
     pub(super) fn send(&mut self, text: &[u8]) -> Result<()> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -128,10 +127,10 @@ impl Script {
         let window = self.steps[first..]
             .iter_mut()
             .take_while(|step| matches!(step.kind, Kind::Out(_)));
-        let found = window
+        let matching = window
             .filter(open)
             .find(|step| matches!(&step.kind, Kind::Out(sign) if *sign == sent));
-        let Some(step) = found else {
+        let Some(step) = matching else {
             let error = self.mismatch(first, &sent);
             self.failed = Some(error.clone());
             return Err(error);
@@ -173,7 +172,8 @@ impl Script {
         (!matches!(self.steps[at].kind, Kind::Out(_))).then_some(at)
     }
 
-    /// Returns the next message of the peer, if the trace allows it now.
+    /// Returns the next message of the peer. Returns `None` while the trace expects a sent message
+    /// first.
     pub(super) fn give(&mut self) -> Result<Option<Received>> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -200,7 +200,7 @@ impl Script {
         }))
     }
 
-    /// Whether nothing more can be played.
+    /// Whether the whole trace was played, or the replay has failed.
     pub(super) fn is_over(&self) -> bool {
         self.failed.is_some() || self.steps[self.next..].iter().all(|step| step.played)
     }
@@ -251,11 +251,11 @@ impl Step {
     }
 }
 
-/// A JSON object with raw values. It owns its keys, because they may be written with escapes.
+/// A JSON object with raw values. The keys are owned, because a key may be written with escapes.
 type Members<'a> = BTreeMap<String, &'a RawValue>;
 
-/// Returns a message of the peer in which the recorded ids of our requests are replaced by the
-/// current ids. Returns `None` when nothing changes.
+/// Returns a message of the peer in which the recorded ids of this side's requests are replaced by
+/// the current ids. Returns `None` when nothing changes.
 fn with_ids(
     text: &[u8],
     ids: &BTreeMap<RequestId, RequestId>,
@@ -284,7 +284,8 @@ fn with_ids(
     }
     let mut params: Members<'_> = serde_json::from_str(message.get("params")?.get()).ok()?;
     let token = params.get("progressToken").and_then(|raw| now(raw));
-    // Since 2026-07-28 a server may cancel a request of ours; before, only its own.
+    // Since 2026-07-28 a server may cancel a request of its client. Before, it can cancel only its
+    // own requests.
     let cancels = message["method"].get() == r#""notifications/cancelled""#;
     let cancelled = params.get("requestId").filter(|raw| {
         cancels && RequestId::from_json(raw.get()).is_some_and(|id| !theirs.contains(&id))
@@ -316,8 +317,8 @@ fn with_ids(
     serde_json::to_vec(&message).ok()
 }
 
-/// The member of `_meta` that links a notification to the request that opened its stream (since
-/// 2026-07-28).
+/// The member of `_meta` that contains the id of the request that opened the notification's stream
+/// (since 2026-07-28).
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 #[cfg(test)]

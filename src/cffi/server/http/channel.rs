@@ -1,10 +1,10 @@
-//! The response path to the host's own web server.
+//! The response path from the library to the host's own web server.
 //!
-//! **Invariants:** the functions of one exchange run one at a time, in order, and without a lock.
-//! `running` is incremented in the critical section that checks `freed` and `ended`. Freeing sets
-//! `freed` under the lock and then waits until `running` is zero. So none runs after `end`, nor
-//! after the exchange was freed. A response is aborted when its client has disconnected, or when
-//! the host fails to send.
+//! **Invariants:** the host's functions of one exchange run one at a time and in order, and the
+//! library holds no lock meanwhile. `running` is incremented in the critical section that checks
+//! `freed` and `ended`. Freeing sets `freed` under the lock and then waits until `running` is zero.
+//! So no function runs after `end`, nor after the exchange was freed. A response is aborted when
+//! its client has disconnected, or when the host fails to send.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -19,7 +19,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
-/// The maximum number of bytes of a streamed response that wait until the host dispatches.
+/// The maximum number of bytes of a streamed response that wait until the host dispatches its pump.
+/// At the limit, further writes wait, or report that there is no space.
 const MAX_WAITING: usize = 256 << 10;
 
 /// Begins a response.
@@ -47,8 +48,8 @@ pub type mcplink_http_write_fn = Option<
 >;
 
 /// Ends a response. The function is called exactly once. complete: true if the whole response was
-/// sent. If it is false, abort the connection, so that the client notices that the response is
-/// incomplete.
+/// sent. If complete is false, abort the connection, so that the client notices that the response
+/// is incomplete.
 pub type mcplink_http_end_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, complete: bool)>;
 
@@ -73,15 +74,16 @@ pub(super) struct Channel {
 
 #[derive(Default)]
 struct State {
-    /// Called when the client has disconnected.
+    /// The callback that runs when the client has disconnected.
     on_gone: Option<Box<dyn FnOnce() + Send>>,
-    /// Called when the response has not begun for a long time. It begins the response as a stream.
+    /// The callback that runs when the response has not begun for a long time. The callback begins
+    /// the response as an event stream.
     on_silence: Option<Box<dyn FnOnce() + Send>>,
     gone: bool,
     ended: bool,
     freed: bool,
     running: usize,
-    /// The number of bytes that wait until the host dispatches.
+    /// The number of bytes that wait until the host dispatches its pump.
     waiting: usize,
 }
 
@@ -111,8 +113,8 @@ impl Channel {
         })
     }
 
-    /// Runs the host's function for a step of the response. Runs nothing if the response has ended,
-    /// the exchange was freed or the client has disconnected.
+    /// Runs the host's function for a step of the response. Runs no function if the response has
+    /// ended or the exchange was freed. If the client has disconnected, runs only the end function.
     fn run(&self, step: &Step) {
         let mut state = self.state.lock();
         let is_end = matches!(step, Step::End(_));
@@ -125,7 +127,7 @@ impl Channel {
         let user = self.user.lock().clone();
         let status = user.and_then(|user| {
             let user = user.ptr();
-            // SAFETY: the header says what the functions are given; head and bytes outlive the
+            // SAFETY: the header states the arguments of the functions; head and bytes outlive the
             // call.
             call_back(self.number, || unsafe {
                 match step {
@@ -150,7 +152,7 @@ impl Channel {
         }
     }
 
-    /// Records that the client has disconnected.
+    /// Records that the client has disconnected, and runs the callback for this case.
     pub(super) fn lose(&self) {
         let mut state = self.state.lock();
         state.gone = true;
@@ -162,8 +164,8 @@ impl Channel {
         }
     }
 
-    /// Begins the response as an event stream. The host requests this when the response has not
-    /// begun for a long time.
+    /// Begins the response as an event stream. The host requests such a begin when the response has
+    /// not begun for a long time.
     pub(super) fn break_silence(&self) {
         let callback = self.state.lock().on_silence.take();
         if let Some(callback) = callback {
@@ -171,15 +173,16 @@ impl Channel {
         }
     }
 
-    /// Frees the exchange without waiting for running functions: no function of the host starts
-    /// afterwards.
+    /// Marks the exchange as freed, without waiting for a running function of the host. Afterwards
+    /// no function of the host starts.
     pub(super) fn abandon(&self) {
         self.state.lock().freed = true;
         self.lose();
     }
 
-    /// Frees the exchange, and waits until its running function has returned. Must not be called in
-    /// that function, because it would wait for itself.
+    /// Marks the exchange as freed, waits until no function of the host runs, and releases the user
+    /// data. A function of the host must not call this method, because the method would wait for
+    /// that function.
     pub(super) fn leave(&self) {
         self.abandon();
         let mut state = self.state.lock();
@@ -245,8 +248,8 @@ impl Writer {
         });
     }
 
-    /// Returns whether another part may be queued. Without a deadline the function returns at once;
-    /// otherwise it waits until there is room, and fails at the deadline.
+    /// Returns whether another part of the body may be queued. Without a deadline, returns at once.
+    /// With a deadline, waits until there is space, and fails at the deadline.
     fn has_room(&self, bytes: usize, deadline: Option<Instant>) -> Result<bool> {
         let mut state = self.channel.state.lock();
         while state.waiting > 0 && state.waiting + bytes > MAX_WAITING {
@@ -272,9 +275,9 @@ impl Writer {
             return;
         }
         let mut state = self.channel.state.lock();
-        let nobody_asks = (state.on_gone.take(), state.on_silence.take());
+        let unused = (state.on_gone.take(), state.on_silence.take());
         drop(state);
-        drop(nobody_asks);
+        drop(unused);
         match &self.stage {
             None => self.channel.run(&Step::End(complete)),
             Some(stage) => self.post(stage, Step::End(complete)),
@@ -329,7 +332,8 @@ impl ResponseWriter for Writer {
         drop(before);
     }
 
-    /// Stores the callback. The duration is unused, because the host measures the time.
+    /// Stores the callback that begins the response as an event stream. The duration is unused,
+    /// because the host measures the time.
     fn on_silence(&mut self, _: Duration, callback: Box<dyn FnOnce() + Send>) {
         let before = self.channel.state.lock().on_silence.replace(callback);
         drop(before);
@@ -337,7 +341,7 @@ impl ResponseWriter for Writer {
 }
 
 impl Drop for Writer {
-    /// Aborts a response that was not ended.
+    /// Aborts the response if it has not ended.
     fn drop(&mut self) {
         self.end(false);
     }

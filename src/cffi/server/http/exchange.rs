@@ -77,7 +77,8 @@ impl Settings for mcplink_exchange_t {
 }
 
 impl mcplink_exchange_t {
-    /// Returns the HTTP request. It is removed from the exchange, so later calls return `None`.
+    /// Removes the HTTP request from the exchange, and returns the request. Later calls return
+    /// `None`.
     pub(super) fn take_request(&self) -> Outcome<Option<Asked>> {
         if std::mem::replace(&mut *self.served.lock(), true) {
             return Ok(None);
@@ -104,13 +105,13 @@ impl mcplink_exchange_t {
     }
 }
 
-/// Changes the HTTP request. All setters of this file call this function. If a setter was refused,
-/// mcplink_http_serve fails.
+/// Runs a setter of an exchange, and returns the status for C. If the setter fails,
+/// mcplink_http_serve fails later with the same error.
 ///
 /// # Safety
 ///
 /// `exchange` is NULL or a live exchange.
-unsafe fn say(
+unsafe fn run_setter(
     exchange: *mut mcplink_exchange_t,
     setter: &str,
     change: impl FnOnce(&mcplink_exchange_t) -> Outcome<()>,
@@ -190,7 +191,7 @@ pub unsafe extern "C" fn mcplink_exchange_add_header(
     // SAFETY: the header requires an exchange of this library, text that ends in NUL, and bytes
     // with their length.
     unsafe {
-        say(exchange, "mcplink_exchange_add_header", |exchange| {
+        run_setter(exchange, "mcplink_exchange_add_header", |exchange| {
             let field = name(field, "field")?.to_owned();
             let header = (field, measured(content, len, "content")?.to_owned());
             exchange.change(|asked| asked.headers.push(header))
@@ -214,7 +215,7 @@ pub unsafe extern "C" fn mcplink_exchange_set_body(
 ) -> mcplink_status_t {
     // SAFETY: the header requires an exchange of this library and bytes with their length.
     unsafe {
-        say(exchange, "mcplink_exchange_set_body", |exchange| {
+        run_setter(exchange, "mcplink_exchange_set_body", |exchange| {
             let body = measured(body, len, "body")?.to_owned();
             exchange.change(|asked| asked.body = body)
         })
@@ -245,7 +246,7 @@ pub unsafe extern "C" fn mcplink_exchange_set_addresses(
     }
     // SAFETY: the header requires an exchange of this library and texts that end in NUL.
     unsafe {
-        say(exchange, "mcplink_exchange_set_addresses", |exchange| {
+        run_setter(exchange, "mcplink_exchange_set_addresses", |exchange| {
             let local = address(name(local, "local")?)?;
             let remote = optional(remote, "remote")?.map(address).transpose()?;
             exchange.change(|asked| (asked.local, asked.remote) = (Some(local), remote))
@@ -270,13 +271,14 @@ pub unsafe extern "C" fn mcplink_exchange_gone(
     })
 }
 
-/// Begins the response as an event stream, so that proxies do not drop the idle connection. Call it
-/// when the response has not begun after the time of mcplink_http_options_set_keep_alive_ms. The
-/// function does nothing when the client does not accept event streams, or the response has begun.
+/// Begins the response as an event stream, so that proxies do not drop the idle connection. Call
+/// the function when the response has not begun after the time of
+/// mcplink_http_options_set_keep_alive_ms. The function does nothing when the client does not
+/// accept event streams, or the response has begun.
 ///
 /// exchange: the exchange.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any; the functions begin and write may run
-/// on this thread. Blocks: only in these functions. Since 0.1.
+/// on this thread. Blocks: only while these functions run. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_silent(
@@ -292,8 +294,8 @@ pub unsafe extern "C" fn mcplink_exchange_silent(
 }
 
 /// Frees an exchange: none of its functions runs afterwards. A response that has not ended is
-/// aborted, as after mcplink_exchange_gone. If this is called inside a function of the exchange, it
-/// returns at once, and no other function of the exchange starts.
+/// aborted, as after mcplink_exchange_gone. If a function of the exchange calls
+/// mcplink_exchange_free, the call returns at once, and no other function of the exchange starts.
 ///
 /// exchange: the exchange; may be NULL. Threads: any. Blocks: while one of its functions runs on
 /// another thread. Since 0.1.

@@ -50,10 +50,10 @@ pub unsafe extern "C" fn mcplink_http_head_count(head: *const mcplink_http_head_
     unsafe { get(head) }.map_or(0, |head| head.headers.len())
 }
 
-/// Returns the name of a header field.
+/// Returns the name of a header field of a response.
 ///
 /// head: the head; for NULL the function returns "".
-/// index: from 0.
+/// index: the index of the field, from 0.
 /// Returns: text that is valid as long as the head; empty when the index is out of range. Threads:
 /// any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -67,10 +67,10 @@ pub unsafe extern "C" fn mcplink_http_head_name(
     view_or_empty(field.map(|(name, _)| name))
 }
 
-/// Returns the value of a header field.
+/// Returns the value of a header field of a response.
 ///
 /// head: the head; for NULL the function returns "".
-/// index: from 0.
+/// index: the index of the field, from 0.
 /// Returns: text that is valid as long as the head; empty when the index is out of range. Threads:
 /// any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

@@ -14,13 +14,13 @@ use crate::cffi::text::{self, Text, mcplink_str_t, view_or_empty};
 use crate::cffi::user::is_inside;
 use crate::server::http::HttpServer;
 
-/// A listener: accepts HTTP clients for a server.
+/// A listener, which accepts HTTP clients for a server.
 pub struct mcplink_listener_t {
     gate: Gate,
     listener: Arc<HttpServer>,
     url: Text,
     serving: Arc<Serving>,
-    /// The number of the listener in the set of everything that the server serves.
+    /// The number that [`Serving::enter`] returned for the listener.
     number: u64,
 }
 
@@ -30,7 +30,7 @@ impl Handled for mcplink_listener_t {
     }
 
     /// Returns whether this thread is inside the listener or its server. A handler of the server
-    /// counts as inside, because its call is in flight and closing the listener would wait for it.
+    /// counts as inside, because closing the listener would wait for the handler's call.
     fn is_inside(&self) -> bool {
         self.serving.is_inside() || is_inside(self.gate.number())
     }
@@ -44,13 +44,14 @@ impl Handled for mcplink_listener_t {
 
 /// Listens for HTTP clients. Threads of the library accept and serve them.
 ///
-/// Any client that can reach the address can send requests. Pass only a port unless other machines
-/// need access: then only this machine has access. Authenticate clients of other machines with
+/// Any client that can reach the address can send requests. If no other machine needs access, pass
+/// only a port: then only this machine has access. Authenticate clients of other machines with
 /// mcplink_http_options_on_authenticate.
 ///
 /// server: the server.
 /// options: the options, which are copied. NULL for the defaults, which accept all clients without
-/// authentication. Options with a refused setter are refused, and err contains the reason.
+/// authentication. If a setter of the options failed, this function fails with the error of that
+/// setter.
 /// bind: an address such as "192.0.2.1:8080", or only a port of the loopback address, such as
 /// "8080". With port 0 the system chooses a port.
 /// listener: receives the listener, NULL on failure. The caller owns it and frees it with
@@ -93,7 +94,7 @@ pub unsafe extern "C" fn mcplink_server_listen_http(
     }
 }
 
-/// Returns the port of a listener. If the system chose the port, the function returns that port.
+/// Returns the port on which a listener accepts connections, also if the system chose the port.
 ///
 /// listener: the listener; for NULL the function returns 0.
 /// Returns: the port. Threads: any. Since 0.1.
@@ -118,7 +119,8 @@ pub unsafe extern "C" fn mcplink_listener_url(
     view_or_empty(unsafe { get(listener) }.map(|listener| &listener.url))
 }
 
-/// Returns the number of open sessions. Only clients of revisions before 2026-07-28 have sessions.
+/// Returns the number of open sessions of a listener. Only clients of revisions before 2026-07-28
+/// have sessions.
 ///
 /// listener: the listener; for NULL the function returns 0.
 /// Returns: the number. Threads: any. Blocks: no. Since 0.1.
@@ -134,7 +136,8 @@ pub unsafe extern "C" fn mcplink_listener_sessions(listener: *const mcplink_list
 
 /// Closes a listener: it accepts no more requests, calls in flight may finish for the drain time of
 /// the server, and sessions end. A handler should not call this function, because the function
-/// would wait for the handler's own call: free the listener instead, or stop the server.
+/// would wait for the handler's own call. A handler can free the listener or stop the server
+/// instead.
 ///
 /// listener: the listener.
 /// Returns: MCPLINK_OK, also when the listener is closed already. Threads: any. Blocks: for the
@@ -152,8 +155,9 @@ pub unsafe extern "C" fn mcplink_listener_close(
     })
 }
 
-/// Closes a listener and frees it. If this is called in a callback of the server, it returns at
-/// once, and another thread closes the listener: so a handler that calls it can still answer.
+/// Closes a listener and frees it. If a callback of the server calls this function, the function
+/// returns at once, and another thread closes the listener. So a handler that frees the listener
+/// can still answer.
 ///
 /// listener: the listener; may be NULL. Threads: any. Blocks: as mcplink_listener_close. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

@@ -22,7 +22,7 @@ pub struct mcplink_http_t {
     service: HttpService,
     stage: Arc<CallbackExecutor>,
     serving: Arc<Serving>,
-    /// The number of the endpoint in the set of everything that the server serves.
+    /// The number that [`Serving::enter`] returned for the endpoint.
     number: u64,
 }
 
@@ -43,8 +43,8 @@ impl Handled for mcplink_http_t {
 ///
 /// server: the server.
 /// options: the options, which are copied. NULL for the defaults, which accept all clients without
-/// authentication. Options with a refused setter are refused, and err contains the reason. The host
-/// itself has to limit the number of connections.
+/// authentication. If a setter of the options failed, this function fails with the error of that
+/// setter. The host itself has to limit the number of connections.
 /// http: receives the endpoint, NULL on failure. The caller owns it and frees it with
 /// mcplink_http_free, before or after the server.
 /// err: receives the error on failure; the caller frees it. May be NULL.
@@ -85,12 +85,12 @@ pub unsafe extern "C" fn mcplink_server_http(
 /// after it.
 ///
 /// http: the endpoint.
-/// exchange: the request, and the functions for its response. An exchange can be served once. It
-/// remains the caller's.
+/// exchange: the request, and the functions for its response. An exchange can be served once. The
+/// exchange remains the caller's.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK when a response was or will be sent, whatever its HTTP status;
-/// MCPLINK_E_STATE when the exchange was served before; the status of a refused setter of the
-/// exchange; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any, several at once. Blocks:
+/// MCPLINK_E_STATE when the exchange was served before; the status of a setter of the exchange that
+/// failed; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any, several at once. Blocks:
 /// without a pump the handler runs on this thread, and the function blocks until the handler
 /// returns. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn mcplink_http_serve(
     }
 }
 
-/// Closes an endpoint: ends its sessions, streams and requests.
+/// Closes an endpoint, and ends the sessions, streams and requests of the endpoint.
 ///
 /// http: the endpoint.
 /// Returns: MCPLINK_OK, also when the endpoint is closed already. Threads: any. Blocks: a few

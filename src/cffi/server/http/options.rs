@@ -18,7 +18,7 @@ use crate::server::http::HttpOptions;
 use crate::transport::http::{HttpLimits, Network};
 
 /// HTTP options of a server. The defaults suit a server for clients on this machine. One thread at
-/// a time may use options. Listeners and endpoints that are made with them copy them.
+/// a time may use the options. Listeners and endpoints copy the options with which they are made.
 pub struct mcplink_http_options_t {
     path: Option<String>,
     hosts: Vec<String>,
@@ -85,7 +85,7 @@ impl mcplink_http_options_t {
     ///
     /// # Errors
     ///
-    /// If a setter of the options or of the server was refused, or the resource server is invalid.
+    /// Fails if a setter of the options failed, or if the resource server is invalid.
     pub(super) fn for_server(&self, server: &mcplink_server_t) -> Outcome<HttpOptions> {
         self.refusal.check()?;
         let mut options = HttpOptions::new()
@@ -133,7 +133,8 @@ impl mcplink_http_options_t {
         })
     }
 
-    /// Sets the resource server, which checks access tokens.
+    /// Sets the resource server, which checks access tokens. Fails if a function of the host
+    /// authenticates requests already.
     pub(super) fn set_tokens(&mut self, tokens: mcplink_resource_server_t) -> Outcome<()> {
         if matches!(self.access, Access::Host(_)) {
             return Err(both("mcplink_http_options_on_authenticate"));
@@ -142,7 +143,7 @@ impl mcplink_http_options_t {
         Ok(())
     }
 
-    /// Removes the resource server, which checks access tokens.
+    /// Removes the resource server, so that access tokens are not checked.
     pub(super) fn clear_tokens(&mut self) {
         if matches!(self.access, Access::Tokens(_)) {
             self.access = Access::Open;
@@ -254,10 +255,11 @@ pub unsafe extern "C" fn mcplink_http_options_add_origin(
     }
 }
 
-/// Adds a trusted proxy, or a network of trusted proxies. The field Forwarded (RFC 7239) or
-/// X-Forwarded-For of a trusted proxy is used to find the address of the client: the last address
-/// that is not a trusted proxy. If the field is invalid, the proxy counts as the client. Without
-/// trusted proxies all requests through a proxy share the limits of one client.
+/// Adds a trusted proxy, or a network of trusted proxies. The library reads the address of the
+/// client from the field Forwarded (RFC 7239) or X-Forwarded-For of a trusted proxy. The client's
+/// address is the last address in the field that is not a trusted proxy. If the field is invalid,
+/// the proxy counts as the client. Without trusted proxies all requests through a proxy share the
+/// limits of one client.
 ///
 /// options: the options.
 /// network: an address such as "192.0.2.1", or a network such as "10.0.0.0/8".
@@ -330,7 +332,8 @@ pub unsafe extern "C" fn mcplink_http_options_set_session_idle_ms(
     }
 }
 
-/// Also serves clients of revision 2024-11-05, on the two paths of the HTTP+SSE transport.
+/// Enables clients of revision 2024-11-05, and sets the two paths of their HTTP+SSE transport.
+/// Default: these clients are not served.
 ///
 /// options: the options.
 /// stream: the path of the SSE stream.
@@ -353,9 +356,9 @@ pub unsafe extern "C" fn mcplink_http_options_set_old_paths(
     }
 }
 
-/// Limits how many events of each stream of a session are stored for a client that reconnects. The
-/// oldest events are dropped. Default: 256 events and 1 MiB. See also
-/// MCPLINK_HTTP_LIMIT_KEPT_BYTES.
+/// Limits the stored events of each stream of a session. A client that reconnects receives the
+/// stored events. Beyond the limits, the oldest events are dropped. Default: 256 events and 1 MiB.
+/// See also MCPLINK_HTTP_LIMIT_KEPT_BYTES.
 ///
 /// options: the options.
 /// events: the maximum number of events.
@@ -378,8 +381,9 @@ pub unsafe extern "C" fn mcplink_http_options_set_kept_events(
 }
 
 /// Sets the keep-alive interval of event streams, so that proxies do not drop idle connections.
-/// After this time without data, a comment is written to a stream. If a response has not begun
-/// after this time, it begins as a stream, if the client accepts a stream. Default: 15 s.
+/// After this time without data, a comment is written to a stream. A response that has not begun
+/// after this time begins as an event stream, unless the client accepts no event stream. Default:
+/// 15 s.
 ///
 /// options: the options.
 /// interval_ms: the interval in milliseconds, at least 1.
@@ -403,8 +407,8 @@ pub unsafe extern "C" fn mcplink_http_options_set_keep_alive_ms(
     }
 }
 
-/// A limit of a server over HTTP. The comment of each limit names its default, and what happens
-/// when the limit is reached.
+/// A limit of a server over HTTP. The comment of each limit states the default and the effect at
+/// the limit.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_http_limit {
@@ -412,21 +416,22 @@ pub enum mcplink_http_limit {
     /// with the most sessions ends to make room. If no session is idle, the next client is refused
     /// with status 503.
     MCPLINK_HTTP_LIMIT_SESSIONS = 1,
-    /// The maximum number of requests in flight of clients of revisions since 2026-07-28. Default:
-    /// 1024. The next request is answered with a "busy" error.
+    /// The maximum number of requests in flight, of all clients of revisions since 2026-07-28.
+    /// Default: 1024. The next request is answered with a "busy" error.
     MCPLINK_HTTP_LIMIT_REQUESTS = 2,
-    /// The maximum number of streams of change notifications of clients of revisions since
-    /// 2026-07-28. Default: 10000. The next stream is refused with a "busy" error. Some streams are
-    /// reserved for clients that have few: see MCPLINK_LIMIT_RESERVE_PERCENT.
+    /// The maximum number of streams of change notifications, for all clients of revisions since
+    /// 2026-07-28. Each resource and task in the filter of a stream counts too. Default: 10000. The
+    /// next stream is refused with a "busy" error. Some streams are reserved for clients that have
+    /// few streams: see MCPLINK_LIMIT_RESERVE_PERCENT.
     MCPLINK_HTTP_LIMIT_STREAMS = 3,
     /// The maximum number of open connections. Default: 24000, and never more than seven eighths of
     /// the process's descriptor limit. At the limit, an idle connection of the client with the most
-    /// connections is closed to make room. If no connection is idle, the next one is answered with
-    /// status 503.
+    /// connections is closed to make room. If no connection is idle, the next connection is
+    /// answered with status 503.
     MCPLINK_HTTP_LIMIT_CONNECTIONS = 4,
     /// The maximum number of requests that are served at once, each on its own thread. Default: 64.
-    /// Further requests wait, except pings, cancellations and other requests that need no handler.
-    /// The client with the fewest threads gets the next free thread.
+    /// Further requests wait, unless they need no handler, such as pings and cancellations. The
+    /// client with the fewest threads gets the next free thread.
     MCPLINK_HTTP_LIMIT_WORKERS = 5,
     /// The maximum number of requests that wait for a thread. Default: 256. Above the limit, the
     /// last request of the client with the most waiting requests is answered with status 503.
@@ -434,11 +439,11 @@ pub enum mcplink_http_limit {
     /// The maximum length of a request line with its header fields, in bytes. Default: 32 KiB. A
     /// longer request head is answered with status 431 or 414.
     MCPLINK_HTTP_LIMIT_HEAD_BYTES = 7,
-    /// The maximum number of header fields of a request. Default: 128; 256 at most. A request with
-    /// more fields is answered with status 431.
+    /// The maximum number of header fields of a request. Default: 128; values above 256 act as 256.
+    /// A request with more fields is answered with status 431.
     MCPLINK_HTTP_LIMIT_FIELDS = 8,
     /// The maximum number of bytes of a stream that wait for a client that does not read. Default:
-    /// 256 KiB.
+    /// 256 KiB. At the limit, nothing more is written to the stream until the client reads.
     MCPLINK_HTTP_LIMIT_STREAM_BYTES = 9,
     /// The maximum time to receive a request head, in milliseconds. Default: 10000. After that the
     /// request is answered with status 408.
@@ -449,8 +454,8 @@ pub enum mcplink_http_limit {
     /// The minimum rate of a request body, in bytes per second. Default: 1024. See
     /// MCPLINK_HTTP_LIMIT_BODY_MS.
     MCPLINK_HTTP_LIMIT_BODY_RATE = 12,
-    /// The maximum time in which a client reads nothing of the data that waits for it, in
-    /// milliseconds. Default: 30000. After that the connection of the client is aborted.
+    /// The maximum time for which data waits while the client reads none of it, in milliseconds.
+    /// Default: 30000. After that the connection of the client is aborted.
     MCPLINK_HTTP_LIMIT_WRITE_MS = 13,
     /// The maximum time that a connection may be idle, in milliseconds. Default: 75000. After that
     /// the connection is closed.
@@ -459,8 +464,8 @@ pub enum mcplink_http_limit {
     /// the limit, the oldest events of the stream with the most stored bytes are dropped.
     MCPLINK_HTTP_LIMIT_KEPT_BYTES = 15,
     /// The maximum number of bytes that wait for all clients that do not read. Default: 256 MiB.
-    /// Above the limit, connections are aborted: those with the most waiting data, whose clients
-    /// have not read for the longest time.
+    /// Above the limit, connections are aborted. Connections with the highest product of waiting
+    /// bytes and time without reading are aborted first.
     MCPLINK_HTTP_LIMIT_UNSENT_BYTES = 16,
     /// The maximum time until the first byte of a new connection, in milliseconds. Default: 10000.
     /// After that the connection is closed.
@@ -468,8 +473,9 @@ pub enum mcplink_http_limit {
     /// The maximum share of connections, threads and sessions that one client may hold while other
     /// clients request some too, in percent. Default: 50. A single client may hold all of them.
     MCPLINK_HTTP_LIMIT_PART_PERCENT = 18,
-    /// Additional connections and threads for clients that hold few, in percent of the limits.
-    /// Default: 12. With 0 there are no additional ones.
+    /// The size of the reserve of connections and threads beyond the limits, in percent of the
+    /// limits. Only clients that hold few may use the reserve. Default: 12. With 0 there is no
+    /// reserve.
     MCPLINK_HTTP_LIMIT_RESERVE_PERCENT = 19,
 }
 
@@ -554,14 +560,14 @@ pub unsafe extern "C" fn mcplink_http_options_set_limit(
     }
 }
 
-/// Sets a function that authenticates each request, before anything else is done with the request.
-/// Without a function all clients are accepted, unless mcplink_http_options_set_resource_server is
-/// used. If a resource server is set, this function is refused.
+/// Sets a function that authenticates each request before the request is processed. By default all
+/// clients are accepted without authentication. If a resource server is set
+/// (mcplink_http_options_set_resource_server), this call fails.
 ///
 /// options: the options.
-/// callback: see mcplink_authenticate_fn. It runs on the thread that read the request, on several
-/// threads at once, or on the thread that dispatches the pump of the server. NULL is refused: see
-/// mcplink_http_options_clear_authenticate.
+/// callback: see mcplink_authenticate_fn. Without a pump, it runs on the threads that read
+/// requests, on several at once. With a pump, it runs on the thread that dispatches the pump. NULL
+/// is refused: see mcplink_http_options_clear_authenticate.
 /// user, destroy: passed to callback; destroy runs when the function is replaced, refused or
 /// cleared, or when the options and all listeners and endpoints made with them are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
@@ -614,20 +620,20 @@ pub unsafe extern "C" fn mcplink_http_options_clear_authenticate(
 }
 
 /// Requires an access token for this server with each request, and informs clients where they can
-/// obtain a token. If a function of mcplink_http_options_on_authenticate is set, this function is
-/// refused: that function is for other credentials.
+/// obtain a token. If a function of mcplink_http_options_on_authenticate is set, this call fails,
+/// because that function checks other credentials.
 ///
 /// Handlers read the principal with mcplink_request_principal, and check the scopes of the
 /// principal with mcplink_request_has_scope.
 ///
 /// options: the options.
-/// server: the description of the resource server, which is copied and remains the caller's. NULL,
-/// and a description with a refused setter, are refused: see
-/// mcplink_http_options_clear_resource_server. Other faults are reported when a listener or
-/// endpoint is made with the options. In a build without JWTs, making a listener or endpoint that
-/// needs them fails with MCPLINK_E_UNSUPPORTED.
-/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused.
-/// Threads: one at a time. Since 0.1.
+/// server: the description of the resource server, which is copied and remains the caller's. NULL
+/// is refused: see mcplink_http_options_clear_resource_server. If a setter of the description
+/// failed, this call fails with the status of that setter. Other faults are reported when a
+/// listener or endpoint is made with the options. In a build without JWTs, making a listener or
+/// endpoint that needs JWTs fails with MCPLINK_E_UNSUPPORTED.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status of the setter that failed. Threads: one at
+/// a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_resource_server(

@@ -1,4 +1,4 @@
-//! HTTP requests, as the host sees them to authenticate them.
+//! HTTP requests in the form in which the host authenticates them.
 
 use std::ffi::{c_char, c_void};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -29,8 +29,8 @@ pub struct mcplink_http_request_t {
     headers: Vec<(Text, Text)>,
     remote: Option<Text>,
     token: Option<Text>,
-    /// True if the callback verifies a token. The library then checks the audience and the expiry
-    /// of the token as well.
+    /// Whether the callback verifies an access token. If so, the library then checks the audience
+    /// and the expiry of the token.
     is_of_token: bool,
     verdict: Option<Result<String, Denied>>,
     /// The granted scopes; `None` if they are unknown.
@@ -48,19 +48,21 @@ pub struct mcplink_http_request_t {
 /// that refuse; the last call counts. If the callback calls none of these functions, the request is
 /// refused with status 403.
 ///
-/// The check fails closed: if one of these functions fails, the request is refused with status 403,
-/// although mcplink_http_request_admit is called before or after it. So a request is never admitted
-/// with a restriction that could not be stored. The log names the function that failed.
+/// Authentication fails closed. If any setter of the request fails, the request is refused with
+/// status 403, even if mcplink_http_request_admit succeeds. So a request is never admitted while a
+/// restriction is missing. The log names the setter that failed.
 pub type mcplink_authenticate_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, request: *mut mcplink_http_request_t)>;
 
 pub(super) type AuthenticateFn =
     unsafe extern "C-unwind" fn(user: *mut c_void, request: *mut mcplink_http_request_t);
 
-/// The interval at which a thread that waits for the host checks whether the server still serves.
-const LOOK: Duration = Duration::from_millis(100);
+/// The interval at which a waiting thread checks whether the server was stopped. The thread waits
+/// for the host's callback.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The authentication check of the host.
+/// The host's callback that authenticates requests or verifies tokens, with the server to which it
+/// belongs.
 pub(super) struct Check {
     hook: Arc<Hook<AuthenticateFn>>,
     owner: u64,
@@ -98,7 +100,9 @@ impl Check {
         })
     }
 
-    /// Runs the host's callback. It runs on this thread, or on the thread that dispatches the pump.
+    /// Runs the host's callback, and returns the request with the verdict. With a pump, the
+    /// callback runs on the thread that dispatches the pump. Without a pump, it runs on this
+    /// thread.
     fn judge(&self, mut request: mcplink_http_request_t) -> Result<mcplink_http_request_t, Denied> {
         let (hook, owner) = (Arc::clone(&self.hook), self.owner);
         request.log.clone_from(&self.log);
@@ -107,11 +111,11 @@ impl Check {
         }
         let (sender, verdict) = mpsc::sync_channel(1);
         self.stage.post(Kind::Question, move || {
-            // It fails if the waiting thread has given up.
+            // Sending fails if the waiting thread has given up.
             _ = sender.send(request.judged(&hook, owner));
         });
         loop {
-            match verdict.recv_timeout(LOOK) {
+            match verdict.recv_timeout(STOP_CHECK_INTERVAL) {
                 Ok(judged) => return Ok(judged),
                 Err(RecvTimeoutError::Timeout)
                     if self.serving.upgrade().is_some_and(|it| !it.is_stopped()) => {}
@@ -157,7 +161,7 @@ impl mcplink_http_request_t {
         }
     }
 
-    /// Makes a request that contains only the token.
+    /// Makes a request that contains only an access token.
     fn of_token(token: &str) -> Self {
         Self {
             token: Some(token.into()),
@@ -166,8 +170,8 @@ impl mcplink_http_request_t {
         }
     }
 
-    /// Fails unless the callback verifies a token. Without a token, the audience and the key would
-    /// not be checked.
+    /// Fails if the callback does not verify an access token. For such a callback, the library
+    /// would not check the audience and the key.
     fn need_token(&self) -> Result<(), Error> {
         if self.is_of_token {
             return Ok(());
@@ -178,8 +182,8 @@ impl mcplink_http_request_t {
 
     fn judged(mut self, hook: &Hook<AuthenticateFn>, owner: u64) -> Self {
         let this = &raw mut self;
-        // SAFETY: the header requires valid arguments: what it was registered with, and a request
-        // that lives.
+        // SAFETY: the callback gets valid arguments: the user data of its registration, and a live
+        // request.
         _ = call_back(owner, || unsafe { (hook.callback)(hook.user.ptr(), this) });
         self
     }
@@ -188,8 +192,8 @@ impl mcplink_http_request_t {
     /// the host neither admitted nor refused the request, the refusal is that of `unknown`.
     fn principal(self, unknown: fn() -> Denied) -> Result<Principal, Denied> {
         let name = self.verdict.unwrap_or_else(|| Err(unknown()))?;
-        // The request was admitted, but a restriction was refused, which is logged. So it fails
-        // closed.
+        // If a setter failed, the request may lack a restriction, so the request is refused. The
+        // failure is in the log already.
         self.refusal.check().map_err(|_| Denied::forbidden())?;
         let mut principal = Principal::new(name);
         if let Some(scopes) = self.scopes {
@@ -265,8 +269,8 @@ pub unsafe extern "C" fn mcplink_http_request_header(
 /// Returns the address and port of the sender of an HTTP request.
 ///
 /// request: the request; for NULL the function returns empty text.
-/// Returns: text that is valid as long as the request; empty when they are unknown. Threads: one at
-/// a time. Since 0.1.
+/// Returns: text that is valid as long as the request; empty when the address is unknown. Threads:
+/// one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_remote(
@@ -291,11 +295,11 @@ pub unsafe extern "C" fn mcplink_http_request_token(
     view_or_empty(unsafe { get(request) }.and_then(|request| request.token.as_ref()))
 }
 
-/// Admits a request.
+/// Admits a request that the host has authenticated.
 ///
 /// request: the request.
-/// principal: the authenticated sender, for mcplink_request_principal; not empty. Sessions, and the
-/// state of calls between rounds, are bound to the principal that made them.
+/// principal: the authenticated sender, for mcplink_request_principal; not empty. Sessions and
+/// request states are bound to the principal that made them.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -415,7 +419,7 @@ pub unsafe extern "C" fn mcplink_http_request_bind_key(
     }
 }
 
-/// Refuses an invalid access token with status 401, so that the client obtains a new one.
+/// Refuses an invalid access token with status 401, so that the client obtains a new token.
 ///
 /// request: the request.
 /// why: the reason, for the client and the log, for example "it was revoked". It must not quote the
@@ -437,8 +441,8 @@ pub unsafe extern "C" fn mcplink_http_request_refuse_token(
     }
 }
 
-/// Refuses a request with status 403 because it requires more scopes, so that the client asks its
-/// user to grant them.
+/// Refuses a request with status 403, because the request requires more scopes. The client can then
+/// ask its user to grant the scopes.
 ///
 /// request: the request.
 /// scopes: all required scopes, separated by spaces.

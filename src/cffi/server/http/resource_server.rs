@@ -18,13 +18,13 @@ use crate::server::StateKey;
 use crate::server::http::ResourceServer;
 
 /// A resource server (OAuth): a server over HTTP that requires access tokens of an authorization
-/// server. One thread at a time may use the description. HTTP options to which it is passed copy
-/// it.
+/// server. One thread at a time may use the description. HTTP options copy the description.
 ///
 /// Each request must have a token in its field Authorization. The token must be valid, issued for
 /// this server, and not expired. Other requests are answered with status 401 and a challenge that
 /// says where to obtain tokens. A request that lacks a scope is answered with 403 and the required
-/// scopes. The challenge refers to the metadata of the server, which needs no token.
+/// scopes. The challenge refers to the metadata of the server. Clients can fetch the metadata
+/// without a token.
 #[derive(Clone)]
 pub struct mcplink_resource_server_t {
     resource: String,
@@ -59,11 +59,11 @@ struct Nonces {
 /// How tokens are verified.
 #[derive(Clone)]
 enum Checked {
-    /// The keys that the issuer's metadata names verify the token.
+    /// The token is verified with the keys that the issuer's metadata names.
     Discovered,
-    /// The keys at this URL verify the token.
+    /// The token is verified with the keys at this URL.
     At(String),
-    /// The keys in this JSON text verify the token.
+    /// The token is verified with the keys in this JSON text.
     With(String),
     /// A function of the host verifies the token.
     Host(Arc<Hook<AuthenticateFn>>),
@@ -80,7 +80,8 @@ impl Settings for mcplink_resource_server_t {
 }
 
 impl mcplink_resource_server_t {
-    /// Fails if another kind of check is set. One kind of check does not replace another silently.
+    /// Fails if another way to verify tokens is set already, so that no setter silently replaces
+    /// that way. `fits` returns whether the current way may be replaced.
     fn need_check(&self, fits: impl FnOnce(&Checked) -> bool) -> Result<()> {
         if fits(&self.check) {
             return Ok(());
@@ -97,7 +98,7 @@ impl mcplink_resource_server_t {
         Err(Error::new(ErrorKind::Invalid, text))
     }
 
-    /// Builds the resource server of the Rust API.
+    /// Builds the resource server of the Rust API for a server.
     pub(super) fn for_server(&self, server: &mcplink_server_t) -> Result<ResourceServer> {
         let Self {
             resource,
@@ -153,7 +154,7 @@ impl mcplink_resource_server_t {
     }
 }
 
-/// How the keys of an issuer are fetched.
+/// The proxy and the trusted certificates for fetching the keys of an issuer.
 #[cfg_attr(not(feature = "jwt"), allow(dead_code, reason = "nobody goes there"))]
 struct Way<'a> {
     proxy: Option<&'a str>,
@@ -168,7 +169,7 @@ enum Keys<'a> {
     With(&'a str, &'a str),
 }
 
-/// Makes a resource server that accepts JWTs.
+/// Makes a resource server that accepts JWTs as access tokens.
 #[cfg(feature = "jwt")]
 fn signed(
     resource: &str,
@@ -203,7 +204,7 @@ fn signed(_: &str, _: &[String], _: &Way<'_>, _: Keys<'_>) -> Result<ResourceSer
     Err(Error::new(ErrorKind::Unsupported, text))
 }
 
-/// Enables bound tokens (DPoP), if the description accepts them.
+/// Enables tokens that are bound to a key of the client (DPoP), unless `dpop` excludes them.
 #[cfg(feature = "jwt")]
 fn bound(
     server: ResourceServer,
@@ -232,9 +233,10 @@ fn bound(server: ResourceServer, dpop: mcplink_dpop, _: Option<&Nonces>) -> Resu
     Err(Error::new(ErrorKind::Unsupported, text))
 }
 
-/// Makes the description of a resource server. By default its tokens are JWTs. The authorization
-/// server signs them with the keys that its metadata names. Signature, issuer and times are
-/// verified. The principal is the claim sub; the scopes are those of the claim scope or scp.
+/// Makes the description of a resource server. By default the access tokens are JWTs. The
+/// authorization server signs them with the keys that its metadata names. Signature, issuer and
+/// times are verified. The principal is the claim sub; the scopes are those of the claim scope or
+/// scp.
 ///
 /// resource: the URL that clients use, for example "https://files.example/mcp", not the address at
 /// which the process listens.
@@ -319,11 +321,11 @@ pub unsafe extern "C" fn mcplink_resource_server_set_keys_url(
     }
 }
 
-/// Sets the issuer's keys. Then the keys are not fetched.
+/// Sets the issuer's keys, so that the library does not fetch them.
 ///
 /// server: the description.
 /// json, len: the key set (RFC 7517), {"keys":[...]}; len may be MCPLINK_NUL for text that ends in
-/// NUL. It replaces a URL of mcplink_resource_server_set_keys_url.
+/// NUL. The key set replaces a URL of mcplink_resource_server_set_keys_url.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when a verifier is set already. Blocks: no.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -366,8 +368,8 @@ pub unsafe extern "C" fn mcplink_resource_server_set_proxy(
     }
 }
 
-/// Fetches the issuer's metadata and keys without a proxy. This undoes
-/// mcplink_resource_server_set_proxy.
+/// Undoes mcplink_resource_server_set_proxy: the issuer's metadata and keys are fetched without a
+/// proxy.
 ///
 /// server: the description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -390,10 +392,10 @@ pub unsafe extern "C" fn mcplink_resource_server_clear_proxy(
 ///
 /// server: the description.
 /// pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.
-/// len may be MCPLINK_NUL for text that ends in NUL. It replaces earlier certificates. NULL and
-/// blank text are refused: see mcplink_resource_server_use_default_roots. Text without a valid
-/// certificate is reported when a listener or endpoint is made with the description, with
-/// MCPLINK_E_INVALID. In a build without signed tokens (feature jwt) making it fails with
+/// len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier certificates. NULL
+/// and blank text are refused: see mcplink_resource_server_use_default_roots. If the text contains
+/// no valid certificate, making a listener or endpoint with the description fails with
+/// MCPLINK_E_INVALID. In a build without signed tokens (feature jwt), it fails with
 /// MCPLINK_E_UNSUPPORTED. The certificates are not used with mcplink_resource_server_set_verifier.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -416,8 +418,8 @@ pub unsafe extern "C" fn mcplink_resource_server_set_root_certificates(
     }
 }
 
-/// Trusts Mozilla's list of certificate authorities. This undoes
-/// mcplink_resource_server_set_root_certificates.
+/// Undoes mcplink_resource_server_set_root_certificates: Mozilla's list of certificate authorities
+/// is trusted.
 ///
 /// server: the description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -442,10 +444,11 @@ pub unsafe extern "C" fn mcplink_resource_server_use_default_roots(
 /// Sets a function of the host that verifies tokens of any kind.
 ///
 /// server: the description.
-/// callback: called for each token. It sees only the token of the request
-/// (mcplink_http_request_token), and must not pass it on. It calls mcplink_http_request_admit and
-/// mcplink_http_request_add_audience, or refuses the token. Then the library checks the audience
-/// and the expiry. For threads see mcplink_http_options_on_authenticate. NULL is refused: see
+/// callback: called for each token. The callback sees only the token of the request
+/// (mcplink_http_request_token), and must not pass the token on. The callback calls
+/// mcplink_http_request_admit and mcplink_http_request_add_audience, or refuses the token. Then the
+/// library checks the audience and the expiry. For threads see
+/// mcplink_http_options_on_authenticate. NULL is refused: see
 /// mcplink_resource_server_use_default_keys.
 /// user, destroy: passed to callback; destroy runs when the function is replaced, refused or
 /// cleared, or when all objects that use the description are freed.
@@ -471,9 +474,9 @@ pub unsafe extern "C" fn mcplink_resource_server_set_verifier(
     }
 }
 
-/// Verifies tokens with the keys that the issuer's metadata names. This undoes
-/// mcplink_resource_server_set_keys, mcplink_resource_server_set_keys_url and
-/// mcplink_resource_server_set_verifier.
+/// Undoes mcplink_resource_server_set_keys, mcplink_resource_server_set_keys_url and
+/// mcplink_resource_server_set_verifier. Tokens are then verified with the keys that the issuer's
+/// metadata names.
 ///
 /// server: the description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -521,8 +524,8 @@ pub unsafe extern "C" fn mcplink_resource_server_set_required_scopes(
     }
 }
 
-/// Requires no scopes except those of single entries. This undoes
-/// mcplink_resource_server_set_required_scopes.
+/// Undoes mcplink_resource_server_set_required_scopes. Then only the scopes of single entries are
+/// required.
 ///
 /// server: the description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -570,8 +573,8 @@ pub unsafe extern "C" fn mcplink_resource_server_set_scopes_supported(
     }
 }
 
-/// Declares that a broad scope implies narrower scopes. The scopes that these imply are implied
-/// too.
+/// Declares that a broad scope implies narrower scopes. If a narrower scope implies further scopes,
+/// the broad scope implies these scopes too.
 ///
 /// server: the description.
 /// broad: the broad scope.
@@ -594,7 +597,7 @@ pub unsafe extern "C" fn mcplink_resource_server_add_implied(
     }
 }
 
-/// Adds an accepted audience: another name of this server in the audience of tokens. Some
+/// Adds an accepted audience: another name by which tokens may refer to this server. Some
 /// authorization servers do not use the URL of the server as the audience.
 ///
 /// server: the description.
@@ -642,7 +645,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_info(
 }
 
 /// Sets the URL of the metadata, for a server behind a proxy that forwards only some paths. The
-/// server then serves the metadata at this URL too. Default: the well-known location of the
+/// server then serves the metadata also at this URL. Default: the well-known location of the
 /// server's URL: https://host/.well-known/oauth-protected-resource/mcp for https://host/mcp.
 ///
 /// server: the description.

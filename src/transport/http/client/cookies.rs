@@ -1,8 +1,8 @@
 //! Cookies of the server, or of a load balancer in front of the server.
 //!
 //! Cookies are kept in memory while the connection is open. A cookie is sent only to the origin
-//! that set it, whatever domain the cookie names. No text of the library shows the value of a
-//! cookie.
+//! that set it. A wider domain in the cookie has no effect. No text of the library shows the value
+//! of a cookie.
 //!
 //! Spec: RFC 6265, sections 5.1 to 5.4; RFC 6265bis, section 4.1.3, "Cookie Name Prefixes".
 
@@ -19,23 +19,25 @@ use crate::sync::Mutex;
 const MAX_COOKIES: usize = 50;
 /// The maximum length of a cookie's name and value together, in bytes. A longer cookie is ignored.
 const MAX_COOKIE: usize = 4096;
-/// The maximum length of all names and values together, in bytes. Many servers limit the size of a
-/// request head. At the limit, the oldest cookies are removed.
+/// The maximum length of the names and values of all stored cookies together, in bytes. Many
+/// servers limit the size of a request head. At the limit, the oldest cookies are removed.
 const MAX_BYTES: usize = 8192;
-/// The maximum lifetime of a cookie, as in browsers.
+/// The maximum lifetime of a cookie, as in browsers. A longer lifetime is shortened.
 const MAX_AGE: Duration = Duration::from_secs(400 * 86_400);
 
-/// The cookies of one connection.
+/// The stored cookies of one connection to a server.
 #[derive(Default)]
 pub(super) struct Cookies(Mutex<Vec<Cookie>>);
 
-/// A cookie. Its name and path identify a cookie, because all cookies have the same origin.
+/// A cookie that the server has set. Its name and path identify it, because all cookies have the
+/// same origin.
 struct Cookie {
     name: String,
     value: String,
     path: String,
     is_secure: bool,
-    /// The time when the cookie expires. `None` for a cookie that lives as long as the connection.
+    /// The time when the cookie expires. `None` means that the cookie lives as long as the
+    /// connection.
     expires: Option<Instant>,
 }
 
@@ -46,7 +48,7 @@ enum Said {
 }
 
 impl Cookies {
-    /// Stores the cookies that a response sets.
+    /// Stores the cookies that a response of the server sets.
     pub(super) fn take(&self, uri: &Uri, fields: &HeaderMap) {
         if !fields.contains_key(SET_COOKIE) {
             return;
@@ -61,8 +63,9 @@ impl Cookies {
         }
     }
 
-    /// Adds the cookies for a URL to a request, after the cookies that the host sets. If the host
-    /// sets a cookie with the same name, that cookie is sent instead of the stored one.
+    /// Adds the stored cookies for a URL to the header fields of a request. If the host application
+    /// sets a cookie with the same name, only that cookie is sent. Cookies of the host application
+    /// come first.
     pub(super) fn give(&self, uri: &Uri, fields: &mut HeaderMap) {
         let mut kept = self.0.lock();
         if kept.is_empty() {
@@ -71,7 +74,8 @@ impl Cookies {
         let now = Instant::now();
         kept.retain(|cookie| cookie.expires.is_none_or(|expires| expires > now));
         let mut meant: Vec<&Cookie> = kept.iter().filter(|cookie| cookie.is_for(uri)).collect();
-        // Longer paths first, then in the order in which they arrived.
+        // Cookies with longer paths come first. Cookies with equal paths stay in the order of their
+        // arrival.
         meant.sort_by_key(|cookie| std::cmp::Reverse(cookie.path.len()));
         let own = fields.get_all(COOKIE).into_iter();
         let own: Vec<String> = own
@@ -98,7 +102,7 @@ impl Cookies {
         }
     }
 
-    /// Removes the values of cookies from a text that the server sent.
+    /// Removes the values of the stored cookies from a text that the server sent.
     pub(super) fn redact(&self, text: &str) -> String {
         let kept = self.0.lock();
         let values = kept.iter().map(|cookie| cookie.value.trim_matches('"'));
@@ -128,7 +132,7 @@ impl Cookie {
 
 impl Said {
     /// Parses a `Set-Cookie` field. Returns `None` if the field has to be ignored. `now` is the
-    /// current time by the monotonic clock and by the system clock.
+    /// current time, first by the monotonic clock and then by the system clock.
     fn read(text: &str, uri: &Uri, now: (Instant, SystemTime)) -> Option<Self> {
         // Tab is the only allowed control character.
         if text.chars().any(|c| c.is_control() && c != '\t') || !text.is_ascii() {
@@ -217,7 +221,7 @@ fn is_https(uri: &Uri) -> bool {
     uri.scheme_str() == Some("https")
 }
 
-/// Whether a host belongs to this domain.
+/// Whether a host is equal to `domain`, or is a subdomain of `domain`.
 fn is_within(host: &str, domain: &str) -> bool {
     let (host, domain) = (host.to_ascii_lowercase(), domain.to_ascii_lowercase());
     let is_name = || {
@@ -229,7 +233,7 @@ fn is_within(host: &str, domain: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || (rest.ends_with('.') && is_name()))
 }
 
-/// Returns the directory of the requested path: the default path of a cookie.
+/// Returns the default path of a cookie: the directory of the requested path.
 fn default_path(uri: &Uri) -> &str {
     let path = uri.path();
     match path.rfind('/') {
@@ -302,7 +306,7 @@ fn time_of_day(word: &str) -> Option<u64> {
     is_one.then_some(hour * 3600 + minute * 60 + second)
 }
 
-/// Returns the number of a month (1 to 12) by the first three letters of its name.
+/// Returns the number of a month (1 to 12), which its first three letters determine.
 fn month_of(word: &str) -> Option<u64> {
     let word = word.get(..3)?;
     let at = MONTHS

@@ -1,4 +1,4 @@
-//! The calls of the authorizer around a request.
+//! Calls the authorizer before and after a request of the client.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::transport::http::authorizer::{
 };
 
 impl ClientTransport {
-    /// Calls `with` with the authorizer and the authorizer's view of a request. Does nothing
-    /// without an authorizer.
+    /// Calls `with` with the authorizer and a description of the request. Returns `None`, without a
+    /// call, if the client has no authorizer.
     fn shown_to_authorizer<R>(
         &self,
         ask: &Ask<'_>,
@@ -36,7 +36,7 @@ impl ClientTransport {
         Some(with(authorizer, &request))
     }
 
-    /// Returns the credentials for one request.
+    /// Returns the credentials for one request. Blocks while the authorizer obtains credentials.
     pub(super) fn credentials(
         &self,
         ask: &Ask<'_>,
@@ -51,8 +51,8 @@ impl ClientTransport {
         given.unwrap_or_else(|| Ok(Credentials::none()))
     }
 
-    /// Reports to the authorizer that the server accepted the credentials. Does nothing without an
-    /// authorizer.
+    /// Reports to the authorizer that the server accepted the credentials. Does nothing if the
+    /// client has no authorizer.
     pub(super) fn was_accepted(
         &self,
         ask: &Ask<'_>,
@@ -70,7 +70,8 @@ impl ClientTransport {
         });
     }
 
-    /// Whether a refused request is sent again, as the authorizer decides.
+    /// Whether to send a refused request again. The authorizer decides, but the number of attempts
+    /// is limited.
     pub(super) fn tries_again(
         &self,
         ask: &Ask<'_>,

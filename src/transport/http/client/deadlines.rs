@@ -1,5 +1,5 @@
-//! The deadline thread of a connection. It ends exchanges whose deadline has passed or whose stream
-//! has stalled.
+//! The deadline thread of a connection. The thread ends exchanges whose deadline has passed, and
+//! exchanges whose stream has stalled.
 //!
 //! **Threads.** The thread is started when the first exchange has a deadline. [`Deadlines::stop`]
 //! ends and joins the thread. The thread sleeps until the earliest deadline. So an exchange that
@@ -22,13 +22,13 @@ pub(super) struct Deadlines(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// Guards all entries and the thread's next wakeup. The lock is never held while a cancel
-    /// handle is called, because the handle may run code that uses this table (deadlock).
+    /// Guards all entries and the time of the thread's next wakeup. The lock is never held while a
+    /// cancel handle is called, because the handle may run code that uses this table (deadlock).
     table: Mutex<Table>,
     changed: Condvar,
     started: Instant,
-    /// The maximum silence of a stream after a keep-alive. After a longer silence the stream has
-    /// stalled.
+    /// The maximum silence of a stream whose server sends keep-alives. After a longer silence, the
+    /// stream has stalled.
     stall_after: Duration,
     threads: Threads,
 }
@@ -37,8 +37,8 @@ struct Shared {
 struct Table {
     entries: Vec<Option<Arc<Entry>>>,
     free: Vec<usize>,
-    /// The time of the thread's next wakeup. `None` if the thread sleeps without limit or scans the
-    /// entries.
+    /// The time of the thread's next wakeup. `None` while the thread sleeps without limit, or scans
+    /// the entries.
     ///
     /// Invariant: the thread sets this to `None` before it copies the entries, and merges the next
     /// deadline in after its scan. An exchange that is added meanwhile sets its own time. So no
@@ -48,22 +48,23 @@ struct Table {
     stopped: bool,
 }
 
-/// One exchange with its deadline.
+/// An exchange that the deadline thread watches.
 #[derive(Debug)]
 struct Entry {
     ticket: Arc<CancelHandle>,
     /// Whether [`Deadlines::end_calls`] ends the exchange.
     is_call: bool,
-    /// The time when the exchange's stream stalls, in milliseconds since `started`. 0 while no
-    /// keep-alive has arrived. Setting a later time wakes no thread: the thread wakes at the
-    /// earlier time and reads the new value.
+    /// The time when the exchange's stream stalls, in milliseconds since `started`. The value is 0
+    /// while no keep-alive has arrived. Setting a later time wakes no thread: the thread wakes at
+    /// the earlier time and reads the new value.
     stalls_at: AtomicU64,
-    /// Whether the stream has stalled. The flag is set before the exchange is interrupted, so that
-    /// its reader finds the reason.
+    /// Whether the exchange's stream has stalled. The flag is set before the exchange is
+    /// interrupted, so that the thread that reads the stream finds the reason.
     has_stalled: AtomicBool,
 }
 
-/// The registration of an exchange. Dropping it removes the exchange.
+/// The registration of an exchange with the deadline thread. Dropping the registration removes the
+/// exchange.
 #[derive(Debug)]
 pub(super) struct Watched {
     shared: Arc<Shared>,
@@ -82,11 +83,12 @@ impl Deadlines {
         }))
     }
 
-    /// Registers an exchange. The thread ends the exchange when its deadline has passed.
+    /// Registers an exchange with the deadline thread. The thread ends the exchange when its
+    /// deadline has passed.
     ///
     /// # Errors
     ///
-    /// An error when the thread can't be started.
+    /// Fails when the deadline thread can't be started.
     pub(super) fn add(&self, ticket: &Arc<CancelHandle>, is_call: bool) -> Result<Watched> {
         let entry = Arc::new(Entry {
             ticket: Arc::clone(ticket),
@@ -127,8 +129,8 @@ impl Deadlines {
         }
     }
 
-    /// Ends all exchanges and the thread, and joins the thread. Exchanges that are added later end
-    /// too.
+    /// Ends all exchanges and the deadline thread, and joins the thread. An exchange that is
+    /// registered later is ended at once.
     pub(super) fn stop(&self) {
         let mut table = self.0.table.lock();
         table.stopped = true;
@@ -149,7 +151,8 @@ impl Deadlines {
 
 impl Watched {
     /// Records that a keep-alive arrived on the stream, or other input after a keep-alive. From now
-    /// on the stream stalls if it is silent for too long.
+    /// on the stream stalls if no input arrives for too long. Fails when the deadline thread can't
+    /// be started.
     pub(super) fn is_alive(&self) -> Result<()> {
         let at = self.shared.started.elapsed();
         let millis = millis(at.saturating_add(self.shared.stall_after)).max(1);
@@ -161,7 +164,7 @@ impl Watched {
         }
     }
 
-    /// Prepares for another stream that replaces an ended one.
+    /// Resets the state for a new stream that replaces an ended stream.
     pub(super) fn begin_anew(&self) {
         self.entry.stalls_at.store(0, Ordering::Release);
         self.entry.has_stalled.store(false, Ordering::Release);
@@ -187,7 +190,7 @@ impl Drop for Watched {
 }
 
 impl Shared {
-    /// Makes sure that the thread wakes at the time `at` or earlier.
+    /// Makes sure that the deadline thread wakes at the time `at` or earlier.
     fn wake_at(self: &Arc<Self>, at: Instant) -> Result<()> {
         let mut table = self.table.lock();
         if table.stopped || table.wakes_at.is_some_and(|wakes_at| wakes_at <= at) {
@@ -204,7 +207,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Checks an entry. Returns the time of the next check.
+    /// Checks the deadline and the stream of an entry. Interrupts the exchange if its stream has
+    /// stalled. Returns the time of the next check.
     fn look(&self, entry: &Entry, now: Instant) -> Option<Instant> {
         let stalls_at = match entry.stalls_at.load(Ordering::Acquire) {
             0 => None,

@@ -14,15 +14,16 @@ use ureq::unversioned::transport::{
 };
 use ureq::{Error, Timeout};
 
-/// A callback that gets the shutdown handle of a connection. It is called before any bytes are sent
-/// on the connection.
+/// A callback that gets the shutdown handle of a connection. The callback is called before any
+/// bytes are sent on the connection.
 pub(super) type ShutdownHook = dyn Fn(Weak<dyn ShutdownHandle>) -> Result<(), Error> + Send + Sync;
 
 /// The name resolver and the connector.
 pub(super) struct Dialing<R = DefaultResolver> {
     config: Config,
     names: R,
-    /// The connector. All connections share it, so that they can resume TLS sessions.
+    /// The connector that makes the connections. All connections share it, so that they can resume
+    /// TLS sessions.
     connector: DefaultConnector,
 }
 
@@ -37,7 +38,7 @@ impl Dialing {
 }
 
 impl<R: Resolver> Dialing<R> {
-    /// Connects to a server. Blocks for at most `within`.
+    /// Connects to the server of a URL, through a proxy if one is set. Blocks for at most `within`.
     pub(super) fn dial(
         self: &Arc<Self>,
         uri: &Uri,

@@ -21,7 +21,7 @@ pub(super) const BUFFER: usize = 16 << 10;
 /// The maximum length of a response head, in bytes. A head has to fit into one buffer.
 const MAX_HEAD: usize = BUFFER;
 
-/// An HTTP connection, which may be closed, and the unread response on it.
+/// An HTTP connection to the server, and the unread response on it. The connection may be closed.
 #[derive(Default)]
 pub(super) struct HttpConnection {
     transport: Option<Box<dyn Transport>>,
@@ -29,7 +29,7 @@ pub(super) struct HttpConnection {
 }
 
 impl HttpConnection {
-    /// Uses a new connection from now on.
+    /// Replaces the connection by a new connection.
     pub(super) fn lead_by(&mut self, transport: Box<dyn Transport>) {
         self.transport = Some(transport);
     }
@@ -39,15 +39,15 @@ impl HttpConnection {
         *self = Self::default();
     }
 
-    /// Whether the connection is open, and the server has not closed it.
+    /// Whether the connection is open on this side, and the server has not closed it.
     pub(super) fn is_open(&mut self) -> bool {
         let transport = self.transport.as_mut();
         transport.is_some_and(|transport| transport.is_open())
     }
 
-    /// Sends a request and waits for the head of the response. If the request has a body, the
-    /// header fields contain the body's length. Sets `has_sent` when a part of the body `text` has
-    /// been sent.
+    /// Sends a request, and blocks until the head of the response has arrived. If the request has a
+    /// body, its header fields have to contain the length of `text`. Sets `has_sent` when a part of
+    /// the body `text` has been sent.
     pub(super) fn ask(
         &mut self,
         request: Request<()>,
@@ -105,8 +105,8 @@ impl HttpConnection {
         }
     }
 
-    /// Ends the exchange after the body of the response. `has_ended` means that the server has
-    /// closed the connection.
+    /// Ends the exchange after the body of the response was read. `has_ended` is true if the server
+    /// has closed the connection.
     fn end_body(&mut self, has_ended: bool) {
         let must_close = match self.response.take().and_then(Call::<RecvBody>::proceed) {
             Some(RecvBodyResult::Redirect(call)) => call.must_close_connection(),
@@ -116,8 +116,8 @@ impl HttpConnection {
         self.end(must_close || has_ended);
     }
 
-    /// Ends the exchange. Closes the connection if it can't be reused. Also closes it if bytes
-    /// follow the response, because these bytes belong to no request.
+    /// Ends the exchange. Closes the connection if `must_close` is true. Also closes the connection
+    /// if bytes follow the response, because these bytes belong to no request.
     fn end(&mut self, must_close: bool) {
         let has_more = |transport: &mut Box<dyn Transport>| !transport.buffers().input().is_empty();
         if must_close || self.transport.as_mut().is_some_and(has_more) {
@@ -126,7 +126,7 @@ impl HttpConnection {
     }
 }
 
-/// Reads the body of the response.
+/// Reads the body of the server's response.
 impl io::Read for HttpConnection {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.read_body(into).map_err(|error| match error {
@@ -207,7 +207,7 @@ fn await_head(
     }
 }
 
-/// Whether an error means that the server has closed the connection.
+/// Whether a read error means that the server has closed the connection.
 fn is_end(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, UnexpectedEof};
     matches!(

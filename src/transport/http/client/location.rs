@@ -1,4 +1,4 @@
-//! URLs that a server sends: resolves them, and compares their origin with the server's origin.
+//! URLs that a server sends: resolves them, and compares their origin with that of the server.
 //!
 //! Spec: RFC 3986, section 5.2, "Relative Resolution"; RFC 6454, section 4, "Origin of a URI".
 
@@ -38,8 +38,8 @@ pub(crate) fn resolve(base: &Uri, target: &str) -> Option<Uri> {
     (!place.as_str().contains('@')).then_some(uri)
 }
 
-/// Whether a reference begins with a scheme and `//`. Without `//`, a colon is that of a relative
-/// path, or of a query.
+/// Whether a reference begins with a scheme and `//`. Without `//`, a colon belongs to a relative
+/// path or to a query.
 fn has_scheme(target: &str) -> bool {
     target
         .split_once("://")
@@ -69,7 +69,7 @@ pub(super) fn origin(url: &Uri) -> String {
     }
 }
 
-/// Formats a URL for messages. The query is omitted, because it may contain secrets.
+/// Formats a URL for error messages. The query is omitted, because it may contain secrets.
 pub(super) fn shown(url: &Uri) -> String {
     format!("{}{}", origin(url), url.path())
 }

@@ -19,8 +19,8 @@
 //!  deadlines    the deadline thread, which ends exchanges in time
 //! ```
 //!
-//! **Threads.** One deadline thread, once a call has a deadline. One thread for each stream of
-//! messages that belong to no call. Closing ends these threads.
+//! **Threads.** The deadline thread runs from the first call with a deadline on. Each stream of
+//! messages that belong to no call has a thread. Closing the transport ends these threads.
 //!
 //! Spec: Transports, "Streamable HTTP" (2025-03-26 and later), "HTTP with SSE" (2024-11-05).
 
@@ -86,11 +86,12 @@ pub struct Http {
     follows: bool,
     #[cfg(feature = "tls")]
     tls: tls::Tls,
-    /// The error of the first invalid setting. It is reported when the transport is opened.
+    /// The error of the first invalid setting. Opening the transport returns this error.
     fault: Option<Error>,
 }
 
-/// The names of header fields that only the library may set.
+/// The names of the header fields that only the library may set. The host application must not set
+/// these fields.
 const OURS: [&str; 10] = [
     "accept",
     "connection",
@@ -153,7 +154,8 @@ impl Http {
         })
     }
 
-    /// Sends a header field with every request. The value of the field is never shown.
+    /// Sends a header field with every request. Errors, log lines and debug output do not show the
+    /// value.
     ///
     /// Connecting fails with [`ErrorKind::Invalid`] for a name or value that HTTP does not allow,
     /// and for a field that only the library may set.
@@ -181,23 +183,24 @@ impl Http {
         }
     }
 
-    /// Sends a token with every request (`Authorization: Bearer …`, RFC 6750).
+    /// Sends a bearer token with every request, in the field `Authorization: Bearer …` (RFC 6750).
     pub fn bearer(self, token: impl Into<String>) -> Self {
         let token = token.into();
         self.bearer_with(move || Ok(token.clone()))
     }
 
-    /// Sends a token with every request. `token` is called for each request and returns the token.
+    /// Sends a bearer token with every request. `token` is called for each request and returns the
+    /// token.
     ///
-    /// `token` runs on the thread that sends, and should not wait for the server. If `token` fails,
-    /// the request is not sent and fails with the same error.
+    /// `token` runs on the thread that sends the request, and should not wait for the server. If
+    /// `token` fails, the request is not sent and fails with the same error.
     pub fn bearer_with(self, token: impl Fn() -> Result<String> + Send + Sync + 'static) -> Self {
         self.authorizer(Bearer(token))
     }
 
-    /// Gets the credentials of each request from `authorizer`. The authorizer is also called when
-    /// the server refuses credentials. It replaces an earlier authorizer or token. Connecting fails
-    /// with [`ErrorKind::Invalid`] if [`header`](Self::header) sets `Authorization`, too.
+    /// Sets the authorizer, which provides the credentials of each request and reacts when the
+    /// server refuses them. An earlier authorizer or token is replaced. Connecting fails with
+    /// [`ErrorKind::Invalid`] if [`header`](Self::header) sets `Authorization`, too.
     pub fn authorizer(mut self, authorizer: impl Authorizer + 'static) -> Self {
         self.authorizer = Some(Arc::new(authorizer));
         self
@@ -206,8 +209,9 @@ impl Http {
     /// Uses a proxy: `http://`, `https://`, `socks4://`, `socks4a://`, `socks5://` or `socks5h://`
     /// with host and port. By default no proxy is used, and the environment is ignored.
     ///
-    /// With `socks4` and `socks5` this side resolves the server's name. With the other schemes the
-    /// proxy resolves it. Connecting fails with [`ErrorKind::Invalid`] if the URL can't be parsed.
+    /// With `socks4` and `socks5`, this library resolves the server's name. With the other schemes,
+    /// the proxy resolves the name. Connecting fails with [`ErrorKind::Invalid`] if the URL can't
+    /// be parsed.
     pub fn proxy(mut self, url: &str) -> Self {
         match Proxy::new(url) {
             Ok(proxy) => {
@@ -218,7 +222,7 @@ impl Http {
         }
     }
 
-    /// Uses the proxy that the environment sets for the server's URL, if there is one.
+    /// Uses the proxy that the environment variables set for the server's URL, if they set a proxy.
     ///
     /// `HTTP_PROXY` is for `http`, `HTTPS_PROXY` for `https`, and `ALL_PROXY` for both. `NO_PROXY`
     /// lists hosts, domains and networks (`10.0.0.0/8`) that are reached directly, or `*` for all.
@@ -230,9 +234,9 @@ impl Http {
         self
     }
 
-    /// Trusts only servers whose certificates were issued by the authorities in `pem`. Defaults to
-    /// Mozilla's list. A second call adds authorities to those of the first. `pem` is PEM text with
-    /// one or more certificates; other sections are skipped.
+    /// Sets the certificate authorities that the client trusts for servers. Defaults to Mozilla's
+    /// list. Further calls add more authorities. `pem` is PEM text with one or more certificates;
+    /// other sections are skipped.
     ///
     /// Connecting fails with [`ErrorKind::Invalid`] if `pem` contains no certificate, or an invalid
     /// one.
@@ -261,29 +265,31 @@ impl Http {
         }
     }
 
-    /// Sets how long reaching the server may take: name resolution, connecting and the TLS
-    /// handshake. Defaults to 10 s. The deadline of a call applies, too.
+    /// Sets the maximum time to reach the server: name resolution, connecting and the TLS
+    /// handshake. Defaults to 10 s. After that the call fails. If the deadline of the call is
+    /// earlier, it applies.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Sets the maximum silence of an event stream whose server has sent keep-alives before. After
-    /// a longer silence the stream is given up. Defaults to 60 s.
+    /// Sets the maximum silence of an event stream whose server has sent keep-alives. Defaults to
+    /// 60 s. After a longer silence, the client closes the stream as broken.
     pub fn stall_timeout(mut self, timeout: Duration) -> Self {
         self.stall_timeout = timeout;
         self
     }
 
-    /// Sets how long closing may take to end the session at the server. Defaults to 1 s.
+    /// Sets the maximum time that closing the transport takes to end the session at the server.
+    /// Defaults to 1 s. After that the transport closes without an answer of the server.
     pub fn close_timeout(mut self, timeout: Duration) -> Self {
         self.close_timeout = timeout;
         self
     }
 
-    /// Sets whether redirects to the same origin that keep the method (307, 308) are followed, at
-    /// most five in a row. Defaults to true. A redirect to another origin is always an error, and
-    /// the error names that origin: credentials are never sent to it.
+    /// Sets whether the client follows redirects. Defaults to true. Only redirects that keep the
+    /// method (307, 308) and the origin are followed, at most five in a row. A redirect to another
+    /// origin is always an error. Credentials are never sent to the other origin.
     pub fn follow_redirects(mut self, follows: bool) -> Self {
         self.follows = follows;
         self

@@ -1,4 +1,4 @@
-//! Pooled connections. Each connection carries one exchange at a time, so that ending one exchange
+//! The connection pool. Each connection carries one exchange at a time, so that ending one exchange
 //! does not end another.
 //!
 //! An exchange takes a connection from the pool, and returns it when the body was read to its end.
@@ -25,19 +25,20 @@ use super::tls;
 use crate::sync::Mutex;
 use crate::transport::clock::about_now;
 
-/// The maximum number of idle connections that are kept. Even if this many threads make calls at
-/// once, only a few connections are idle at a time.
+/// The maximum number of idle connections in the pool. At the limit, the connection that was idle
+/// for longest is closed. Even if this many threads make calls at once, only a few connections are
+/// idle at a time.
 const KEPT: usize = 32;
-/// The maximum idle time of a connection that is reused. Many servers close a connection after 5 s,
-/// and a request that is sent at that moment is lost.
+/// The maximum idle time of a connection that is reused. Many servers close a connection after 5 s.
+/// If a request is sent at that moment, it is lost.
 const IDLE: Duration = Duration::from_secs(4);
-/// The beginning of the standard library's error text for a failed name resolution. This error has
-/// no kind of its own.
+/// The beginning of the standard library's error text for a failed name resolution. These errors
+/// have no kind of their own, so the text is compared.
 const LOOKUP_FAILED: &str = "failed to lookup address information";
-/// The `User-Agent` for servers and proxies.
+/// The value of the `User-Agent` field for servers and proxies.
 pub(super) const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
 
-/// The way to reach the server: its proxy and its TLS settings.
+/// The settings for connections to the server: the timeout, the proxy and the TLS settings.
 #[derive(Clone)]
 pub(super) struct Route {
     pub(super) connect_timeout: Duration,
@@ -46,10 +47,10 @@ pub(super) struct Route {
     pub(super) tls: TlsConfig,
 }
 
-/// The reason why a request has no response.
+/// The error of a request that got no response.
 pub(super) struct Failed {
     pub(super) error: Error,
-    /// Whether the request might have had an effect on the server.
+    /// Whether the server may have received the request, so that it might have had an effect.
     pub(super) sent: bool,
 }
 
@@ -63,14 +64,14 @@ pub(super) struct Pool {
     dialing: Arc<Dialing>,
 }
 
-/// A pooled connection.
+/// A slot of the pool: a connection to the server, with its buffer and its shutdown handle.
 pub(super) struct PoolSlot {
     pub(super) line: HttpConnection,
     brake: Arc<Shutdown>,
     pub(super) buffer: Vec<u8>,
 }
 
-/// The shutdown handle of a connection.
+/// The handle with which another thread shuts a connection down.
 ///
 /// Invariant: [`hold`](Self::hold) checks `was_pulled` and stores the connection under one lock.
 /// [`pull`](Self::pull) sets the flag and takes the connection under the same lock. So after a
@@ -131,7 +132,7 @@ impl Pool {
         lane
     }
 
-    /// Returns a connection to the pool after its exchange was read to the end. Closes at most one
+    /// Returns a connection to the pool, after its response was read to the end. Closes at most one
     /// other connection that was idle for too long or exceeds the limit.
     pub(super) fn put(&self, lane: Box<PoolSlot>) {
         let now = about_now();
@@ -150,8 +151,9 @@ impl Pool {
         drop(free);
     }
 
-    /// Sends a request and waits for the head of the response. Connecting must finish before
-    /// `deadline`, and takes `connect_timeout` at most.
+    /// Sends a request, and blocks until the head of the response has arrived. Connects to the
+    /// server first if necessary. Connecting takes at most `connect_timeout`, and ends at
+    /// `deadline`.
     pub(super) fn run(
         &self,
         lane: &mut PoolSlot,
@@ -173,7 +175,7 @@ impl Pool {
         })
     }
 
-    /// Connects to the server, unless the connection is open.
+    /// Connects to the server, unless the connection is still open.
     fn connect(
         &self,
         lane: &mut PoolSlot,
@@ -185,7 +187,8 @@ impl Pool {
         }
         lane.line.close();
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        // A little later than the deadline, so that the deadline counts as passed then.
+        // The wait ends a little later than the deadline, so that the deadline counts as passed
+        // then.
         let left = left.map(|left| left + Duration::from_millis(5));
         let span = left.map_or(self.connect_timeout, |left| left.min(self.connect_timeout));
         let brake = Arc::clone(&lane.brake);
@@ -210,7 +213,7 @@ impl Route {
 }
 
 impl PoolSlot {
-    /// Returns a function with which another thread can end the exchange.
+    /// Returns a function that another thread can call to end the exchange.
     pub(super) fn brake(&self) -> impl FnOnce() + Send + 'static {
         let brake = Arc::clone(&self.brake);
         move || brake.pull()
@@ -225,7 +228,7 @@ impl fmt::Debug for Pool {
     }
 }
 
-/// Whether the server refused the connection before it read any bytes.
+/// Whether the server refused the TLS connection before it read any bytes of the request.
 fn is_refused(error: &Error) -> bool {
     match error {
         #[cfg(feature = "tls")]
@@ -234,7 +237,7 @@ fn is_refused(error: &Error) -> bool {
     }
 }
 
-/// Whether this error proves that a request without a body was not sent.
+/// Whether an error proves that a request without a body was not sent.
 fn is_before_sending(error: &Error) -> bool {
     use io::ErrorKind as Io;
     use ureq::Timeout;

@@ -1,5 +1,5 @@
-//! The proxy of a request: no proxy, the proxy that the host has set, or the proxy of the
-//! environment.
+//! The choice of the proxy for a request: no proxy, the proxy that the host application has set, or
+//! the proxy that the environment variables name.
 //!
 //! The environment variables are those of curl. `http_proxy` and `https_proxy` are for their
 //! scheme, `all_proxy` is for both, and `no_proxy` lists exceptions. Each variable may be written
@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use ureq::Proxy;
 use ureq::http::Uri;
 
-/// The proxy setting.
+/// The setting that decides which proxy the requests use.
 #[derive(Clone, Default)]
 pub(crate) enum Proxies {
     /// Requests go directly to the server.
@@ -27,7 +27,7 @@ impl Proxies {
     ///
     /// # Errors
     ///
-    /// A text with the name of the environment variable whose URL can't be parsed.
+    /// The name of the environment variable that contains an invalid URL, as a text for an error.
     pub(crate) fn of(&self, uri: &Uri) -> Result<Option<Proxy>, String> {
         match self {
             Self::None => Ok(None),
@@ -83,7 +83,7 @@ fn from_environment(
     })
 }
 
-/// Whether a URL is one of the exceptions that are reached without a proxy.
+/// Whether `exceptions` contains the host of a URL, so that the host is reached without a proxy.
 fn is_excepted(uri: &Uri, exceptions: &str) -> bool {
     let host = uri.host().unwrap_or_default();
     let host = host.trim_matches(['[', ']']).trim_end_matches('.');
@@ -103,7 +103,8 @@ fn is_excepted(uri: &Uri, exceptions: &str) -> bool {
     })
 }
 
-/// Splits an entry of `no_proxy` into the host and the port, if the entry has a port.
+/// Splits an entry of `no_proxy` into its host and its port. The port is `None` if the entry has no
+/// port.
 fn split_port(entry: &str) -> (&str, Option<u16>) {
     let (place, port) = match entry.rsplit_once(':') {
         // An IPv6 address has several colons, and needs brackets to have a port.
@@ -118,7 +119,7 @@ fn split_port(entry: &str) -> (&str, Option<u16>) {
     }
 }
 
-/// Whether a host is the one that an entry names, or belongs to the entry's domain or network.
+/// Whether a host is equal to the host of an entry, or belongs to the entry's domain or network.
 fn matches(entry: &str, host: &str) -> bool {
     if entry == "*" {
         return true;
@@ -139,8 +140,8 @@ fn matches(entry: &str, host: &str) -> bool {
     !domain.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// Whether an address belongs to a network: its first `bits` bits are equal to those of the
-/// network.
+/// Whether an address belongs to a network. The first `bits` bits of both addresses have to be
+/// equal.
 fn is_in(address: IpAddr, network: IpAddr, bits: u32) -> bool {
     let (one, other, len) = match (address, network) {
         (IpAddr::V4(one), IpAddr::V4(other)) => {
@@ -185,7 +186,7 @@ mod tests {
         check("http://a.test/", &lower, Some("l:5"));
         check("http://a.test/", &[("http_proxy", ""), both[0]], None);
         check("http://a.test/", &[], None);
-        // In a CGI program: the header field `Proxy` of a client.
+        // In a CGI program, the variable contains the header field `Proxy` of a client.
         let cgi = [both[0], ("REQUEST_METHOD", "GET")];
         check("http://a.test/", &cgi, None);
     }
@@ -195,7 +196,7 @@ mod tests {
         let odd = [("https_proxy", "http://user:s3cret@[")];
         let error = found("https://a.test/", &odd).expect_err("refused");
         assert!(error.contains("https_proxy") && !error.contains("s3cret"));
-        // It does no harm if no request uses it.
+        // An invalid variable does no harm if no request uses it.
         let odd = [odd[0], ("no_proxy", "a.test")];
         assert_eq!(found("https://a.test/", &odd), Ok(None));
         assert_eq!(found("http://a.test/", &odd), Ok(None));

@@ -1,4 +1,4 @@
-//! Error texts of failed requests. They never contain a secret of the client.
+//! Makes the errors of failed requests. Their texts never contain a secret of the client.
 
 use std::io::{self, Read as _};
 use std::ops::ControlFlow;
@@ -18,15 +18,15 @@ use crate::transport::exchange_transport::CancelHandle;
 use crate::transport::http::authorizer::Credentials;
 use crate::transport::http::event_reader::{EventReader, Item};
 
-/// The maximum number of bytes of an error response that are read.
+/// The maximum number of bytes of an error response that are read. The rest is ignored.
 const MAX_REFUSAL: u64 = 64 << 10;
 
-/// The error codes that servers of the official SDKs send when they do not know the session of a
-/// request.
+/// The error codes for an unknown session. Servers of the official SDKs send these codes when they
+/// do not know the session of a request.
 const ABOUT_SESSION: [i64; 2] = [-32000, -32001];
 
 impl ClientTransport {
-    /// Returns the error for an unsuccessful response, together with its header fields.
+    /// Returns the error for an unsuccessful response, and the header fields of the response.
     pub(super) fn refusal(
         &self,
         ask: &Ask<'_>,
@@ -101,7 +101,7 @@ impl ClientTransport {
         (error, head.headers)
     }
 
-    /// Returns the text of an error response: its body, or the first response of an event stream.
+    /// Returns the text of an error response: its body, or the first response on an event stream.
     fn refusal_text(
         &self,
         mut lane: Box<PoolSlot>,
@@ -129,7 +129,8 @@ impl ClientTransport {
         let fields = self.http.headers.iter().chain(&credentials.fields);
         let values = fields.map(|(_, value)| value).chain(session.as_ref());
         for secret in values.filter_map(|value| value.to_str().ok()) {
-            // A scheme is not a secret. The server may repeat the credentials without it.
+            // The name of an authentication scheme is not a secret. The server may repeat the
+            // credentials without the scheme.
             let is_scheme = |part: &str| {
                 let names = ["basic", "bearer", "digest", "dpop", "negotiate"];
                 names.iter().any(|name| part.eq_ignore_ascii_case(name))
@@ -142,7 +143,7 @@ impl ClientTransport {
         text
     }
 
-    /// Returns the error for an incomplete response.
+    /// Returns the error for a response that ended before it was complete.
     pub(super) fn broken_off(
         &self,
         error: io::Error,
@@ -153,7 +154,7 @@ impl ClientTransport {
         self.failure(Failed { error, sent: true }, ticket, watched)
     }
 
-    /// Returns the error for a request that has no response, or an incomplete one.
+    /// Returns the error for a request whose response is missing or incomplete.
     pub(super) fn failure(
         &self,
         failed: Failed,
@@ -215,7 +216,7 @@ impl ClientTransport {
     }
 }
 
-/// Returns the first response on an event stream, without waiting for the end of the stream.
+/// Returns the first response on an event stream. Does not wait for the end of the stream.
 fn first_response(lane: &mut PoolSlot) -> Vec<u8> {
     let mut reader = EventReader::new(MAX_REFUSAL as usize);
     let (mut found, mut left) = (Vec::new(), MAX_REFUSAL as usize);
@@ -245,7 +246,7 @@ fn first_response(lane: &mut PoolSlot) -> Vec<u8> {
     found
 }
 
-/// Whether an error code means that the server does not know the session. The id in the error does
+/// Whether an error of the server means that it does not know the session. The id in the error does
 /// not matter.
 fn is_about_session(rpc: &RpcError) -> bool {
     ABOUT_SESSION.contains(&rpc.code.value())

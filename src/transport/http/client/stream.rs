@@ -1,5 +1,5 @@
-//! Event streams: the stream of a call, the stream of messages that belong to no call, and the one
-//! stream of the oldest transport (HTTP+SSE).
+//! Event streams. A call has a stream of its own, and another stream is for messages that belong to
+//! no call. The oldest transport (HTTP+SSE) has one stream for all messages.
 
 use std::io::Read as _;
 use std::ops::ControlFlow;
@@ -21,25 +21,27 @@ use crate::transport::http::event_reader::{EventReader, Item};
 use crate::transport::message::RequestKind;
 use crate::transport::{Control as _, Received, SessionMessage};
 
-/// The first and the maximum pause before a broken stream is requested again. A pause that the
-/// server sets replaces the first pause. If the server's pause is longer than the maximum, it also
-/// replaces the maximum.
+/// The first and the maximum pause before a broken stream is requested again. If the server sets a
+/// pause, that pause replaces the first one. If the server's pause is longer than the maximum, it
+/// replaces the maximum too.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
-/// The minimum pause. It applies when the server sets a pause of 0.
+/// The minimum pause before a broken stream is requested again. It applies when the server sets a
+/// pause of 0.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// The maximum length of an endpoint's URL, in bytes.
+/// The maximum length of the URL for messages that the server sends, in bytes. A longer URL is an
+/// error.
 const MAX_ENDPOINT: usize = 32 << 10;
 
 /// The back-off before a stream is requested again. The pause doubles after each unsuccessful
-/// request.
+/// attempt.
 #[derive(Debug, Default)]
 struct Pauses {
     in_vain: u32,
 }
 
 impl Pauses {
-    /// Returns the next pause. `retry` is the pause that the server set last.
+    /// Returns the next pause. `retry` is the last pause that the server set, if it set one.
     fn next(&self, retry: Option<Duration>) -> Duration {
         let first = retry.unwrap_or(PAUSES.0).max(SHORTEST);
         let factor = 2u32.saturating_pow(self.in_vain.saturating_sub(1).min(16));
@@ -51,8 +53,9 @@ impl Pauses {
         self.in_vain = self.in_vain.saturating_add(1);
     }
 
-    /// Records that a stream has ended. If the stream was of use, or lived as long as the last
-    /// pause, the back-off is reset.
+    /// Records that a stream has ended. Resets the back-off if the stream delivered something
+    /// (`was_of_use`), or lived at least as long as the next pause. Otherwise counts the stream as
+    /// unsuccessful.
     fn ended(&mut self, lived: Duration, was_of_use: bool, retry: Option<Duration>) {
         if was_of_use || lived >= self.next(retry) {
             self.in_vain = 0;
@@ -62,31 +65,31 @@ impl Pauses {
     }
 }
 
-/// The consequence of a refused stream: whether to request the stream again.
+/// The classification of a refused stream: whether to request the stream again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refusal {
-    /// The session offers no stream of this kind.
+    /// The session offers no stream of this kind. The stream is not requested again.
     NoneSuch,
-    /// The stream may be available later.
+    /// The stream may be available later. The stream is requested again after a pause.
     ForNow,
     ForGood,
 }
 
 impl Refusal {
-    /// Classifies the refusal of the stream for messages that belong to no call.
+    /// Classifies the server's refusal of the stream for messages that belong to no call.
     fn of(error: &Error) -> Self {
         match error.http_status() {
-            // The server offers none, has nothing more to send, or does not know the session any
-            // more.
+            // The server offers no stream, has nothing more to send, or does not know the session
+            // any more.
             Some(204 | 404 | 405 | 410 | 501) => Self::NoneSuch,
-            // Many servers answer 400 when they have lost the session, and 409 while they take the
-            // previous stream to be open.
+            // Many servers answer 400 when they have lost the session. They answer 409 while they
+            // take the previous stream to be open.
             Some(400 | 408 | 409 | 425 | 429 | 500..) | None => Self::ForNow,
             Some(_) => Self::ForGood,
         }
     }
 
-    /// Whether an error is temporary, so that the rest of a stream may be available later.
+    /// Whether an error is temporary, so that the stream can be resumed later.
     fn passes(error: &Error) -> bool {
         match error.http_status() {
             Some(status) => matches!(status, 408 | 409 | 425 | 429 | 500..),
@@ -106,7 +109,8 @@ enum End {
 }
 
 impl ClientTransport {
-    /// Reads events until the stream ends or `take` needs no more.
+    /// Reads events from a stream, and passes them to `take`. Blocks until the stream ends or
+    /// `take` returns `Break`.
     fn read_events(
         &self,
         answer: &mut Answer,
@@ -137,8 +141,8 @@ impl ClientTransport {
         }
     }
 
-    /// Delivers the messages of the stream that answers a request, up to the response. Resumes the
-    /// stream if it breaks.
+    /// Delivers the messages of the stream that answers a request, until the response has arrived.
+    /// Resumes the stream if it breaks. Blocks meanwhile.
     pub(super) fn take_stream(
         &self,
         request: &SessionMessage,
@@ -175,7 +179,7 @@ impl ClientTransport {
             });
             let mut last: Option<Error> = None;
             loop {
-                // Until the deadline of the call, which ends the pause, too.
+                // The pause lasts at most until the deadline of the call.
                 if !resumes
                     || reader.last_id().is_empty()
                     || !ticket.pause(Instant::now() + pauses.next(reader.retry()))
@@ -202,7 +206,7 @@ impl ClientTransport {
         }
     }
 
-    /// Requests a stream with GET.
+    /// Requests an event stream from the server with GET.
     fn open_stream(
         &self,
         uri: &Uri,
@@ -229,14 +233,14 @@ impl ClientTransport {
             "'{}' answered a request for a stream with content type '{kind}'",
             self.peer()
         );
-        // Treated like a refusal.
+        // The caller treats this error like a refusal.
         Err(Error::new(ErrorKind::Http, text)
             .sent(true)
             .with_http(answer.status.as_u16(), None))
     }
 
-    /// Delivers messages that belong to no call, from a stream that is requested with GET. Requests
-    /// the stream again when it ends.
+    /// Delivers messages that belong to no call, from a stream that is requested with GET. When the
+    /// stream ends, requests it again.
     pub(super) fn hear(
         &self,
         news: &mut dyn FnMut(Listening),
@@ -306,8 +310,9 @@ impl ClientTransport {
         }
     }
 
-    /// Delivers the messages of the oldest transport (HTTP+SSE), where all messages arrive on one
-    /// stream. The first event of the stream contains the URL for messages.
+    /// Delivers the messages of the oldest transport (HTTP+SSE). All messages of the server arrive
+    /// on one stream. The first event of the stream contains the URL to which the client posts its
+    /// messages.
     pub(super) fn hear_everything(
         &self,
         ticket: &Arc<CancelHandle>,
@@ -360,8 +365,8 @@ impl ClientTransport {
         }))
     }
 
-    /// Resolves the URL for messages that the server has sent. The URL must have the server's
-    /// origin.
+    /// Resolves the URL to which the client has to post its messages. The server has sent the URL.
+    /// Fails if the URL has another origin than the server.
     fn endpoint(&self, url: &Uri, data: &[u8]) -> Result<Uri> {
         let text = str::from_utf8(data)
             .ok()
@@ -382,8 +387,8 @@ impl ClientTransport {
     }
 }
 
-/// Returns the error for a broken stream. If resuming the stream was tried, the error includes the
-/// reason why that failed.
+/// Returns the error for a broken stream. `last` is the error of the last attempt to resume the
+/// stream, and is added to the text.
 fn going_on_failed(unfinished: Error, last: Option<Error>) -> Error {
     match last {
         Some(error) => unfinished.remark(format_args!("going on failed: {error}")),
@@ -418,7 +423,7 @@ mod tests {
             shown.push(seconds(&pauses));
         }
         assert_eq!(shown, [1, 2, 4, 8, 16, 30, 30, 30]);
-        // A stream that lived shorter than the pause, and one that lived longer.
+        // The first stream lived shorter than the pause, the second one longer.
         pauses.ended(29 * second, false, None);
         assert_eq!(seconds(&pauses), 30);
         pauses.ended(30 * second, false, None);

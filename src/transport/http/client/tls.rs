@@ -10,17 +10,17 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{AlertDescription, CertificateError, InvalidMessage, RootCertStore};
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 
-/// The certificate authorities that are trusted instead of the default ones. Empty if the default
-/// ones are trusted.
+/// The certificate authorities that the client trusts instead of the default authorities. Empty if
+/// the default authorities are trusted.
 #[derive(Clone, Default)]
 pub(crate) struct Roots(Vec<Certificate<'static>>);
 
 impl Roots {
-    /// Adds trusted certificate authorities from PEM text. Fails with a text that says what is
-    /// wrong with the certificates.
+    /// Adds trusted certificate authorities from PEM text. The error is a text about the invalid
+    /// certificates.
     pub(crate) fn trust(&mut self, pem: &[u8]) -> Result<(), String> {
         for certificate in certificates(pem)? {
-            // Without this check unusable ones would be ignored silently.
+            // Without this check, unusable certificates would be ignored silently.
             RootCertStore::empty()
                 .add(certificate.clone())
                 .map_err(|error| format!("hold one that can't be read: {error}"))?;
@@ -46,7 +46,7 @@ impl Roots {
     }
 }
 
-/// The TLS settings of a transport.
+/// The TLS settings of a client transport.
 #[derive(Clone, Default)]
 pub(super) struct Tls {
     pub(super) roots: Roots,
@@ -54,8 +54,8 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    /// Sets the client certificate, its chain and its key. Fails with a text that says what is
-    /// wrong with them.
+    /// Sets the client certificate, its chain and its key. The error is a text about the invalid
+    /// certificate or key.
     pub(super) fn present(&mut self, chain: &[u8], key: &[u8]) -> Result<(), String> {
         let certificates = certificates(chain)?;
         let own: Vec<_> = certificates
@@ -85,7 +85,7 @@ impl Tls {
     }
 }
 
-/// Parses all certificates of a PEM text. Fails if the text contains no certificate.
+/// Parses all certificates in PEM text. Fails if the text contains no certificate.
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     match all {
@@ -97,17 +97,17 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     }
 }
 
-/// A failure that TLS caused.
+/// A connection failure that TLS caused.
 pub(super) enum Fault {
-    /// No trusted connection could be made.
+    /// The client could not make a connection that it trusts. The text is the reason.
     NoneSuch(String),
     /// The server refused the client's certificate, or requires one that the client lacks. With TLS
     /// 1.3 the server refuses after the handshake, but before it reads a request.
     Refused(String),
 }
 
-/// Returns the error text for a certificate of an untrusted issuer. `setting` is the name of the
-/// setting for trusted issuers.
+/// Returns the error text if the server's certificate has an untrusted issuer. Returns `None` for
+/// other errors. `setting` is the name of the setting for trusted issuers.
 pub(crate) fn untrusted(error: &io::Error, setting: &str) -> Option<String> {
     let is_unknown = matches!(
         of_tls(error)?,

@@ -1,4 +1,4 @@
-//! The HTTP client transport: the header fields of requests, and the meaning of the answers.
+//! The HTTP client transport: makes the header fields of requests, and interprets the answers.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -36,14 +36,16 @@ static SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 static VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 static METHOD: HeaderName = HeaderName::from_static("mcp-method");
 static NAME: HeaderName = HeaderName::from_static("mcp-name");
-/// The maximum number of bytes after the response on a stream, and the maximum time to read them.
-/// If either is exceeded, the connection is not reused.
+/// The limits for reading the rest of a stream after the response: the number of bytes, and the
+/// time. If one limit is exceeded, the connection is closed instead of reused.
 const REST: (usize, Duration) = (64 << 10, Duration::from_millis(50));
 const MAX_REDIRECTS: usize = 5;
-/// The capacity for header fields: enough for the fields of the library and a few more.
+/// The initial capacity for header fields of a request: enough for the fields of the library and a
+/// few more.
 const FIELDS: usize = 12;
 
-/// Reads and discards the rest of a body. Returns whether the body ended within `most` bytes.
+/// Reads and discards the rest of a response body. Returns whether the body ended within `most`
+/// bytes.
 fn ends_within(most: usize, lane: &mut PoolSlot) -> bool {
     let mut len = 0;
     while len < most {
@@ -57,8 +59,8 @@ fn ends_within(most: usize, lane: &mut PoolSlot) -> bool {
     false
 }
 
-/// Returns the content encodings of a body except `identity`. Returns `None` if the body has no
-/// other encoding.
+/// Returns the content encodings of a body, except `identity`. Returns `None` if there is no such
+/// encoding.
 pub(crate) fn foreign_encoding(fields: &HeaderMap) -> Option<String> {
     let values = fields.get_all(header::CONTENT_ENCODING).into_iter();
     let all: Vec<_> = values
@@ -82,7 +84,7 @@ fn value_of(text: &str) -> Result<HeaderValue> {
 }
 
 fn add_field(fields: &mut HeaderMap, name: &str, value: HeaderValue) -> Result<()> {
-    // Fields of every request need not be parsed each time.
+    // The fields of every request are not parsed each time.
     let known = [&VERSION, &METHOD, &NAME];
     let name = match known.into_iter().find(|known| *known == name) {
         Some(known) => known.clone(),
@@ -103,16 +105,16 @@ pub(super) struct ClientTransport {
     pub(super) max_message_bytes: usize,
     pub(super) threads: Threads,
     /// Whether the server keeps its streams open after the response. If so, the client does not
-    /// wait for the end of a stream. The flag is a hint: a stale value costs only time.
+    /// wait for the end of a stream. The flag is a hint: an outdated value costs only time.
     ends_late: AtomicBool,
-    /// The total time during which requests waited for a user, in milliseconds.
+    /// The total time during which requests waited for a login of the user, in milliseconds.
     people: AtomicU64,
     /// Whether the transport was stopped. The flag is set before the calls are ended, so that a
     /// call that fails because of the stop finds the flag set.
     stopped: AtomicBool,
 }
 
-/// State of the server that later requests refer to, such as the session.
+/// The state of the session that later requests refer to, such as the session id.
 #[derive(Default)]
 pub(super) struct State {
     pub(super) session: Option<HeaderValue>,
@@ -120,14 +122,15 @@ pub(super) struct State {
     sessions: u64,
     /// The agreed protocol revision, if requests have to contain it in a header field.
     version: Option<HeaderValue>,
-    /// The URL for messages, if the server uses the oldest HTTP transport.
+    /// The URL to which the client posts its messages, if the server uses the oldest HTTP
+    /// transport.
     pub(super) endpoint: Option<Uri>,
     /// The cancel handle of the stream for messages that belong to no call, in the current session.
     pub(super) listening: Option<Arc<CancelHandle>>,
     pub(super) closed: bool,
 }
 
-/// One HTTP request.
+/// The description of one HTTP request to the server.
 pub(super) struct Ask<'a> {
     pub(super) method: Method,
     pub(super) uri: &'a Uri,
@@ -138,10 +141,10 @@ pub(super) struct Ask<'a> {
     pub(super) id: Option<&'a RequestId>,
 }
 
-/// A successful response, and the connection with its body.
+/// A successful response of the server, and the connection with its unread body.
 pub(super) struct Answer {
     pub(super) lane: Box<PoolSlot>,
-    /// The URL that answered. After a redirect it differs from the requested URL.
+    /// The URL that the response came from. After a redirect it differs from the requested URL.
     pub(super) uri: Uri,
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
@@ -152,7 +155,7 @@ impl Answer {
         content_type(&self.headers)
     }
 
-    /// Whether the body has this media type. Parameters of the type are ignored.
+    /// Whether the body has the given media type. Parameters of the type are ignored.
     pub(super) fn is_of(&self, media_type: &str) -> bool {
         is_of(&self.headers, media_type)
     }
@@ -164,7 +167,7 @@ fn content_type(fields: &HeaderMap) -> &str {
     text.unwrap_or_default()
 }
 
-/// Whether a body with these header fields has this media type. Parameters of the type are ignored.
+/// Whether the header fields state the given media type. Parameters of the type are ignored.
 pub(super) fn is_of(fields: &HeaderMap, media_type: &str) -> bool {
     let own = content_type(fields).split(';').next().unwrap_or_default();
     own.trim().eq_ignore_ascii_case(media_type)
@@ -186,8 +189,8 @@ impl ClientTransport {
         }
     }
 
-    /// Sends a request and waits for the head of the response. Any status except success is an
-    /// error. From the start of the request on, `ticket` can end the exchange.
+    /// Sends a request, and blocks until the head of the response has arrived. Any status except
+    /// success is an error. `ticket` can end the exchange as soon as the request begins.
     pub(super) fn ask(
         &self,
         ask: &Ask<'_>,
@@ -273,7 +276,7 @@ impl ClientTransport {
             fields.append(name, value.clone());
         }
         self.cookies.give(uri, fields);
-        // Nothing is decoded here.
+        // The library decodes no content encoding.
         let encoding = fields.entry(header::ACCEPT_ENCODING);
         encoding.or_insert(HeaderValue::from_static("identity"));
         let agent = fields.entry(header::USER_AGENT);
@@ -292,7 +295,7 @@ impl ClientTransport {
             RequestKind::Stateless(own) => {
                 for (name, value) in own {
                     let value = match value {
-                        // A text of the library itself.
+                        // The text is one of the library's own texts.
                         Cow::Borrowed(text) => HeaderValue::from_static(text),
                         Cow::Owned(text) => value_of(text)?,
                     };
@@ -309,7 +312,7 @@ impl ClientTransport {
         Ok(request)
     }
 
-    /// Returns the target of a redirect. Returns `None` if the redirect must not be followed.
+    /// Returns the target of a redirect. Returns `None` if the client must not follow the redirect.
     fn redirect(&self, from: &Uri, response: &Response<()>) -> Option<Uri> {
         let keeps_method = matches!(response.status().as_u16(), 307 | 308);
         if !(self.http.follows && keeps_method) {
@@ -320,7 +323,7 @@ impl ClientTransport {
         is_same_origin(from, &target).then_some(target)
     }
 
-    /// Fails if the body has a content encoding.
+    /// Fails if the response body has a content encoding, because the client decodes none.
     pub(super) fn check_encoding(&self, answer: &Answer) -> Result<()> {
         let Some(encoding) = foreign_encoding(&answer.headers) else {
             return Ok(());
@@ -335,7 +338,8 @@ impl ClientTransport {
             .with_http(answer.status.as_u16(), None))
     }
 
-    /// Reads the rest of the body after a response, so that the connection can be reused.
+    /// Reads the rest of the body after a response, so that the connection can be reused. Closes
+    /// the connection if the rest is too long or takes too long.
     pub(super) fn finish(&self, mut lane: Box<PoolSlot>, ticket: &CancelHandle) {
         if !ticket.release() || self.ends_late.load(Ordering::Relaxed) {
             return;
@@ -356,8 +360,8 @@ impl ClientTransport {
         }
     }
 
-    /// Reads a whole body. Returns `None` when the body is longer than the maximum length of a
-    /// message.
+    /// Reads a whole response body. Returns `None` when the body is longer than the maximum length
+    /// of a message.
     fn read_body(
         &self,
         answer: Answer,
@@ -414,7 +418,7 @@ impl ClientTransport {
         Ok(())
     }
 
-    /// Sends a message that has no answer.
+    /// Sends a message to which the server sends no answer on the same exchange.
     pub(super) fn deposit(
         &self,
         message: &SessionMessage,
@@ -435,8 +439,8 @@ impl ClientTransport {
         Ok(())
     }
 
-    /// Returns the error when there is no memory for an answer of at least this many bytes. The
-    /// answer's connection is not used again.
+    /// Returns the error when there is no memory for an answer of at least `bytes` bytes. The
+    /// connection of the answer is not reused.
     fn no_memory(&self, bytes: usize) -> Error {
         let peer = self.peer();
         let what = format_args!("the answer of '{peer}', of at least {bytes} bytes");
@@ -452,7 +456,7 @@ impl ClientTransport {
         })
     }
 
-    /// Delivers an answer that is JSON.
+    /// Delivers an answer whose body is JSON.
     fn take_json(
         &self,
         request: &SessionMessage,
@@ -490,7 +494,8 @@ impl ClientTransport {
         }
     }
 
-    /// Sends a request and delivers the messages for it.
+    /// Sends a request, and delivers the messages of the server's answer. Blocks until the answer
+    /// is complete.
     fn carry(
         &self,
         request: &SessionMessage,
@@ -591,7 +596,7 @@ impl ExchangeTransport for ClientTransport {
     }
 
     fn stop(&self) {
-        // Before the calls end: a call that fails because of it finds the flag set.
+        // The order matters: a call that fails because of the stop has to find the flag set.
         self.stopped.store(true, Ordering::Release);
         self.watch.end_calls();
     }
@@ -612,7 +617,7 @@ impl ExchangeTransport for ClientTransport {
     }
 }
 
-/// A guard that removes the shutdown handle from a cancel handle when dropped.
+/// A guard that removes the shutdown handle from a cancel handle when the guard is dropped.
 pub(super) struct Released<'a>(pub(super) &'a CancelHandle);
 
 impl Drop for Released<'_> {
@@ -622,8 +627,8 @@ impl Drop for Released<'_> {
 }
 
 impl ClientTransport {
-    /// Ends the session at the server, then ends all exchanges. Ending the session takes `patience`
-    /// at most.
+    /// Ends the session at the server, and then ends all exchanges. Ending the session takes at
+    /// most `patience`.
     fn leave(&self, patience: Duration) {
         let mut state = self.state.lock();
         if std::mem::replace(&mut state.closed, true) {
@@ -643,7 +648,7 @@ impl ClientTransport {
                 id: None,
             };
             if let Ok(watched) = self.watch.add(&ticket, false) {
-                // A server may refuse it (405). One that has gone needs no notice.
+                // A server may refuse the request (405). A server that is gone needs no notice.
                 drop(self.ask(&ask, &ticket, &watched));
             }
         }
@@ -702,13 +707,14 @@ impl Transport for Http {
         Ok(TransportParts::over_exchanges(Arc::clone(&wire) as _, wire))
     }
 
-    /// Creates another transport with the same settings. It makes its own connections.
+    /// Creates another transport with the same settings. The new transport makes its own
+    /// connections.
     fn again(&self) -> Option<Box<dyn Transport>> {
         Some(Box::new(self.clone()))
     }
 
-    /// Returns the server's URL. A query may contain secrets, so only a hash of the query is
-    /// included.
+    /// Returns the server's URL. A query may contain secrets, so the URL contains only a hash of
+    /// the query.
     fn address(&self) -> Option<String> {
         let Some(query) = self.url.query() else {
             return Some(shown(&self.url));

@@ -1,4 +1,4 @@
-//! The chunked transfer coding of a request (RFC 9112, section 7.1).
+//! The decoder of the chunked transfer coding of a request body (RFC 9112, section 7.1).
 //!
 //! Chunk extensions are ignored. Trailer fields must be well-formed, and are otherwise ignored. The
 //! size of extensions and trailers together is limited. Otherwise a client could make the listener
@@ -9,12 +9,13 @@ use memchr::memchr;
 use super::head::Refusal;
 use crate::fallible;
 
-/// The maximum length of a chunk-size line, in bytes.
+/// The maximum length of a chunk-size line, in bytes. A longer line is refused.
 const MAX_LINE: usize = 256;
-/// The maximum size of all chunk extensions and trailers of a request together, in bytes.
+/// The maximum size of all chunk extensions and trailers of a request together, in bytes. Further
+/// ones are refused.
 const MAX_EXTRA: usize = 16 << 10;
 
-/// The decoder of a chunked body.
+/// The decoder of a chunked request body.
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
     place: Place,
@@ -41,8 +42,8 @@ enum Step {
 }
 
 impl Chunks {
-    /// Appends the data of `input` to `body`, which may grow to `max` bytes. Returns the number of
-    /// input bytes that were used, and whether the body has ended.
+    /// Appends the data of the chunks in `input` to `body`, which may grow to `max` bytes. Returns
+    /// the number of input bytes that were used, and whether the body has ended.
     pub(super) fn push(
         &mut self,
         input: &[u8],
@@ -87,13 +88,14 @@ impl Chunks {
         let line = memchr(b'\n', input);
         let Some(line) = line.filter(|at| *at < MAX_LINE) else {
             return match input.len() {
-                // Input that can't become a size is refused before its line ends.
+                // Input that can't become a size is refused before the end of its line.
                 0..MAX_LINE if may_become_size(input) => Ok(Step::More),
                 _ => Err(bad_size()),
             };
         };
         let input = &input[..=line];
-        // Without a digit the line would count as size zero. A line end within it was found above.
+        // Without a digit the line would count as size zero. The check above has already found a
+        // line end.
         if !input[0].is_ascii_hexdigit() {
             return Err(bad_size());
         }
@@ -101,7 +103,7 @@ impl Chunks {
         else {
             return Err(bad_size());
         };
-        // Up to 16 digits and the line end belong to any size; the rest is extension.
+        // Any size has up to 16 digits and the line end. The rest of the line is extension.
         self.count(length.saturating_sub(18))?;
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         if size > max.saturating_sub(had) {
@@ -141,8 +143,9 @@ impl Chunks {
     }
 }
 
-/// Fields that are not allowed in a trailer, because they define the framing or the target of the
-/// message (RFC 9110, section 6.5.1). Another server might trust such fields in a trailer.
+/// The names of fields that are not allowed in a trailer, because they define the framing or the
+/// target of the message (RFC 9110, section 6.5.1). Another server might trust such fields in a
+/// trailer.
 const NEVER_TRAILERS: [&str; 3] = ["content-length", "transfer-encoding", "host"];
 
 /// Checks that one trailer field is well-formed. The field is then ignored (RFC 9110, section 6.5).

@@ -17,7 +17,7 @@ use super::HttpLimits;
 /// The maximum value of [`HttpLimits::max_fields`].
 const MAX_FIELDS: usize = 256;
 
-/// The refusal of a request that is not served: the status, and the text of the response body.
+/// The refusal of a request that is not served: the status and the text of the error response.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: u16,
@@ -30,7 +30,7 @@ impl Refusal {
         Self { status, text }
     }
 
-    /// Returns the refusal for a request for which there is not enough memory.
+    /// Returns the refusal of a request for which there is not enough memory.
     pub(super) fn no_memory() -> Self {
         Self::new(503, "there is no memory for the request: try again later")
     }
@@ -40,14 +40,14 @@ impl Refusal {
     }
 }
 
-/// The way in which the body is delimited.
+/// The framing of a request body: how the end of the body is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
     Length(u64),
     Chunked,
 }
 
-/// A part of the bytes from which a head was parsed.
+/// A range of the bytes from which a head was parsed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Span {
     start: usize,
@@ -73,12 +73,12 @@ impl Span {
     }
 }
 
-/// A parsed head. The head refers to its bytes by offsets, so that it can be stored while the body
-/// arrives.
+/// A parsed request head. The head refers to its bytes by offsets, so that it can be stored while
+/// the body arrives.
 #[derive(Debug)]
 pub(super) struct Head {
     method: Span,
-    /// The path and query of the target. `None` for an absolute target without a path.
+    /// The path and the query of the request target. `None` for an absolute target without a path.
     target: Option<Span>,
     fields: Vec<(Span, Span)>,
     pub(super) framing: Framing,
@@ -87,8 +87,8 @@ pub(super) struct Head {
     pub(super) expects_continue: bool,
 }
 
-/// Returns the offset of the head's end, if it has arrived. `scanned` is the number of bytes
-/// already searched, and is updated.
+/// Returns the offset of the head's end, or `None` if the end has not arrived. `scanned` is the
+/// number of bytes that were already searched, and is updated.
 pub(super) fn end(bytes: &[u8], scanned: &mut usize) -> Result<Option<usize>, Refusal> {
     while let Some(found) = memchr(b'\n', &bytes[*scanned..]) {
         let at = *scanned + found;
@@ -104,7 +104,7 @@ pub(super) fn end(bytes: &[u8], scanned: &mut usize) -> Result<Option<usize>, Re
     Ok(None)
 }
 
-/// Returns the refusal for a head that exceeds its limit.
+/// Returns the refusal of a request whose head exceeds its limit.
 pub(super) fn too_long(bytes: &[u8], limits: &HttpLimits) -> Refusal {
     let limit = limits.max_head_bytes;
     let line = memchr(b'\n', bytes).unwrap_or(bytes.len());
@@ -240,10 +240,10 @@ impl Head {
     }
 }
 
-/// The fields that define the end of the request and its host.
+/// The values of the fields that define the end of the request and its host.
 #[derive(Debug, Default)]
 struct Known {
-    /// The index of the `Host` field, if there is one.
+    /// The index of the `Host` field among the header fields. `None` if there is no such field.
     host: Option<usize>,
     length: Option<u64>,
     codings: Vec<Coding>,
@@ -264,7 +264,7 @@ impl Known {
     }
 
     fn take_length(&mut self, value: &[u8]) -> Result<(), Refusal> {
-        // Nineteen digits always fit, and a sign is not a digit.
+        // Nineteen digits always fit into the integer. A sign is not a digit.
         let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
         let text = std::str::from_utf8(value).unwrap_or_default();
         match text.parse() {
@@ -278,7 +278,7 @@ impl Known {
         }
     }
 
-    /// Returns the way in which the body is delimited (RFC 9112, section 6.3).
+    /// Determines the framing of the body from the header fields (RFC 9112, section 6.3).
     fn framing(&self, is_http10: bool) -> Result<Framing, Refusal> {
         match (self.codings.as_slice(), self.length) {
             ([], length) => Ok(Framing::Length(length.unwrap_or(0))),

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::transport::Threads;
 use crate::transport::http::Network;
 
-/// The limits of a listener. The behavior at each limit is defined. A refused connection gets an
-/// HTTP error and is closed.
+/// The limits of a listener. Each limit describes the effect of exceeding it. A refused connection
+/// gets an HTTP error and is closed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HttpLimits {
@@ -15,9 +15,9 @@ pub struct HttpLimits {
     ///
     /// Clients that have few connections may exceed the limit a little: see
     /// [`reserve_percent`](Self::reserve_percent). At the limit, a connection without a request in
-    /// flight is closed to make space. This connection belongs to the client that has the most.
-    /// Connections that have sent no byte are closed first, then those that were idle longest. If
-    /// no connection can be closed, the new connection is answered with 503.
+    /// flight is closed to make space. The client with the most connections loses one. Connections
+    /// that have sent no byte are closed first, then those that were idle longest. If no connection
+    /// can be closed, the new connection is answered with 503.
     pub max_connections: usize,
     /// The maximum number of requests that are served at once, each on its own thread. Defaults to
     /// 64.
@@ -31,19 +31,20 @@ pub struct HttpLimits {
     /// The maximum number of requests that may wait for a thread. Defaults to 256. At the limit,
     /// the newest request of the client with the most waiting requests is answered with 503.
     pub max_waiting: usize,
-    /// The maximum share of a resource that one client may hold while others need some of it, in
-    /// percent. The shared resources are connections, threads and sessions. Defaults to 50.
+    /// The maximum share of a resource that one client may hold while other clients need some of
+    /// it. The share is in percent of the resource's limit, and defaults to 50. The shared
+    /// resources are connections, threads and sessions.
     ///
     /// A client below its share may displace idle resources of other clients. A client that has
-    /// reached its share can displace only its own.
+    /// reached its share can displace only its own resources.
     pub part_percent: usize,
     /// The size of a reserve beyond each limit, in percent of the limit. The reserve is for clients
-    /// that hold little. Defaults to 12; 0 means no reserve.
+    /// that hold little of a resource. Defaults to 12; 0 means no reserve.
     ///
-    /// The reserve applies to connections, threads and bytes of unfinished bodies. Unless it is 0,
-    /// it has at least two threads, and space for two bodies. A client that uses the reserve holds
-    /// at most as much as is left free of the reserve, and at most its share
-    /// ([`part_percent`](Self::part_percent)).
+    /// The reserve applies to connections, threads and bytes of unfinished bodies. Unless the
+    /// setting is 0, the reserve has at least two threads, and space for two bodies. A client that
+    /// uses the reserve holds at most as much as is left free of the reserve. It also holds at most
+    /// its share ([`part_percent`](Self::part_percent)).
     pub reserve_percent: usize,
     /// The reverse proxies whose `Forwarded` (RFC 7239) or `X-Forwarded-For` fields are trusted. By
     /// default no proxy is trusted: then all clients behind a proxy count as one client.
@@ -58,24 +59,24 @@ pub struct HttpLimits {
     /// The maximum number of header fields of a request. Defaults to 128; values above 256 act as
     /// 256. A request with more fields is answered with 431.
     pub max_fields: usize,
-    /// The maximum length of a body, in bytes without its transfer coding. Defaults to 16 MiB. A
-    /// request with a longer body is answered with 413.
+    /// The maximum length of a request body, in bytes without its transfer coding. Defaults to 16
+    /// MiB. A request with a longer body is answered with 413.
     ///
     /// All unfinished bodies together may take [`max_workers`](Self::max_workers) times this limit.
-    /// If that is exceeded, requests with large bodies are answered with 503. Clients that hold
-    /// little may use a reserve: see [`reserve_percent`](Self::reserve_percent).
+    /// Beyond that, requests with large bodies are answered with 503. Clients that hold little may
+    /// use a reserve: see [`reserve_percent`](Self::reserve_percent).
     pub max_body_bytes: usize,
-    /// The maximum number of bytes of a streamed body that may wait for a client that does not
-    /// read. Defaults to 256 KiB. At the limit, writes wait or report that there is no space.
+    /// The maximum number of bytes of a streamed body that may wait until the client reads.
+    /// Defaults to 256 KiB. At the limit, writes block, or report that there is no space.
     ///
     /// If no bytes wait, one piece of any size is accepted. A whole response of any size is
-    /// accepted too; see [`max_unsent_bytes`](Self::max_unsent_bytes).
+    /// accepted too: see [`max_unsent_bytes`](Self::max_unsent_bytes).
     pub max_stream_bytes: usize,
-    /// The maximum number of bytes that may wait for all clients together that do not read. Whole
-    /// responses count too. Defaults to 256 MiB.
+    /// The maximum number of bytes that may wait, for all clients together, until the clients read.
+    /// Bytes of whole responses count too. Defaults to 256 MiB.
     ///
-    /// Beyond this limit, connections are reset. The first ones are those with the most unread
-    /// bytes whose clients have read nothing for the longest time.
+    /// Beyond this limit, connections are reset. Connections with many unread bytes, whose clients
+    /// have read nothing for a long time, are reset first.
     pub max_unsent_bytes: usize,
     /// The maximum time from the start of a connection to its first byte. After that the connection
     /// is closed. Defaults to 10 s. The time never exceeds [`keep_alive`](Self::keep_alive), unless
@@ -86,23 +87,23 @@ pub struct HttpLimits {
     pub head_timeout: Duration,
     /// The maximum time during which a body may arrive more slowly than
     /// [`min_body_rate`](Self::min_body_rate), or not at all. Defaults to 10 s. A request with a
-    /// slower body is answered with 408, even if the body arrived faster before.
+    /// slower body is answered with 408, even if an earlier part of the body arrived faster.
     pub body_timeout: Duration,
-    /// The minimum rate of a body, in bytes per second. Defaults to 1 024; 0 acts as 1. See
-    /// [`body_timeout`](Self::body_timeout).
+    /// The minimum rate at which a request body arrives, in bytes per second. Defaults to 1 024; 0
+    /// acts as 1. [`body_timeout`](Self::body_timeout) limits the time below this rate.
     pub min_body_rate: usize,
-    /// The maximum time during which a client may read none of the bytes that wait for it. Defaults
-    /// to 30 s. After that the client's connection is reset.
+    /// The maximum time during which a client reads none of the bytes that wait for it. Defaults to
+    /// 30 s. After that the client's connection is reset.
     pub write_timeout: Duration,
     /// The maximum idle time of a connection between requests. Defaults to 75 s. After that the
     /// connection is closed.
     ///
     /// Some clients do not retry a request that they send while the connection is being closed. For
-    /// these clients, choose a time longer than the clients' own idle timeout, which is often 4 to
-    /// 5 s.
+    /// these clients, choose a time longer than the idle timeout of the clients, which is often 4
+    /// to 5 s.
     ///
-    /// A time below 10 ms disables keep-alive: each response has `Connection: close`, so no client
-    /// sends a request on a connection that is being closed.
+    /// A time below 10 ms disables keep-alive: each response has `Connection: close`. Therefore no
+    /// client sends a request on a connection that is being closed.
     pub keep_alive: Duration,
     /// The stack size, names and hooks of the listener's threads. The listener of a
     /// [server](crate::server::Server) uses the thread settings of the server.
@@ -134,7 +135,7 @@ impl Default for HttpLimits {
     }
 }
 
-/// The minimum [`keep_alive`](HttpLimits::keep_alive). With a shorter time, keep-alive is disabled.
+/// The minimum of [`keep_alive`](HttpLimits::keep_alive). A shorter time disables keep-alive.
 const SHORTEST_KEEP_ALIVE: Duration = Duration::from_millis(10);
 
 impl HttpLimits {
@@ -143,7 +144,7 @@ impl HttpLimits {
         self.keep_alive >= SHORTEST_KEEP_ALIVE
     }
 
-    /// Returns how long a connection may stay silent before its first request.
+    /// Returns the maximum time from the start of a connection to its first byte.
     pub(super) fn until_first_byte(&self) -> Duration {
         if self.keeps_connections() {
             self.first_byte_timeout.min(self.keep_alive)
@@ -152,12 +153,12 @@ impl HttpLimits {
         }
     }
 
-    /// Returns `part_percent` percent of a limit, but at least 1.
+    /// Returns a client's share (`part_percent`) of a limit, but at least 1.
     pub(crate) fn part_of(&self, bound: usize) -> usize {
         percent_of(self.part_percent, bound).max(1)
     }
 
-    /// Returns `reserve_percent` percent of a limit.
+    /// Returns the reserve (`reserve_percent`) beyond a limit.
     pub(super) fn reserve_of(&self, bound: usize) -> usize {
         percent_of(self.reserve_percent, bound)
     }
@@ -169,38 +170,39 @@ fn percent_of(percent: usize, bound: usize) -> usize {
     usize::try_from(part.div_ceil(100)).unwrap_or(usize::MAX)
 }
 
-/// The current counts of a listener, and its totals since it was opened.
+/// The current counts of a listener, and its totals since the listener was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HttpStats {
-    /// The number of open connections, including those in lingering close.
+    /// The number of open connections, including connections in lingering close.
     pub connections: usize,
     /// The number of connections without a request in flight.
     pub idle: usize,
     /// The number of connections with a request in flight. A request is in flight while it is
-    /// served, and until its response is complete and read by the client.
+    /// served, and until the client has read its complete response.
     pub in_hand: usize,
-    /// The number of connections in `in_hand` whose response is a stream that has begun.
+    /// The number of connections with a request in flight whose response is a stream that has
+    /// begun.
     pub streams: usize,
-    /// The number of bytes that wait because clients have not read them yet.
+    /// The number of bytes that wait in memory because clients have not read them yet.
     pub unsent: usize,
-    /// The number of connections with input and of requests that wait for a thread.
+    /// The number of connections with input, and of requests, that wait for a thread.
     pub waiting: usize,
-    /// The number of worker threads, busy or idle. The extra priority worker does not count. It
-    /// only reads while all other workers run handlers.
+    /// The number of worker threads, busy or idle. One extra worker thread is not counted: the
+    /// priority worker, which only reads while all other workers run handlers.
     pub workers: usize,
     /// The number of connections accepted so far.
     pub accepted: u64,
-    /// The number of connections and requests refused so far because they were malformed or
-    /// exceeded a limit.
+    /// The number of refused connections and requests so far. A malformed request is refused, and
+    /// so is one that exceeds a limit.
     pub refused: u64,
-    /// The number of connections without a request in flight that were closed so far to make space
-    /// for others.
+    /// The number of connections that were closed so far to make space for other connections. Only
+    /// connections without a request in flight are closed.
     pub displaced_connections: u64,
     /// The number of waiting requests that were answered with 503 so far to make space for requests
-    /// of other clients. They also count as refused.
+    /// of other clients. These requests also count as refused.
     pub displaced_requests: u64,
-    /// The number of idle sessions that were ended so far to make space for others. Only for a
-    /// [server](crate::server::http::HttpServer).
+    /// The number of idle sessions that were ended so far to make space for other sessions. Only a
+    /// [server](crate::server::http::HttpServer) has sessions.
     pub displaced_sessions: u64,
 }

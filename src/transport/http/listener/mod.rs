@@ -16,19 +16,20 @@
 //!   closed ◀── lingering close ◀── refused, or response closes    closed: the client has gone
 //! ```
 //!
-//! **Invariant:** only the owner reads from the socket, so requests are answered in order. The
-//! connection continues on whichever finishes last: the worker that returns from
-//! [`Service::serve`], or the thread that ends the response. The connection's lock decides.
+//! **Invariant:** only the owner reads from the socket, so requests are answered in order. Two
+//! threads finish with a request: the worker that returns from [`Service::serve`], and the thread
+//! that ends the response. The thread that finishes last continues with the connection. The
+//! connection's lock decides which thread that is.
 //!
-//! Sockets stay in blocking mode. A worker reads with a short timeout; no other thread reads unless
-//! the socket is readable. No write blocks: unread output is kept, and the poller sends it when the
-//! socket is writable. A quick request costs one read and one write, and shares one wait with the
-//! requests that arrive at the same time.
+//! Sockets stay in blocking mode. A worker reads with a short timeout; other threads read only when
+//! the socket is readable. No write blocks: unsent output is buffered, and the poller sends it when
+//! the socket is writable. A quick request costs one read and one write. Requests that arrive at
+//! the same time share one wait.
 //!
 //! When a request is still in flight after a tick, the poller watches its client. A reset means
-//! that the client has gone. A half-close (`shutdown(SHUT_WR)`) does not: the client may still read
-//! its response. Only a send shows whether that client has gone, so the listener probes it: see
-//! [`connection`].
+//! that the client has disconnected. A half-close (`shutdown(SHUT_WR)`) does not mean that: the
+//! client may still read its response. Only a send shows whether such a client has disconnected, so
+//! the listener sends probes: see [`connection`].
 //!
 //! **Threads.** [`HttpListener::bind`] starts the poller thread; [`HttpListener::shutdown`] ends
 //! and joins it. Workers are started on demand, when input is ready and no worker is idle. They end
@@ -69,11 +70,10 @@ use crate::transport::Stack;
 use crate::transport::sys::origin::Origin;
 use crate::transport::sys::tcp::{self, Registered};
 
-/// The maximum time after the deadline of a shutdown that the shutdown waits for workers that are
-/// still in the service.
+/// The time that a shutdown waits after its drain time for workers that are still in the service.
 const LAST: Duration = Duration::from_secs(1);
 
-/// The maximum drain time. A longer drain time is shortened to this one.
+/// The maximum drain time of a shutdown. A longer drain time is shortened to the maximum.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// An HTTP server: a listening socket, its connections, and the threads that serve them. Dropping
@@ -81,7 +81,7 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 pub struct HttpListener {
     shared: Arc<Shared>,
     /// The handle of the poller thread, until the thread is joined. A shutdown holds the lock while
-    /// it joins the thread, so a concurrent shutdown does not return before the thread has ended.
+    /// it joins the thread. So a concurrent shutdown does not return before the thread has ended.
     poller: Mutex<Option<JoinHandle<()>>>,
     poller_id: ThreadId,
     origin: Origin,
@@ -122,7 +122,7 @@ impl HttpListener {
     ///
     /// # Errors
     ///
-    /// As for [`bind`](Self::bind).
+    /// Returns the same errors as [`bind`](Self::bind).
     pub fn on(
         listener: TcpListener,
         service: Arc<dyn Service>,
@@ -150,8 +150,8 @@ impl HttpListener {
         })
     }
 
-    /// Returns the listening address. If the requested port was 0, the address contains the port
-    /// that the system chose.
+    /// Returns the address that the listener is bound to. If the requested port was 0, the address
+    /// contains the port that the system chose.
     pub fn local_addr(&self) -> SocketAddr {
         self.shared.local
     }
@@ -161,18 +161,18 @@ impl HttpListener {
         self.shared.stats()
     }
 
-    /// Closes the listener at once. The same as [`shutdown`](Self::shutdown) with a drain time of
-    /// zero.
+    /// Closes the listener at once, like [`shutdown`](Self::shutdown) with a drain time of zero.
     pub fn close(&self) {
         self.shutdown(Duration::ZERO);
     }
 
     /// Begins to close: accepts no more connections and closes idle connections at once.
     ///
-    /// Blocks until no request is in flight or `drain` has passed. Aborts no request. The caller
-    /// has to end requests that are still in flight before [`shutdown`](Self::shutdown).
+    /// Blocks until no request is in flight or `drain` has passed. No request is aborted. The
+    /// caller has to end the requests that are still in flight before it calls
+    /// [`shutdown`](Self::shutdown).
     ///
-    /// On the listener's own poller thread it returns at once.
+    /// On the listener's own poller thread, the method returns at once.
     pub(crate) fn drain(&self, drain: Duration) {
         let now = Instant::now();
         let until = now.checked_add(drain.min(LONGEST)).unwrap_or(now);
@@ -183,16 +183,16 @@ impl HttpListener {
         self.shared.wait_for_end(until);
     }
 
-    /// Closes the listener. It accepts no more connections and closes idle connections at once.
+    /// Closes the listener: it accepts no more connections and closes idle connections at once.
     ///
     /// Requests in flight may take up to `drain`. After that their connections are reset, and the
-    /// callbacks for lost clients run. An open response counts as a request in flight, so end
-    /// streams first.
+    /// callbacks for disconnected clients run. An open response counts as a request in flight, so
+    /// end streams before the shutdown.
     ///
     /// Blocks until the threads have ended and have released the service. If workers are still in
-    /// the service one second after `drain`, the shutdown no longer waits for them; they end when
-    /// the service returns. Idempotent and thread-safe. The method may be called from within the
-    /// service: then it does not wait for the calling thread.
+    /// the service one second after `drain`, the shutdown no longer waits for them. Such workers
+    /// end when the service returns. The method may be called repeatedly and from any thread. A
+    /// call from within the service does not wait for the calling thread.
     pub fn shutdown(&self, drain: Duration) {
         let now = Instant::now();
         let deadline = now.checked_add(drain.min(LONGEST)).unwrap_or(now);
@@ -203,7 +203,7 @@ impl HttpListener {
         }
         let mut poller = self.poller.lock();
         if let Some(thread) = poller.take() {
-            // The poller does not panic; if it did, nothing would be left to do.
+            // The poller does not panic. After a panic, nothing would be left to do.
             _ = thread.join();
         }
         drop(poller);

@@ -11,9 +11,9 @@ use crate::transport::http::ClientKey;
 /// The permits in use.
 #[derive(Debug)]
 pub(super) struct Permits {
-    /// The permits by principal or address.
+    /// The permits in use, counted by principal or address.
     groups: Shares<()>,
-    /// The permits by principal, address or session.
+    /// The permits in use, counted by principal, address or session.
     own: Shares<()>,
 }
 
@@ -31,7 +31,7 @@ impl Permits {
         self.groups.total()
     }
 
-    /// Takes a permit for a client. Returns false if the client has reached its limit.
+    /// Takes a permit for a client. Returns false if the client can't have another permit.
     pub(super) fn take(&mut self, key: &ClientKey) -> bool {
         let may_take = self.may_take(key);
         if may_take {
@@ -53,8 +53,9 @@ impl Permits {
         self.own.give_back(key.own(), 1);
     }
 
-    /// Returns the number of permits of a client, for comparison. The first number is that of its
-    /// principal or address, the second number that of its session.
+    /// Returns the number of permits of a client. The first number counts all permits of its
+    /// principal or address. The second number counts those of its session. Clients are compared by
+    /// these numbers.
     pub(super) fn held_by(&self, key: &ClientKey) -> (usize, usize) {
         (self.groups.of(key.group()), self.own.of(key.own()))
     }

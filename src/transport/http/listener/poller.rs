@@ -23,25 +23,27 @@ use crate::shares::{Admission, Client};
 use crate::transport::sys::fd;
 use crate::transport::sys::tcp::{self, Registered};
 
-/// The period of the checks. If a request is in flight for longer, the poller watches its client.
+/// The period of the poller's checks. If a request is in flight for longer, the poller watches its
+/// client.
 const TICK: Duration = Duration::from_millis(100);
-/// The maximum wait for events while the listener waits for its last requests.
+/// The maximum wait for events while a closing listener waits for its last requests.
 const CLOSING_TICK: Duration = Duration::from_millis(5);
-/// The pause after the system refused to accept a connection.
+/// The pause before the next attempt, after the system failed to accept a connection.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The maximum number of connections beyond the limit. They are open only to be answered with 503.
+/// The maximum number of connections beyond the limit that are accepted only to be answered with
+/// 503. At this maximum, new connections are closed at once.
 const TURNED_AWAY: usize = 64;
-/// The maximum number of connections that are tried as candidates for displacement. A candidate
-/// that turns out to be busy is kept. It has been used since the last time it was tried.
+/// The maximum number of candidates that the poller tries to displace for one new connection. A
+/// candidate that is busy is not closed.
 const GIVING_WAY: usize = 1024;
-/// The maximum number of connections that are accepted before other events are handled.
+/// The maximum number of connections that are accepted in a row before other events are handled.
 const AT_ONCE: usize = 64;
 
 /// The state of the poller thread.
 pub(super) struct Loop {
     shared: Arc<Shared>,
     listener: Option<Registered<TcpListener>>,
-    /// The key of the next connection. Keys are never reused, so an old event can't reach a new
+    /// The key of the next connection. Keys are never reused, so a late event can't reach another
     /// connection.
     next_key: usize,
     /// The keys of the connections to check in each tick.
@@ -50,11 +52,12 @@ pub(super) struct Loop {
     /// The times of scheduled checks, with the keys of their connections. Each connection has at
     /// most one entry.
     timers: BTreeSet<(Instant, usize)>,
-    /// The time when accepting resumes, if it is paused.
+    /// The time when accepting connections resumes, if it is paused.
     paused_until: Option<Instant>,
-    /// The time of the next check of the workers' ready sets, while they are checked.
+    /// The time of the next check of the workers' ready sets. It has no effect while the sets are
+    /// not checked.
     next_watch: Instant,
-    /// The number of consecutive checks of the ready sets in which no set was open for stealing.
+    /// The number of consecutive checks of the ready sets in which no set was stealable.
     calm: u32,
 }
 
@@ -73,12 +76,12 @@ impl Loop {
         }
     }
 
-    /// Runs until the listener has closed.
+    /// Runs the poller until the listener has closed.
     pub(super) fn run(mut self) {
         let mut events = Events::new();
         while !self.has_closed() {
             events.clear();
-            // It can't fail for a valid poller. If it does, the sleep prevents a busy loop.
+            // The wait can't fail for a valid poller. If it does, the sleep prevents a busy loop.
             if self
                 .shared
                 .poller
@@ -102,8 +105,8 @@ impl Loop {
         self.shared.end();
     }
 
-    /// Whether the listener is closing and has nothing left to wait for. When the listener is
-    /// closing, first closes the listening socket and the idle connections.
+    /// Whether the listener is closing and has nothing left to wait for. When the listener begins
+    /// to close, this method also closes the listening socket and the idle connections.
     fn has_closed(&mut self) -> bool {
         if !self.shared.is_closing() {
             return false;
@@ -227,7 +230,8 @@ impl Loop {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if is_of_one_connection(&error) => {}
                 Err(error) if fd::is_exhausted(&error) && self.displace_first() => {}
-                // Out of descriptors or memory: accepting again at once would only fail again.
+                // The system has no descriptor or memory left. Accepting again at once would only
+                // fail again.
                 Err(_) => {
                     self.paused_until = Some(Instant::now() + PAUSE);
                     return;
@@ -253,7 +257,8 @@ impl Loop {
         }
         let key = self.next_key;
         self.next_key += 1;
-        // It fails when the client has gone already, or when the system can't watch another socket.
+        // This step fails when the client has disconnected already, or when the system can't watch
+        // another socket.
         let Ok(conn) = self.prepare(stream, remote, key) else {
             return;
         };
@@ -267,7 +272,8 @@ impl Loop {
         self.list(key);
     }
 
-    /// Makes space for one more connection of a client. Returns whether there is space.
+    /// Makes space for a new connection of a client: closes other connections if necessary. Returns
+    /// whether there is space.
     fn make_room(&self, client: &Client) -> bool {
         let table = &self.shared.table;
         for _ in 0..GIVING_WAY {
@@ -284,9 +290,9 @@ impl Loop {
         false
     }
 
-    /// Closes a connection because the system has no descriptor left. Returns whether a connection
-    /// was closed. If a worker has to close the connection, the descriptor becomes free a moment
-    /// later.
+    /// Displaces a connection because the system has no descriptor left. Returns whether a
+    /// connection was closed. Returns false if a worker has to close it, because the descriptor
+    /// becomes free later.
     fn displace_first(&self) -> bool {
         for _ in 0..GIVING_WAY {
             let Some(first) = self.shared.table.first_to_give_way() else {

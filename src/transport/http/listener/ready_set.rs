@@ -1,23 +1,26 @@
-//! The ready set of a worker: the connections that it keeps for a moment after their requests.
+//! The ready set of a worker: connections that the worker keeps for a moment after their requests.
 //!
-//! A worker waits for the next request on all of them with one system call, and serves the ready
-//! ones one after the other. Under load, many requests then cost one thread switch.
+//! A worker waits for the next request on all connections of its set with one system call. It then
+//! serves the ready connections one after the other. Under load, many requests cost only one thread
+//! switch.
 //!
 //! While a worker runs a handler, the poller may take the worker's other connections: the set is
 //! *stealable*.
 //!
-//! - If the handler takes longer than one tick, the poller moves all of them to other workers.
+//! - If the handler takes longer than one tick, the poller moves all connections of the set to
+//!   other workers.
 //! - If the worker is merely slow, the poller takes half of its ready connections while CPUs are
 //!   idle.
 //!
 //! While requests are quick, the workers leave one CPU free, if the machine has more than one. The
 //! clients, the poller, and the system's network code use that CPU. Otherwise a worker would share
-//! its CPU with them. While it waited for its time slice, all its connections would wait too.
+//! its CPU with them. While such a worker waited for its time slice, all its connections would wait
+//! too.
 //!
-//! **Invariant:** a connection in a ready set is owned by a worker
-//! ([`Owner::Worker`](super::connection)). It is removed under the set's lock. The worker removes
-//! it to serve or release it. The poller removes it only while the set is stealable. So no
-//! connection is served by two threads.
+//! **Invariant:** a worker owns each connection in a ready set
+//! ([`Owner::Worker`](super::connection)). A connection is removed under the set's lock. The worker
+//! removes a connection to serve or release it. The poller removes a connection only while the set
+//! is stealable. So no connection is served by two threads.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,24 +32,25 @@ use crate::sync::Mutex;
 use crate::transport::sys::fd::Wake;
 use crate::transport::sys::tcp;
 
-/// The maximum time that a worker waits on its ready set. After that it releases the connections to
-/// the poller.
+/// The maximum time that a worker waits for input on its ready set. After that the worker releases
+/// the connections to the poller.
 pub(super) const LINGER: Duration = Duration::from_millis(5);
-/// The maximum size of a ready set. A larger set would make each wait expensive.
+/// The maximum size of a ready set. A larger set would make each wait expensive. A connection
+/// beyond the maximum goes to the poller.
 const LARGEST: usize = 64;
-/// The maximum size of a ready set where only one thread runs at a time. On such a machine, each
-/// answer wakes a client that preempts the worker. With two workers, not all connections wait for
-/// the preempted one.
+/// The maximum size of a ready set if only one thread runs at a time. On such a machine, each
+/// answer wakes a client that preempts the worker. With two workers, only a part of the connections
+/// waits for the preempted worker.
 const LARGEST_OF_ONE: usize = 32;
-/// The period in which connections that sent no input are released to the poller.
+/// The period after which connections that sent no input are released to the poller.
 const SWEEP: Duration = Duration::from_millis(50);
 /// The period of the poller's checks of ready sets. If a worker is busy with one request for one to
-/// two periods, the poller takes the worker's other connections.
+/// two periods, the poller takes the other connections of its set.
 pub(super) const TICK: Duration = Duration::from_millis(1);
-/// The number of requests that a worker has to serve in a tick to count as quick.
+/// The minimum number of requests that a worker serves in a tick if its requests are quick.
 const QUICK: u32 = 8;
 /// The number of consecutive ticks without a stealable set after which the poller stops its checks.
-/// Until then, a worker that makes its set stealable need not wake the poller.
+/// Until then, a worker that makes its set stealable does not have to wake the poller.
 const ALERT: u32 = 100;
 
 /// The ready set of a worker.
@@ -54,7 +58,8 @@ const ALERT: u32 = 100;
 pub(super) struct ReadySet {
     largest: usize,
     state: Mutex<State>,
-    /// The wakeup that ends the worker's wait when the worker has a job to do.
+    /// The wakeup that ends the worker's wait on the set, for example when the worker has a new
+    /// job.
     pub(super) wake: Wake,
 }
 
@@ -62,26 +67,26 @@ pub(super) struct ReadySet {
 #[derive(Debug)]
 struct State {
     quiet: Vec<Member>,
-    /// Connections with input, in the order in which they are served.
+    /// The connections that have input, in the order in which they are served.
     ready: VecDeque<Arc<Connection>>,
     /// Whether the poller may take connections of this set. The worker sets the flag before it
-    /// serves a request or waits for the rest of a request. It clears the flag after that. Both
-    /// threads hold the lock, so they never take the same connection.
-    lies_open: bool,
-    /// The number of times that the worker has made the set stealable.
+    /// serves a request or waits for the rest of a request, and clears it afterwards. Both threads
+    /// hold the lock when they take a connection, so they never take the same one.
+    is_stealable: bool,
+    /// The number of times that the worker has made this set stealable.
     turn: u32,
-    /// The value of `turn` at the poller's last check.
+    /// The value of the counter `turn` at the poller's last check.
     seen: u32,
-    /// The time when connections that sent no input were last released.
+    /// The time of the last sweep, which released connections that sent no input.
     swept: Instant,
 }
 
-/// A connection of the set that has no input.
+/// A connection in a ready set that has no input.
 #[derive(Debug)]
 struct Member {
     conn: Arc<Connection>,
-    /// Whether the connection has served a request since the last sweep. If not, the next sweep
-    /// releases it.
+    /// Whether the connection has served a request since the last sweep. If it has not, the next
+    /// sweep releases it.
     was_ready: bool,
 }
 
@@ -98,7 +103,7 @@ impl ReadySet {
             state: Mutex::new(State {
                 quiet: Vec::new(),
                 ready: VecDeque::new(),
-                lies_open: false,
+                is_stealable: false,
                 turn: 0,
                 seen: 0,
                 swept: Instant::now(),
@@ -107,7 +112,7 @@ impl ReadySet {
         })
     }
 
-    /// Adds a connection. Returns false if the set is full.
+    /// Adds a connection to the set. Returns false if the set is full.
     pub(super) fn join(&self, conn: &Arc<Connection>) -> bool {
         let mut state = self.state.lock();
         if state.len() >= self.largest {
@@ -120,31 +125,32 @@ impl ReadySet {
         true
     }
 
-    /// Forbids stealing, because the worker has finished the request. Takes the next connection
-    /// that has input.
+    /// Ends stealing, because the worker has finished its request. Returns the next connection that
+    /// has input, if there is one.
     pub(super) fn come_back(&self) -> Option<Arc<Connection>> {
         let mut state = self.state.lock();
-        state.lies_open = false;
+        state.is_stealable = false;
         state.ready.pop_front()
     }
 
-    /// Allows the poller to take connections until [`come_back`](Self::come_back) is called.
-    /// Returns whether the set has a connection to take.
-    fn lay_open(&self) -> bool {
+    /// Allows the poller to take connections of this set, until the worker calls
+    /// [`come_back`](Self::come_back). Returns whether the set has a connection to take.
+    fn make_stealable(&self) -> bool {
         let mut state = self.state.lock();
         state.turn = state.turn.wrapping_add(1);
-        state.lies_open = state.len() > 0;
-        state.lies_open
+        state.is_stealable = state.len() > 0;
+        state.is_stealable
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.state.lock().len() == 0
     }
 
-    /// Waits until a connection has input, the wakeup is fired, or [`LINGER`] has passed.
+    /// Blocks until a connection has input, the wakeup is fired, or [`LINGER`] has passed.
     ///
-    /// Returns the connections to release to the poller. These are the connections that sent no
-    /// input since the last sweep. If no event came in time, these are all connections.
+    /// Returns the connections that the worker has to release to the poller. After an event, these
+    /// are the connections that sent no input since the last sweep. If no event came in time, these
+    /// are all connections.
     pub(super) fn wait(&self) -> Vec<Arc<Connection>> {
         let mut state = self.state.lock();
         let conns = state.quiet.iter().map(|member| Arc::clone(&member.conn));
@@ -160,7 +166,8 @@ impl ReadySet {
         let Ok(Some(found)) = found else {
             return state.quiet.drain(..).map(|member| member.conn).collect();
         };
-        // In reverse, so that `swap_remove` does not move a connection that is still to be taken.
+        // The order is reversed, so that `swap_remove` does not move a connection that is still to
+        // be taken.
         for place in found.into_iter().rev() {
             let member = state.quiet.swap_remove(place);
             state.ready.push_front(member.conn);
@@ -176,29 +183,29 @@ impl ReadySet {
         gone.map(|member| member.conn).collect()
     }
 
-    /// Takes all connections if the worker has served the same request for a whole tick. The poller
-    /// calls this method in each tick.
+    /// Checks the set for the poller in each tick. If the worker has served the same request for a
+    /// whole tick, moves all connections of the set to `taken`.
     fn watch(&self, taken: &mut Vec<Arc<Connection>>) -> Seen {
         let mut state = self.state.lock();
         let served = state.turn.wrapping_sub(state.seen);
-        let is_slow = state.lies_open && served < QUICK && state.ready.len() > 1;
-        if state.lies_open && served == 0 {
-            state.lies_open = false;
+        let is_slow = state.is_stealable && served < QUICK && state.ready.len() > 1;
+        if state.is_stealable && served == 0 {
+            state.is_stealable = false;
             let ready = std::mem::take(&mut state.ready);
             taken.extend(ready);
             taken.extend(state.quiet.drain(..).map(|member| member.conn));
         }
         state.seen = state.turn;
         Seen {
-            lies_open: state.lies_open,
+            is_stealable: state.is_stealable,
             is_slow,
         }
     }
 
-    /// Takes the last half of the ready connections, if the set is still stealable.
+    /// Removes and returns the last half of the ready connections, if the set is still stealable.
     fn share(&self) -> VecDeque<Arc<Connection>> {
         let mut state = self.state.lock();
-        if !state.lies_open {
+        if !state.is_stealable {
             return VecDeque::new();
         }
         let kept = state.ready.len().div_ceil(2);
@@ -206,10 +213,10 @@ impl ReadySet {
     }
 }
 
-/// The result of the poller's check of a ready set.
+/// The result of the poller's check of one ready set.
 struct Seen {
-    lies_open: bool,
-    /// Whether several connections are ready, and the worker is slow.
+    is_stealable: bool,
+    /// Whether several connections of the set are ready, but its worker is slow.
     is_slow: bool,
 }
 
@@ -220,14 +227,14 @@ pub(super) struct ReadySets {
     all: Mutex<Vec<Arc<ReadySet>>>,
     /// The number of threads that can run at the same time.
     parallel: usize,
-    /// The number of ticks until requests count as quick again. Only the poller writes it.
+    /// The number of ticks until requests count as quick again. Only the poller writes the number.
     slow_for: AtomicU32,
-    /// Whether the poller checks the sets in each tick.
+    /// Whether the poller checks the ready sets in each tick.
     ///
     /// Invariant: a worker first makes its set stealable and then sets this flag. If the flag was
-    /// clear, the worker wakes the poller. The poller first clears the flag and then checks all
-    /// sets once more. So while a set is stealable, the poller checks it, and its connections never
-    /// wait behind a slow handler.
+    /// not set before, the worker wakes the poller. The poller first clears the flag and then
+    /// checks all sets once more. So while a set is stealable, the poller checks it, and its
+    /// connections never wait for a slow handler.
     is_watched: AtomicBool,
 }
 
@@ -245,9 +252,9 @@ impl ReadySets {
         self.slow_for.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether one more worker may wait for one connection alone. `alone` is the number of workers
-    /// that already do so. While requests are quick, no worker may do so if another worker keeps
-    /// connections, because that worker can keep the connection too.
+    /// Whether one more worker may wait for a single connection. `alone` is the number of workers
+    /// that already do so. While requests are quick, no worker may do so if another worker has a
+    /// ready set with connections. The other worker can add the connection to its set.
     pub(super) fn may_be_beside(&self, alone: usize) -> bool {
         let is_busy = |round: &Arc<ReadySet>| !round.is_empty();
         alone < self.parallel && (self.is_slow() || !self.all.lock().iter().any(is_busy))
@@ -264,8 +271,8 @@ impl ReadySets {
         Some(round)
     }
 
-    /// Whether a worker that keeps no connection may begin to keep one. The number of ready sets is
-    /// limited. With more sets, fewer connections would share one wait.
+    /// Whether a worker with an empty ready set may add a connection. The number of sets with
+    /// connections is limited, because with more sets fewer connections would share one wait.
     pub(super) fn may_begin(&self) -> bool {
         let places = match self.is_slow() {
             true => self.parallel,
@@ -284,18 +291,18 @@ impl ReadySets {
         self.all.lock().retain(|other| !Arc::ptr_eq(other, round));
     }
 
-    /// Lets the poller take connections out of a set while its worker is busy with a request. It
-    /// ends with [`ReadySet::come_back`]. Returns whether the caller has to wake the poller.
-    pub(super) fn lay_open(&self, round: &ReadySet) -> bool {
-        round.lay_open() && !self.is_watched.swap(true, Ordering::SeqCst)
+    /// Makes a ready set stealable while its worker is busy with a request. The worker ends that
+    /// with [`ReadySet::come_back`]. Returns whether the caller has to wake the poller.
+    pub(super) fn make_stealable(&self, round: &ReadySet) -> bool {
+        round.make_stealable() && !self.is_watched.swap(true, Ordering::SeqCst)
     }
 
     pub(super) fn is_watched(&self) -> bool {
         self.is_watched.load(Ordering::SeqCst)
     }
 
-    /// Checks all sets after a tick. Returns the connections that were taken from their workers.
-    /// `calm` counts the consecutive ticks without a stealable set.
+    /// Checks all sets after a tick. Returns the connections that the poller took from their
+    /// workers. `calm` counts the consecutive ticks without a stealable set.
     pub(super) fn watch(&self, calm: &mut u32) -> Vec<Arc<Connection>> {
         let rounds = self.all.lock().clone();
         let (mut taken, mut slow) = (Vec::new(), None);
@@ -303,7 +310,7 @@ impl ReadySets {
             rounds.iter().fold(false, |open, round| {
                 let seen = round.watch(&mut taken);
                 slow = slow.or_else(|| seen.is_slow.then_some(round));
-                seen.lies_open | open
+                seen.is_stealable | open
             })
         };
         *calm = if look() { 0 } else { *calm + 1 };

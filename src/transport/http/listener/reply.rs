@@ -9,7 +9,7 @@ use super::wire::{self, After, Length};
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
-/// The writer of a response to a connection of the listener.
+/// The writer of a response to a client of the listener.
 #[derive(Debug)]
 pub(super) struct Reply {
     conn: Arc<Connection>,
@@ -22,8 +22,8 @@ pub(super) struct Reply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Waiting,
-    /// The response is a stream that has begun. The value is the way in which the end of its body
-    /// is marked.
+    /// The response is a stream that has begun. The field determines how the end of its body is
+    /// marked.
     Body(Delimiter),
     Over,
 }
@@ -32,7 +32,7 @@ enum Phase {
 enum Delimiter {
     Chunks,
     End,
-    /// The response has no body. Pieces of the body are dropped.
+    /// The response has no body. The pieces that are written to it are dropped.
     NoBody,
 }
 

@@ -14,35 +14,35 @@ use crate::sync::Mutex;
 /// The maximum number of bytes that are read at once.
 const ROOM: usize = 16 << 10;
 
-/// The maximum size of an unfinished body that needs no reservation of memory. So small requests
-/// are served however many large ones there are.
+/// The maximum size of an unfinished body that needs no reservation of memory, in bytes. So small
+/// requests are served however many large requests there are.
 const SMALL: usize = 64 << 10;
 
 /// Collects the bytes of a connection until a request is complete. The parser keeps the bytes after
 /// the request, because they belong to the next request.
 ///
-/// A worker has one parser for the connections that it serves. The part of an unfinished request
-/// that has arrived is stored with its connection.
+/// A worker has one parser for all connections that it serves. When the worker passes a connection
+/// on, the arrived part of an unfinished request is stored with the connection.
 #[derive(Debug, Default)]
 pub(super) struct RequestParser {
-    /// The input, from the first byte of the request.
+    /// The input that was not removed yet. It begins with the first byte of the request.
     bytes: Vec<u8>,
     /// Whether an empty line before the request line was skipped.
     has_skipped: bool,
-    /// The number of bytes that were searched for the end of the head.
+    /// The number of input bytes that were searched for the end of the head.
     scanned: usize,
     head: Option<Head>,
-    /// The offset of the first unused byte.
+    /// The offset of the first input byte that was not parsed yet.
     used: usize,
     chunks: Chunks,
     body: Vec<u8>,
-    /// The deadline for the missing part of the head or the body. It is set when the part is found
-    /// to be missing for the first time.
+    /// The deadline for the rest of the head or the body. The deadline is set when the parser first
+    /// finds that input is missing.
     until: Option<Instant>,
-    /// The number of bytes of the body that have already extended the deadline.
+    /// The number of body bytes that have already extended the deadline.
     counted: usize,
     held: Option<Held>,
-    /// Whether the request is complete and not taken yet.
+    /// Whether the request is complete and was not yet served.
     is_whole: bool,
 }
 
@@ -63,8 +63,8 @@ pub(super) fn unfinished(limits: &HttpLimits) -> Unfinished {
     Mutex::new(Shares::new(max.saturating_add(reserve), part, reserve))
 }
 
-/// A reservation of the budget for unfinished bodies. Dropping the reservation returns its memory
-/// to the budget.
+/// A reservation of memory for an unfinished body. Dropping the reservation returns its memory to
+/// the budget.
 #[derive(Debug)]
 struct Held {
     bytes: usize,
@@ -78,26 +78,27 @@ impl Drop for Held {
     }
 }
 
-/// A body and its reservation of the budget for unfinished bodies.
+/// A request body, with the reservation of its memory.
 #[derive(Debug, Default)]
 pub(super) struct Body {
     pub(super) bytes: Vec<u8>,
     held: Option<Held>,
 }
 
-/// The next step that the parser needs.
+/// The result of parsing: what the parser needs next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ParseStep {
-    /// The request is complete, and can be served.
+    /// The request is complete and can be served.
     Request,
-    /// More input is needed.
+    /// The parser needs more input.
     More,
-    /// More input is needed, and the client waits for the interim response 100.
+    /// The parser needs more input, and the client waits for the interim response 100 before it
+    /// sends more.
     Continue,
 }
 
 impl RequestParser {
-    /// Whether no input of the next request has arrived.
+    /// Whether no input of a request has arrived.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -107,7 +108,8 @@ impl RequestParser {
         self.is_whole
     }
 
-    /// Parses the input that has arrived.
+    /// Parses the input that has arrived. Returns whether the request is complete, or the refusal
+    /// of an invalid request.
     pub(super) fn next(&mut self, limits: &HttpLimits) -> Result<ParseStep, Refusal> {
         if self.is_whole {
             return Ok(ParseStep::Request);
@@ -126,7 +128,8 @@ impl RequestParser {
                 return Ok(ParseStep::Request);
             }
             self.until = None;
-            // A client that has sent a part of the body does not wait (RFC 9110, section 10.1.1).
+            // A client that has sent a part of the body does not wait for the interim response (RFC
+            // 9110, section 10.1.1).
             let waits = self.body.is_empty() && self.used == self.bytes.len();
             let asks = self.head.as_ref().is_some_and(|head| head.expects_continue);
             return Ok(if asks && waits {
@@ -174,7 +177,8 @@ impl RequestParser {
         Ok(true)
     }
 
-    /// Moves the bytes of the body to the body buffer. Returns whether the body is complete.
+    /// Moves the bytes of the body from the input to the body buffer. Returns whether the body is
+    /// complete.
     fn take_body(&mut self, limits: &HttpLimits) -> Result<bool, Refusal> {
         let input = &self.bytes[self.used..];
         match self.head.as_ref().map(|head| head.framing) {
@@ -208,7 +212,7 @@ impl RequestParser {
         }
     }
 
-    /// Returns the number of missing bytes of a body of known length.
+    /// Returns the number of bytes that are missing from a body of known length.
     fn missing(&self) -> usize {
         match self.head.as_ref().map(|head| head.framing) {
             Some(Framing::Length(length)) => {
@@ -222,7 +226,8 @@ impl RequestParser {
     pub(super) fn room(&mut self) -> (&mut Vec<u8>, usize) {
         match self.missing() {
             0 => (&mut self.bytes, ROOM),
-            // The buffer grows as the body arrives: a length that is only claimed costs no memory.
+            // The buffer grows as the body arrives, so that a length that is only claimed costs no
+            // memory.
             missing => {
                 let spare = self.body.capacity() - self.body.len();
                 let room = missing.min(self.body.len().max(spare).max(4 * ROOM));
@@ -231,8 +236,8 @@ impl RequestParser {
         }
     }
 
-    /// Whether the body is so large that a worker reads it only with a permit. While all permits
-    /// are in use, large bodies stay in the system's socket buffers.
+    /// Whether the body is so large that a worker needs a permit to read it. While all permits are
+    /// in use, large bodies stay in the system's socket buffers.
     pub(super) fn is_large(&self) -> bool {
         self.body.len().saturating_add(self.missing()) > SMALL
     }
@@ -244,8 +249,8 @@ impl RequestParser {
             self.until = self.until.or_else(|| now.checked_add(limits.head_timeout));
             return self.until;
         }
-        // The time earned by a fast client is capped, so that it can't be silent for hours after
-        // it.
+        // The time that a fast client earns is capped. Otherwise such a client could be silent for
+        // hours.
         let most = now.checked_add(limits.body_timeout)?;
         let came = self.body.len() - std::mem::replace(&mut self.counted, self.body.len());
         let earned = Duration::from_secs_f64(came as f64 / limits.min_body_rate.max(1) as f64);
@@ -254,9 +259,9 @@ impl RequestParser {
         self.until
     }
 
-    /// Reserves memory for the part of the body that has arrived. Refuses the request when its
-    /// client has used up its memory. The limit is needed because there may be many more
-    /// connections than workers.
+    /// Reserves memory for the part of the body that has arrived. Refuses the request if its client
+    /// has used up its memory. The budget is needed because there may be many more connections than
+    /// workers.
     pub(super) fn hold(&mut self, all: &Arc<Unfinished>, client: &Client) -> Result<(), Refusal> {
         if self.body.len() <= SMALL {
             return Ok(());
@@ -299,12 +304,12 @@ impl RequestParser {
             .map(|head| (head, self.bytes.as_slice(), body))
     }
 
-    /// Puts the body of a request back after the request was only inspected.
+    /// Puts the body of a request back into the parser, after the request was only inspected.
     pub(super) fn give_back(&mut self, body: Body) {
         (self.body, self.held) = (body.bytes, body.held);
     }
 
-    /// Removes the request that was served, and keeps the input after it.
+    /// Removes the request that was served. Keeps the input after the request.
     pub(super) fn forget(&mut self) {
         self.bytes.drain(..self.used);
         (self.scanned, self.used, self.counted) = (0, 0, 0);

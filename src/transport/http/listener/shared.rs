@@ -21,7 +21,7 @@ use crate::transport::http::forwarded::client_address;
 use crate::transport::http::{ClientKey, HttpRequest, Service};
 use crate::transport::{Stack, Started};
 
-/// The poller key of the listening socket. The keys of connections are higher.
+/// The poller key of the listening socket. The keys of client connections are higher.
 pub(super) const LISTENER: usize = 0;
 
 /// The shared state of a listener.
@@ -36,46 +36,47 @@ pub(super) struct Shared {
     pub(super) crew: Workers<Arc<Connection>>,
     pub(super) workers: Started,
     pub(super) rounds: ReadySets,
-    /// The number of workers that block in a read of one connection alone. Reading in this way
-    /// costs least, but a worker that blocks in a read can't be woken for other work. A worker
-    /// first increments the number and then checks whether blocking is allowed. The worker
-    /// decrements the number when blocking is not allowed, or after the read.
+    /// The number of workers that block in a read of a single connection. Such a read costs least,
+    /// but the worker can't be woken for other work. A worker first increments the number and then
+    /// checks whether blocking is allowed. It decrements the number when blocking is not allowed,
+    /// or after the read.
     alone: AtomicUsize,
     pub(super) unfinished: Arc<Unfinished>,
-    /// The number of bytes in the outboxes of all connections. A connection updates its own part
-    /// before it releases its lock.
+    /// The number of bytes in the outboxes of all connections. Each connection updates its part of
+    /// the number before it releases its lock.
     pub(super) unsent: AtomicUsize,
     /// All connections that are not closed.
     pub(super) table: Table,
-    /// Work that other threads have queued for the poller.
+    /// The work that other threads have queued for the poller.
     ///
-    /// Invariant: a thread adds work first and wakes the poller after it. The poller takes all work
-    /// after each wait. So added work never waits while the poller sleeps (no lost wakeup).
+    /// Invariant: a thread adds work first and wakes the poller after that. The poller takes all
+    /// work after each wait. So added work never waits while the poller sleeps (no lost wakeup).
     /// Innermost lock.
     errands: Mutex<Errands>,
-    /// Whether the listener is closing. The flag is set after `deadline`, so a thread that reads
+    /// Whether the listener is closing. `deadline` is set before the flag, so a thread that reads
     /// `true` finds a deadline in that field.
     closing: AtomicBool,
     /// The end of the drain time, once the listener is closing. Innermost lock.
     deadline: Mutex<Option<Instant>>,
     /// Whether the poller has ended. The value is set under the lock before `has_ended` is
-    /// notified, and a waiter checks it under the lock, so no wakeup is lost. Innermost lock.
+    /// notified, and a waiter checks the value under the lock. So no wakeup is lost. Innermost
+    /// lock.
     ended: Mutex<bool>,
     has_ended: Condvar,
-    /// The number of accepted connections. This and the next three fields are statistics:
-    /// independent counters, which order no other memory accesses.
+    /// The number of connections that were accepted so far. The fields `accepted`, `refused` and
+    /// `displaced_…` are independent statistics, which order no other memory accesses.
     pub(super) accepted: AtomicU64,
     refused: AtomicU64,
     pub(super) displaced_connections: AtomicU64,
     displaced_requests: AtomicU64,
 }
 
-/// Work that other threads have queued for the poller.
+/// The work that other threads have queued for the poller.
 #[derive(Default)]
 pub(super) struct Errands {
-    /// The keys of connections to check.
+    /// The keys of the connections to check.
     pub(super) looks: Vec<usize>,
-    /// The callbacks of the service to run.
+    /// The callbacks of the service that the poller has to run.
     pub(super) calls: Vec<Callback>,
 }
 
@@ -151,8 +152,9 @@ impl Shared {
         }
     }
 
-    /// Reserves the right to block in a read of one connection alone. When it returns true, the
-    /// caller must release the right with [`no_longer_alone`](Self::no_longer_alone).
+    /// Reserves the right to block in a read of a single connection. Returns whether the caller has
+    /// the right now. If so, the caller must release the right with
+    /// [`no_longer_alone`](Self::no_longer_alone).
     pub(super) fn may_be_alone(&self) -> bool {
         let alone = self.alone.fetch_add(1, Ordering::Relaxed);
         let may = self.rounds.may_be_beside(alone);
@@ -162,7 +164,7 @@ impl Shared {
         may
     }
 
-    /// Whether [`may_be_alone`](Self::may_be_alone) would probably return true.
+    /// Whether [`may_be_alone`](Self::may_be_alone) would probably return true. Reserves nothing.
     pub(super) fn has_place_alone(&self) -> bool {
         self.rounds
             .may_be_beside(self.alone.load(Ordering::Relaxed))
@@ -172,8 +174,8 @@ impl Shared {
         self.alone.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Returns the client that a request is accounted to. The service chooses the client. The
-    /// default is the client at the request's address.
+    /// Returns the client that a request is accounted to. The service chooses the client. Its
+    /// default is the client at the address of the request.
     pub(super) fn client(&self, request: &HttpRequest<'_>) -> ClientKey {
         let proxies = &self.limits.trusted_proxies;
         let address = request
@@ -184,8 +186,9 @@ impl Shared {
         catch_unwind(AssertUnwindSafe(told)).unwrap_or_else(|_| address.clone())
     }
 
-    /// Queues a request until its client can have a permit. If the queue is full, returns the
-    /// connection. If the request displaces another one, that other request is answered with 503.
+    /// Queues a request until its client can have a permit. If another request is displaced for it,
+    /// answers that request with 503. If the queue is full and no request can be displaced, returns
+    /// the connection as the error.
     pub(super) fn wait(
         &self,
         conn: Arc<Connection>,
@@ -201,22 +204,22 @@ impl Shared {
         Ok(hands)
     }
 
-    /// Requests a check of a connection by the poller.
+    /// Requests that the poller checks a connection soon.
     pub(super) fn attend(&self, key: usize) {
-        // Before the wakeup: the poller takes the work after its wait.
+        // The work is added before the wakeup, because the poller takes the work after its wait.
         self.errands.lock().looks.push(key);
         self.wake();
     }
 
-    /// Passes a callback of the service to the poller, which runs it.
+    /// Passes a callback of the service to the poller, which runs it on its own thread.
     pub(super) fn tell(&self, callback: Callback) {
         self.errands.lock().calls.push(callback);
         self.wake();
     }
 
-    /// Runs a callback of the service on this thread.
+    /// Runs a callback of the service on the current thread. A panic of the callback is caught.
     pub(super) fn call(callback: Callback) {
-        // A panic in it must not end the thread that happens to run it.
+        // A panic in the callback must not end the thread that runs it.
         _ = catch_unwind(AssertUnwindSafe(callback));
     }
 
@@ -225,16 +228,17 @@ impl Shared {
     }
 
     pub(super) fn wake(&self) {
-        // It can't fail while the poller exists.
+        // The notification can't fail while the poller exists.
         _ = self.poller.notify();
     }
 
-    /// Begins to close the listener. If there are several deadlines, the earliest one applies.
+    /// Begins to close the listener until `deadline`. If there are several deadlines, the earliest
+    /// deadline applies.
     pub(super) fn close_until(&self, deadline: Instant) {
         let mut until = self.deadline.lock();
         *until = Some(until.map_or(deadline, |until| until.min(deadline)));
         drop(until);
-        // After the deadline: a thread that sees the flag reads the deadline.
+        // The flag is set after the deadline: a thread that sees the flag reads the deadline.
         self.closing.store(true, Ordering::SeqCst);
         self.wake();
     }
@@ -243,9 +247,9 @@ impl Shared {
         self.unsent.load(Ordering::Relaxed) > self.limits.max_unsent_bytes
     }
 
-    /// Resets connections while too many bytes wait in all outboxes together.
+    /// Resets connections if too many bytes wait in all outboxes together.
     ///
-    /// The caller must hold no connection's lock, because this method takes the lock of each
+    /// The caller must not hold a connection's lock, because this method takes the lock of each
     /// connection in turn. It scans the connections only when the limit is exceeded. It then frees
     /// an eighth of the limit, so that not every response causes a scan.
     pub(super) fn tidy(self: &Arc<Self>) {
@@ -274,7 +278,7 @@ impl Shared {
         self.closing.load(Ordering::SeqCst)
     }
 
-    /// Marks the poller as ended and wakes all waiters.
+    /// Marks the poller as ended and wakes all threads that wait for its end.
     pub(super) fn end(&self) {
         *self.ended.lock() = true;
         self.has_ended.notify_all();

@@ -1,13 +1,13 @@
-//! The table of open connections. It also chooses the connections to close when there are too many.
+//! The table of open connections. At a limit, the table chooses the connections to close.
 //!
-//! Only a connection without a request in flight can be displaced, and the client with the most
-//! connections loses one first. The order is: connections in lingering close, connections that have
-//! sent no byte, idle connections (longest idle first), and at last those with an unfinished
-//! request.
+//! Only a connection without a request in flight can be displaced. The client with the most
+//! connections loses one first. Connections in lingering close are displaced first, then
+//! connections that have sent no byte, then idle connections (longest idle first). Connections with
+//! an unfinished request are displaced last.
 //!
-//! The rank of a connection that a worker has may be out of date, because its requests don't update
-//! the table. When such a connection is tried, it updates its rank, and the next candidate is
-//! tried.
+//! The rank of a connection that a worker owns may be outdated, because its requests don't update
+//! the table. When the poller tries to displace such a connection, the connection updates its rank,
+//! and the poller tries the next candidate.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use super::connection::Connection;
 use crate::shares::{Admission, Client, Shares};
 use crate::sync::Mutex;
 
-/// The displacement rank of a connection. Connections with the first ranks are displaced first.
+/// The displacement rank of a connection. Connections with lower ranks are displaced first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rank {
     /// The connection is in lingering close.
     Parting,
-    /// The connection is new: no byte has arrived.
+    /// The connection is new: no byte of a request has arrived.
     Fresh,
     /// The connection is idle between two requests.
     Idle,
-    /// A request has arrived in part.
+    /// A part of a request has arrived.
     Unfinished,
 }
 
@@ -45,21 +45,21 @@ struct State {
     next_order: u64,
 }
 
-/// An open connection.
+/// The entry of an open connection in the table.
 #[derive(Debug)]
 struct Entry {
     conn: Arc<Connection>,
-    /// Whether the connection counts against the limit. False for a connection that was accepted
-    /// only to be answered with 503.
+    /// Whether the connection counts against the limit. A connection that was accepted only to be
+    /// answered with 503 does not count.
     is_counted: bool,
-    /// The rank and order of the connection in the list of displaceable connections. `None` if it
-    /// is not in the list.
+    /// The rank of the connection and its order within the rank. `None` if the connection can't be
+    /// displaced.
     place: Option<(Rank, u64)>,
 }
 
 impl Table {
-    /// Creates a table for `max` connections, and `reserve` more for clients that have few
-    /// connections.
+    /// Creates a table for `max` connections, and for `reserve` more connections of clients that
+    /// have few. `part` is the maximum number of connections of one client while others need some.
     pub(super) fn new(max: usize, part: usize, reserve: usize) -> Self {
         Self {
             state: Mutex::new(State {
@@ -72,12 +72,12 @@ impl Table {
         }
     }
 
-    /// Decides whether a client may have one more connection. `descriptors` is the process's limit
-    /// for descriptors.
+    /// Decides whether a client may have one more connection, and which connection has to be closed
+    /// for it. `descriptors` is the process's limit of file descriptors.
     pub(super) fn admit(&self, client: &Client, descriptors: Option<usize>) -> Admission<usize> {
         let mut state = self.state.lock();
         let max = self.max.saturating_add(self.reserve);
-        // The host needs some descriptors, too.
+        // The host application needs some descriptors, too.
         let most = descriptors.map_or(max, |all| all.saturating_sub((all / 8).max(16)));
         if most < max {
             state
@@ -89,7 +89,7 @@ impl Table {
         state.shares.admit(client, 1)
     }
 
-    /// Returns the connection to close when the system has no descriptor left.
+    /// Returns the connection to displace when the system has no descriptor left.
     pub(super) fn first_to_give_way(&self) -> Option<Arc<Connection>> {
         let state = self.state.lock();
         let key = state.shares.first_to_give_way()?;
@@ -109,7 +109,8 @@ impl Table {
         state.open.insert(key, entry);
     }
 
-    /// Sets the displacement rank of a connection. `None` means that it can't be displaced.
+    /// Sets the displacement rank of a connection. `None` means that the connection can't be
+    /// displaced.
     pub(super) fn set_rank(&self, key: usize, rank: Option<Rank>) {
         let mut state = self.state.lock();
         let State {
@@ -177,7 +178,7 @@ impl Table {
         conns.collect()
     }
 
-    /// Returns the number of connections over the limit. They are only answered with 503.
+    /// Returns the number of connections beyond the limit, which are only answered with 503.
     pub(super) fn turned_away(&self) -> usize {
         let state = self.state.lock();
         state.open.len().saturating_sub(state.shares.total())

@@ -1,4 +1,4 @@
-//! The serialized head of a response.
+//! Serializes the head of a response.
 
 use std::cell::Cell;
 use std::io::Write;
@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::schema::date::{HttpDate, http_date};
 use crate::transport::http::ResponseHead;
 
-/// The way in which a response delimits its body.
+/// The framing of a response body: how the end of the body is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
     Known(usize),
@@ -18,13 +18,13 @@ pub(super) enum Length {
     UntilTheEnd,
 }
 
-/// Whether the connection is kept or closed after a response. The `Connection` field of the
-/// response states this.
+/// Whether the connection stays open after a response. The `Connection` field of the response
+/// states this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
-    /// The connection is kept alive. No field is needed, because this is the default of HTTP/1.1.
+    /// The connection stays open. No field is needed, because this is the default of HTTP/1.1.
     Stays,
-    /// The connection is kept alive, and the response has `Connection: keep-alive`. A client of
+    /// The connection stays open, and the response has `Connection: keep-alive`. A client of
     /// HTTP/1.0 needs this field.
     StaysAsAsked,
     Closes,
@@ -35,7 +35,7 @@ pub(super) fn has_no_body(status: u16) -> bool {
     matches!(status, 204 | 304)
 }
 
-/// Returns the line before the data of a chunk.
+/// Returns the chunk-size line, which precedes the data of a chunk.
 pub(super) fn chunk_start(len: usize) -> String {
     format!("{len:x}\r\n")
 }
@@ -57,7 +57,7 @@ pub(super) fn head(head: &ResponseHead, length: Length, after: After) -> Result<
         return Err(Error::new(ErrorKind::Invalid, text));
     }
     let mut text = Vec::with_capacity(256);
-    // Writing to memory can't fail.
+    // Writing to memory never fails.
     _ = write!(text, "HTTP/1.1 {status} {}\r\nDate: ", reason(*status));
     text.extend_from_slice(&date());
     for (name, value) in headers {
@@ -114,7 +114,7 @@ fn reason(status: u16) -> &'static str {
 }
 
 thread_local! {
-    /// The second that was formatted last, and its text.
+    /// The time that was formatted last, in seconds since 1970, and its text.
     static LAST: Cell<(u64, HttpDate)> = const { Cell::new((0, *b"Thu, 01 Jan 1970 00:00:00 GMT")) };
 }
 

@@ -1,13 +1,13 @@
 //! A worker thread, which serves one request at a time.
 //!
 //! A worker keeps a connection for a moment after a request, so that the next request costs no
-//! thread switch. With a single connection and no other work, it blocks in the read of that
-//! connection. With several connections, it waits on its [ready set](super::ready_set). While jobs
-//! are ready in the queue it does not wait, but takes the next one. The priority worker keeps no
-//! connection.
+//! thread switch. If the worker has a single connection and no other work, it blocks in a read of
+//! that connection. With several connections, it waits on its [ready set](super::ready_set). If
+//! jobs are ready in the queue, it does not wait, but takes the next job. The priority worker keeps
+//! no connection.
 //!
-//! A worker runs a handler with a permit of the client. While the client can't have a permit, the
-//! worker serves the client's quick requests and queues the others.
+//! A worker needs a permit of the client to run a handler. While the client can't have a permit,
+//! the worker serves the client's quick requests and queues its other requests.
 
 use std::cell::Cell;
 use std::io;
@@ -27,11 +27,12 @@ use crate::transport::http::{ClientKey, HttpRequest};
 use crate::transport::sys::tcp;
 
 thread_local! {
-    /// The listener whose worker this thread is. It is stored as an address that is only compared.
+    /// The listener whose worker the current thread is. The value is an address that is only
+    /// compared. 0 means no listener.
     static OF: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Whether the current thread is a worker of this listener.
+/// Whether the current thread is a worker of the given listener.
 pub(super) fn is_of(shared: &Arc<Shared>) -> bool {
     OF.try_with(Cell::get).unwrap_or(0) == Arc::as_ptr(shared) as usize
 }
@@ -59,15 +60,16 @@ pub(super) fn work(shared: &Arc<Shared>) {
 struct Worker<'a> {
     shared: &'a Arc<Shared>,
     intake: RequestParser,
-    /// The client whose permit the worker holds: to read a large body, or to run a handler.
+    /// The client whose permit the worker holds. A worker needs a permit to read a large body, or
+    /// to run a handler.
     permit: Option<ClientKey>,
-    /// The ready set and its slot, once the worker has kept a connection.
+    /// The worker's ready set and idle slot. `None` until the worker has kept a connection.
     round: Option<(Arc<ReadySet>, Arc<IdleSlot>)>,
 }
 
 impl Worker<'_> {
-    /// Takes a connection that has input. Blocks until there is one. Returns `None` when the thread
-    /// has to end.
+    /// Returns the next connection that has input. Blocks until there is such a connection. Returns
+    /// `None` when the thread has to end.
     fn next(&mut self) -> Option<Arc<Connection>> {
         loop {
             if let Some((round, _)) = &self.round
@@ -77,15 +79,17 @@ impl Worker<'_> {
                 return Some(conn);
             }
             let job = match &self.round {
-                Some((round, seat)) if !round.is_empty() => match self.shared.crew.sit(seat) {
-                    Some(job) => Some(job),
-                    None => {
-                        let gone = round.wait();
-                        let job = self.shared.crew.rise(seat);
-                        gone.iter().for_each(|conn| conn.let_go());
-                        job
+                Some((round, slot)) if !round.is_empty() => {
+                    match self.shared.crew.take_or_idle(slot) {
+                        Some(job) => Some(job),
+                        None => {
+                            let gone = round.wait();
+                            let job = self.shared.crew.leave_idle(slot);
+                            gone.iter().for_each(|conn| conn.let_go());
+                            job
+                        }
                     }
-                },
+                }
                 _ => {
                     buffer_cache::keep();
                     Some(self.shared.crew.next()?)
@@ -107,8 +111,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether this worker may be the only thread that reads (the priority worker). Such a worker
-    /// waits for no connection.
+    /// Whether this worker is the priority worker, which may be the only thread that reads. The
+    /// priority worker does not wait for a connection's input.
     fn is_lookout(&self) -> bool {
         self.permit.is_none() && self.shared.crew.is_saturated()
     }
@@ -123,7 +127,7 @@ impl Worker<'_> {
                     if !self.may_serve(conn) {
                         return;
                     }
-                    self.lay_open();
+                    self.make_stealable();
                     let turn = serve(self.shared, conn, &mut self.intake);
                     self.give_back_permit();
                     if turn == NextOwner::Over {
@@ -134,7 +138,7 @@ impl Worker<'_> {
                             return;
                         }
                     } else if self.has_others() {
-                        return conn.stand_behind(&mut self.intake);
+                        return conn.requeue(&mut self.intake);
                     }
                 }
                 Ok(ParseStep::Continue) if !conn.say_continue() => return self.close(conn),
@@ -151,8 +155,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether this thread can serve the request, or read the rest of it. If not, the request was
-    /// queued until its client can have a permit.
+    /// Whether this worker can serve the request, or read the rest of it. If it returns false, the
+    /// request was queued until its client can have a permit.
     fn may_serve(&mut self, conn: &Arc<Connection>) -> bool {
         if self.permit.is_some() {
             return true;
@@ -181,24 +185,24 @@ impl Worker<'_> {
         is_quick
     }
 
-    /// Allows the poller from now on to take the worker's other connections.
-    fn lay_open(&self) {
+    /// Allows the poller to take the other connections of this worker's ready set.
+    fn make_stealable(&self) {
         if let Some((round, _)) = &self.round
-            && self.shared.rounds.lay_open(round)
+            && self.shared.rounds.make_stealable(round)
         {
             self.shared.wake();
         }
     }
 
-    /// Whether jobs or other connections wait for this worker.
+    /// Whether ready jobs or other connections wait for this worker.
     fn has_others(&self) -> bool {
         let round = self.round.as_ref();
         self.shared.crew.has_ready() || round.is_some_and(|(round, _)| !round.is_empty())
     }
 
-    /// After a request: keeps the connection in the ready set or releases it to the poller, and
-    /// returns true. Returns false, and does neither, if the worker should block in a read of this
-    /// one connection.
+    /// Decides about a connection after a request. Keeps the connection in the ready set or
+    /// releases it to the poller, and returns true. Returns false, without a change, if the worker
+    /// should block in a read of this connection alone.
     fn stay(&mut self, conn: &Arc<Connection>) -> bool {
         if self.is_lookout() || self.shared.is_closing() {
             conn.let_go();
@@ -217,8 +221,8 @@ impl Worker<'_> {
         }
         if self.round.is_none() {
             self.round = self.shared.rounds.open().map(|round| {
-                let seat = IdleSlot::Busy(Arc::clone(&round));
-                (round, Arc::new(seat))
+                let slot = IdleSlot::Busy(Arc::clone(&round));
+                (round, Arc::new(slot))
             });
         }
         let round = self.round.as_ref();
@@ -239,8 +243,8 @@ impl Worker<'_> {
         self.intake.clear();
     }
 
-    /// Reads once. Returns whether there is input to parse. If not, the connection has been passed
-    /// on or closed.
+    /// Reads from the connection once. Returns whether there is input to parse. If it returns
+    /// false, the connection was passed on or closed.
     fn read(&mut self, conn: &Arc<Connection>, is_fresh: bool) -> bool {
         let is_lookout = self.is_lookout();
         let (shared, intake) = (self.shared, &mut self.intake);
@@ -260,7 +264,7 @@ impl Worker<'_> {
         let is_patient = !(is_lookout || shared.crew.has_ready() || shared.is_closing());
         let begins = self.intake.is_empty();
         if is_patient && !begins {
-            self.lay_open();
+            self.make_stealable();
         }
         let is_alone = is_patient && begins && !self.has_others() && shared.may_be_alone();
         let waits = is_alone || (is_patient && !begins);
@@ -284,7 +288,7 @@ impl Worker<'_> {
     }
 }
 
-/// Whether the service can answer the request without waiting.
+/// Whether the service can answer the request without blocking. Also returns the request's body.
 fn is_quick(shared: &Shared, request: HttpRequest<'_>, mut body: Body) -> (bool, Body) {
     let request = request.body(std::mem::take(&mut body.bytes));
     let look = || shared.service.is_quick(&request);
@@ -321,7 +325,8 @@ fn serve(shared: &Arc<Shared>, conn: &Arc<Connection>, intake: &mut RequestParse
     let service = || shared.service.serve(request, Box::new(reply));
     _ = catch_unwind(AssertUnwindSafe(service));
     if deletes {
-        // The session may be gone. Requests of it that wait for a permit can be refused at once.
+        // The request may have ended a session. Waiting requests of that session can be refused at
+        // once.
         shared.start(shared.crew.look_again());
     }
     intake.forget();

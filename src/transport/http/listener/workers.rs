@@ -1,22 +1,22 @@
 //! The worker pool of a listener: threads are started on demand, up to a limit, and end when idle.
 //!
-//! A worker takes a connection that has input, round robin over the addresses. To run the handler
-//! of a complete request the worker needs a [permit](super::permits). A request that gets no permit
-//! is queued until its client can have one. A released permit goes to the waiting client that holds
-//! the fewest permits. Quick requests need no permit.
+//! A worker takes a connection that has input; the addresses of the clients are served in turn
+//! (round robin). To run the handler of a complete request, the worker needs a
+//! [permit](super::permits). A request that gets no permit is queued until its client can have one.
+//! A released permit goes to the waiting client that holds the fewest permits. Quick requests need
+//! no permit.
 //!
-//! One worker beyond the permits is therefore enough. This *priority worker* reads input while all
-//! others run handlers, and serves the quick requests, such as cancellations.
+//! Therefore one worker more than there are permits is enough. This *priority worker* reads input
+//! while all other workers run handlers. It serves the quick requests, such as cancellations.
 //!
-//! **Invariant:** while a job is ready, at least one of three holds. An idle worker has been woken
-//! for the job; or a worker is being started; or the pool is full, and at least one of its workers
-//! runs no handler. A worker that takes a job checks, under the same lock, whether more jobs are
-//! ready. If so, it wakes or starts another worker. So no ready job is left behind (no lost
-//! wakeup).
+//! **Invariant** (no lost wakeup): while a job is ready, at least one of three conditions holds. An
+//! idle worker has been woken for the job; or a worker is being started; or the pool is full, and
+//! at least one of its workers runs no handler. A worker that takes a job checks, under the same
+//! lock, whether more jobs are ready. If so, it wakes or starts another worker.
 //!
-//! **Invariant:** a request waits for a permit only while its client can't have one. This is
-//! checked under the lock both when the request begins to wait and when a permit is released. So a
-//! permit that is released in between is not missed.
+//! **Invariant:** a request waits for a permit only while its client can't have one. This condition
+//! is checked under the lock when the request begins to wait, and again when a permit is released.
+//! So a permit that is released in between is not missed.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::shares::Client;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::ClientKey;
 
-/// The maximum time that a worker stays idle. After that it ends.
+/// The maximum time that a worker stays idle. After that the worker ends.
 const IDLE: Duration = Duration::from_secs(3);
 
 /// Whether the caller has to start a worker thread. The pool has already counted that thread.
@@ -51,21 +51,22 @@ pub(super) struct Sizes {
     pub(super) reserve: usize,
     /// The maximum number of permits that a client holds while it uses the reserve.
     pub(super) part: usize,
-    /// The maximum number of requests that wait for a permit.
+    /// The maximum number of requests that wait for a permit. At the limit, a request is refused.
     pub(super) max_waiting: usize,
 }
 
-/// The worker pool: connections that have input, requests that wait, and the idle workers.
+/// The worker pool of a listener: connections that have input, requests that wait, and the idle
+/// workers.
 #[derive(Debug)]
 pub(super) struct Workers<J> {
     state: Mutex<State<J>>,
-    /// The number of ready jobs. The number is a hint that is read without the lock and may be
-    /// stale. It is stored under the lock after each change. A decision that must be right is made
-    /// under the lock.
+    /// The number of ready jobs. The number is a hint: it is read without the lock and may be
+    /// outdated. It is stored under the lock after each change. A decision that must be right is
+    /// made under the lock.
     ready: AtomicUsize,
-    /// The number of permits in use. A hint like `ready`.
+    /// The number of permits in use. The number is a hint that may be outdated.
     held: AtomicUsize,
-    /// The condition variable that is notified when a worker has ended.
+    /// Notified when a worker has ended.
     fewer: Condvar,
     sizes: Sizes,
 }
@@ -74,25 +75,25 @@ pub(super) struct Workers<J> {
 /// innermost lock.
 #[derive(Debug)]
 struct State<J> {
-    /// Connections that have input, by their clients' addresses.
+    /// The connections that have input, grouped by the address of their client.
     jobs: FairQueue<Client, J>,
-    /// Requests that wait for a permit.
+    /// The requests that wait for a permit.
     ///
     /// Invariant: none of the waiting clients can have another permit. Otherwise
     /// [`grant`](Self::grant) would have taken the request out under this lock.
     waiting: FairQueue<ClientKey, J>,
-    /// Requests that waited for a permit and have one now.
+    /// The requests that waited for a permit and now have one.
     granted: VecDeque<(J, ClientKey)>,
     permits: Permits,
-    /// Idle workers that have not been woken.
+    /// The slots of the idle workers that have not been woken.
     ///
     /// Invariant: a waker removes a slot under the lock before it wakes the worker. A worker that
     /// finds its slot removed looks for a job before it sleeps or ends. So each wakeup is used. The
-    /// newest slot is woken first, so that surplus workers time out.
+    /// newest slot is woken first, so that surplus workers end after their idle time.
     idle: Vec<Arc<IdleSlot>>,
     threads: usize,
-    /// Whether a worker was requested and has not arrived. Set with [`Spawn::One`], cleared by
-    /// [`Workers::arrived`] or [`Workers::failed`].
+    /// Whether a worker thread was requested but has not started yet. [`Spawn::One`] sets the flag;
+    /// [`Workers::arrived`] and [`Workers::failed`] clear it.
     starting: bool,
     stopped: bool,
 }
@@ -106,7 +107,7 @@ pub(super) struct Assignment<J> {
     pub(super) hands: Spawn,
 }
 
-/// The slot of an idle worker. The worker is woken through it.
+/// The slot of an idle worker. Other threads wake the worker through its slot.
 #[derive(Debug)]
 pub(super) enum IdleSlot {
     /// The worker waits for jobs only.
@@ -140,14 +141,14 @@ impl<J> State<J> {
         granted.into_iter().chain(rest).collect()
     }
 
-    fn has(&self, seat: &Arc<IdleSlot>) -> bool {
-        self.idle.iter().any(|other| Arc::ptr_eq(other, seat))
+    fn has(&self, slot: &Arc<IdleSlot>) -> bool {
+        self.idle.iter().any(|other| Arc::ptr_eq(other, slot))
     }
 
-    /// Takes the slot of the idle worker to wake. A worker that waits with connections is
-    /// preferred, and among equals the newest slot. So connections gather at few workers.
+    /// Removes and returns the slot of the idle worker to wake. Prefers a worker that waits on its
+    /// ready set, and among equals the newest slot. So connections gather at few workers.
     fn pop_idle(&mut self) -> Option<Arc<IdleSlot>> {
-        let busy = |seat: &Arc<IdleSlot>| matches!(**seat, IdleSlot::Busy(_));
+        let busy = |slot: &Arc<IdleSlot>| matches!(**slot, IdleSlot::Busy(_));
         match self.idle.iter().rposition(busy) {
             Some(place) => Some(self.idle.remove(place)),
             None => self.idle.pop(),
@@ -155,20 +156,20 @@ impl<J> State<J> {
     }
 
     /// Removes a slot from the idle list. Returns true if the worker had not been woken.
-    fn leave(&mut self, seat: &Arc<IdleSlot>) -> bool {
-        let place = self.idle.iter().position(|other| Arc::ptr_eq(other, seat));
+    fn leave(&mut self, slot: &Arc<IdleSlot>) -> bool {
+        let place = self.idle.iter().position(|other| Arc::ptr_eq(other, slot));
         place.map(|place| self.idle.remove(place)).is_some()
     }
 
-    /// Gives free permits to waiting requests. Each permit goes to the client that holds the
-    /// fewest. Returns whether any permit was given.
+    /// Gives free permits to waiting requests. Each permit goes to the waiting client that holds
+    /// the fewest permits. Returns whether any permit was given.
     fn grant(&mut self) -> bool {
         let mut has_granted = false;
         loop {
             let may_take = |(key, _): &(&ClientKey, usize)| self.permits.may_take(key);
             let next = self.waiting.clients().filter(may_take);
-            // `min_by_key` returns the first of several that hold as few, and that client's turn is
-            // next.
+            // Several clients may hold equally few permits. `min_by_key` returns the first of them,
+            // which is the next one in turn.
             let Some((key, _)) = next.min_by_key(|(key, _)| self.permits.held_by(key)) else {
                 return has_granted;
             };
@@ -181,9 +182,9 @@ impl<J> State<J> {
         }
     }
 
-    /// Returns the client that loses its newest waiting request to a new request of `key`. This
-    /// client, or its group, has more waiting requests than `key`. Returns `None` if no client has
-    /// more.
+    /// Returns the client whose newest waiting request is displaced by a new request of the client
+    /// `key`. The returned client, or its group, has more waiting requests than `key`. Returns
+    /// `None` if no client has more.
     fn gives_way_to(&self, key: &ClientKey) -> Option<ClientKey> {
         let mut groups: HashMap<&Client, usize> = HashMap::new();
         for (other, queued) in self.waiting.clients() {
@@ -237,8 +238,8 @@ impl<J> Workers<J> {
         Ok(self.spawn_if_needed(&mut state))
     }
 
-    /// Takes a permit for a client. Returns `None` if the client can't have one now. The calling
-    /// worker runs a handler next, so another worker may be needed to read.
+    /// Takes a permit for a client. Returns `None` if the client can't have a permit now. The
+    /// calling worker runs a handler next, so another worker may be needed to read.
     pub(super) fn permit(&self, key: &ClientKey) -> Option<Spawn> {
         let mut state = self.state.lock();
         if !state.permits.take(key) {
@@ -248,16 +249,16 @@ impl<J> Workers<J> {
         Some(self.call_for_rest(&mut state))
     }
 
-    /// Queues a request until its client can have a permit. If another client's request is
-    /// displaced, also returns that request. If the queue is full and no request can be displaced,
-    /// or if the pool was stopped, returns the new request itself as the error.
+    /// Queues a request until its client can have a permit. If a request of another client is
+    /// displaced, also returns the displaced request. Returns the new request as the error if the
+    /// queue is full and no request can be displaced, or if the pool was stopped.
     pub(super) fn wait(&self, job: J, key: ClientKey) -> Result<(Spawn, Option<J>), J> {
         let mut state = self.state.lock();
         if state.stopped {
             return Err(job);
         }
         let mut displaced = None;
-        // A permit may have been released since the caller tried to take one.
+        // A permit may have been released since the caller failed to take one.
         if state.permits.take(&key) {
             state.granted.push_back((job, key));
         } else {
@@ -285,26 +286,26 @@ impl<J> Workers<J> {
         }
     }
 
-    /// Updates the hints that other threads read without the lock.
+    /// Stores the hints that other threads read without the lock.
     fn publish(&self, state: &State<J>) {
         self.ready.store(state.ready(), Ordering::Relaxed);
         self.held.store(state.permits.held(), Ordering::Relaxed);
     }
 
-    /// Wakes or requests a worker if a job is ready.
+    /// Wakes an idle worker, or requests a new worker, if a job is ready.
     fn spawn_if_needed(&self, state: &mut State<J>) -> Spawn {
         self.publish(state);
         if state.ready() == 0 {
             return Spawn::No;
         }
-        if let Some(seat) = state.pop_idle() {
-            seat.wake();
+        if let Some(slot) = state.pop_idle() {
+            slot.wake();
             return Spawn::No;
         }
         self.call(state)
     }
 
-    /// Requests a worker if a job is ready and the pool may grow.
+    /// Requests a new worker if a job is ready and the pool may grow.
     ///
     /// At most one worker is starting at a time. More would not help, because quick jobs are soon
     /// done. When all workers may be running handlers, one worker beyond the limit is allowed: the
@@ -321,7 +322,7 @@ impl<J> Workers<J> {
         Spawn::No
     }
 
-    /// Requests a worker for the jobs that are still ready, unless a worker is idle.
+    /// Requests a new worker for the jobs that are still ready, unless a worker is idle.
     fn call_for_rest(&self, state: &mut State<J>) -> Spawn {
         match state.idle.is_empty() {
             true => self.call(state),
@@ -330,7 +331,8 @@ impl<J> Workers<J> {
     }
 
     /// Moves all waiting requests back to the ready queue, so that a worker checks them again. A
-    /// request whose session has ended needs no permit any more. The other requests wait again.
+    /// request whose session has ended needs no permit any more. The worker queues the other
+    /// requests again.
     pub(super) fn look_again(&self) -> Spawn {
         let mut state = self.state.lock();
         let keys: Vec<ClientKey> = state
@@ -346,12 +348,13 @@ impl<J> Workers<J> {
         self.spawn_if_needed(&mut state)
     }
 
-    /// Marks the requested worker as arrived. A new worker calls this method first.
+    /// Records that the requested worker has started. Each new worker calls this method first.
     pub(super) fn arrived(&self) {
         self.state.lock().starting = false;
     }
 
-    /// Marks the requested worker as failed to start. Returns all queued jobs if no worker is left.
+    /// Records that the requested worker could not be started. Returns all queued jobs if no worker
+    /// is left.
     pub(super) fn failed(&self) -> Vec<J> {
         let mut state = self.state.lock();
         state.starting = false;
@@ -365,11 +368,11 @@ impl<J> Workers<J> {
         left
     }
 
-    /// Takes a job. Blocks until there is one. Returns `None` when the worker has to end; the
-    /// worker is no longer counted then.
+    /// Takes a job. Blocks until there is a job. Returns `None` when the worker has to end; the
+    /// worker is then no longer counted.
     pub(super) fn next(&self) -> Option<Assignment<J>> {
         let mut state = self.state.lock();
-        let mut seat = None;
+        let mut slot = None;
         loop {
             if state.stopped {
                 break;
@@ -377,20 +380,20 @@ impl<J> Workers<J> {
             if let Some(taken) = self.take(&mut state) {
                 return Some(taken);
             }
-            let seat =
-                Arc::clone(seat.get_or_insert_with(|| Arc::new(IdleSlot::Idle(Condvar::new()))));
-            let IdleSlot::Idle(woken) = &*seat else {
+            let slot =
+                Arc::clone(slot.get_or_insert_with(|| Arc::new(IdleSlot::Idle(Condvar::new()))));
+            let IdleSlot::Idle(woken) = &*slot else {
                 break;
             };
             let deadline = Instant::now() + IDLE;
-            state.idle.push(Arc::clone(&seat));
-            while state.has(&seat) && !state.stopped {
+            state.idle.push(Arc::clone(&slot));
+            while state.has(&slot) && !state.stopped {
                 state = woken.wait_until(state, Some(deadline));
                 if Instant::now() >= deadline {
                     break;
                 }
             }
-            if state.leave(&seat) {
+            if state.leave(&slot) {
                 break;
             }
         }
@@ -399,25 +402,25 @@ impl<J> Workers<J> {
         None
     }
 
-    /// Takes a job, or registers the slot as idle.
+    /// Takes a job, or registers the worker's slot as idle if there is no job.
     ///
     /// Both steps happen under one lock: a job that is queued later finds the slot and wakes the
-    /// worker. The caller waits after this method returns. A wakeup in between stays set in the
-    /// slot's wakeup.
-    pub(super) fn sit(&self, seat: &Arc<IdleSlot>) -> Option<Assignment<J>> {
+    /// worker. The caller waits after this method returns. A wakeup before that wait is not lost,
+    /// because the slot's wakeup stays set.
+    pub(super) fn take_or_idle(&self, slot: &Arc<IdleSlot>) -> Option<Assignment<J>> {
         let mut state = self.state.lock();
         let taken = self.take(&mut state);
         if taken.is_none() && !state.stopped {
-            state.idle.push(Arc::clone(seat));
+            state.idle.push(Arc::clone(slot));
         }
         taken
     }
 
-    /// Removes the slot from the idle list, and takes a job if there is one. The worker may have
-    /// been woken for that job.
-    pub(super) fn rise(&self, seat: &Arc<IdleSlot>) -> Option<Assignment<J>> {
+    /// Removes the worker's slot from the idle list, and takes a job if there is one. The worker
+    /// may have been woken for that job.
+    pub(super) fn leave_idle(&self, slot: &Arc<IdleSlot>) -> Option<Assignment<J>> {
         let mut state = self.state.lock();
-        state.leave(seat);
+        state.leave(slot);
         self.take(&mut state)
     }
 
@@ -431,24 +434,25 @@ impl<J> Workers<J> {
         Some(Assignment { job, permit, hands })
     }
 
-    /// Whether jobs are ready. The answer may be stale.
+    /// Whether jobs are ready. The answer is a hint that may be outdated.
     pub(super) fn has_ready(&self) -> bool {
         self.ready.load(Ordering::Relaxed) > 0
     }
 
     /// Whether as many handlers run as `max_workers` allows. In this state, a worker that runs no
-    /// handler may be the only one that reads, so it keeps no connection. The answer may be stale.
+    /// handler may be the only one that reads, so it keeps no connection. The answer is a hint that
+    /// may be outdated.
     pub(super) fn is_saturated(&self) -> bool {
         self.held.load(Ordering::Relaxed) >= self.sizes.max_workers
     }
 
-    /// Returns the number of jobs that wait, including those that have a permit already.
+    /// Returns the number of queued jobs, including jobs that have a permit already.
     pub(super) fn waiting(&self) -> usize {
         let state = self.state.lock();
         state.ready() + state.waiting.len()
     }
 
-    /// Returns the number of workers, without the priority worker.
+    /// Returns the number of workers without the priority worker.
     pub(super) fn threads(&self) -> usize {
         let state = self.state.lock();
         let most = self.sizes.max_workers.max(state.permits.held());
@@ -460,16 +464,16 @@ impl<J> Workers<J> {
     pub(super) fn stop(&self) -> Vec<J> {
         let mut state = self.state.lock();
         state.stopped = true;
-        for seat in state.idle.drain(..) {
-            seat.wake();
+        for slot in state.idle.drain(..) {
+            slot.wake();
         }
         let left = state.drain();
         self.publish(&state);
         left
     }
 
-    /// Waits until at most `own` workers are left, or until the deadline. Returns false when the
-    /// deadline passed first.
+    /// Blocks until at most `own` workers are left, or until the deadline. Returns false if the
+    /// deadline passes first.
     pub(super) fn wait_for_threads(&self, own: usize, deadline: Instant) -> bool {
         let mut state = self.state.lock();
         while state.threads > own && Instant::now() < deadline {
@@ -554,7 +558,7 @@ mod tests {
         assert_eq!(gave_way.1, Some(2), "the last one of whom most wait");
         assert_eq!(crew.wait(5, keys[2].clone()), Err(5), "all have as many");
         assert_eq!((crew.waiting(), crew.has_ready()), (2, false));
-        // Two of four permits are given back, but the reserve stays free.
+        // Two of the four permits are released, but the reserve stays free.
         assert_eq!(crew.release(&keys[2]), Spawn::No);
         assert_eq!(crew.release(&keys[0]), Spawn::No);
         assert!(!crew.has_ready());
@@ -579,7 +583,7 @@ mod tests {
         assert!(!crew.has_ready(), "it was of the reserve");
         assert!(permit(&crew, 2) && !permit(&crew, 2));
         assert!(crew.wait(3, quick.clone()).is_ok());
-        // Although the other client's requests have waited longer.
+        // The permit goes to this client, although the other client's requests have waited longer.
         _ = crew.release(&busy);
         let crew_next = crew.next().expect("a job");
         assert_eq!((crew_next.job, crew_next.permit), (3, Some(quick)));
@@ -646,13 +650,13 @@ mod loom_tests {
                 let crew = Arc::clone(&crew);
                 loom::thread::spawn(move || {
                     crew.arrived();
-                    let seat = Arc::new(IdleSlot::Idle(Condvar::new()));
+                    let slot = Arc::new(IdleSlot::Idle(Condvar::new()));
                     let mut taken = Vec::new();
                     for _ in 0..2 {
-                        let found = crew.sit(&seat).or_else(|| crew.rise(&seat));
+                        let found = crew.take_or_idle(&slot).or_else(|| crew.leave_idle(&slot));
                         taken.extend(found.map(|taken| taken.job));
                     }
-                    assert!(!crew.state.lock().has(&seat));
+                    assert!(!crew.state.lock().has(&slot));
                     taken
                 })
             };

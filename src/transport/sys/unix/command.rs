@@ -1,4 +1,5 @@
-//! The program that a child runs, and the conversion of arguments and environment for the system.
+//! The program that a child runs, its arguments and its environment, in the form that the system
+//! expects.
 
 use std::ffi::{CString, OsStr, OsString, c_char};
 use std::io;
@@ -9,7 +10,7 @@ use std::ptr;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The program to start, and its environment.
+/// The program to start, with its arguments and its environment.
 #[derive(Debug)]
 pub(crate) struct Command<'a> {
     pub(crate) program: &'a OsStr,
@@ -57,7 +58,7 @@ pub(super) fn pointers(strings: &[CString]) -> Vec<*mut c_char> {
     pointers.chain([ptr::null_mut()]).collect()
 }
 
-/// Returns the open descriptors that are not close-on-exec, except the standard ones.
+/// Returns the open descriptors that are not close-on-exec, except the standard streams.
 pub(super) fn inheritable() -> Vec<libc::c_int> {
     let entries = std::fs::read_dir("/dev/fd").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());

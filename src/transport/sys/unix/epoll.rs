@@ -14,7 +14,8 @@ const INPUT: u64 = 0;
 const WAKE: u64 = 1;
 
 /// An input descriptor, registered together with the wakeup that ends the wait for input. This
-/// value does not keep the two descriptors open, so it has to be dropped together with them.
+/// value does not keep the two descriptors open. So this value has to be dropped together with the
+/// descriptors.
 #[derive(Debug)]
 pub(super) struct Epoll(OwnedFd);
 
@@ -77,7 +78,7 @@ mod tests {
         assert_eq!(epoll.wait(within(5)).expect("a wait"), Ready::Nothing);
         let mut output = std::fs::File::from(output);
         output.write_all(b"x").expect("room for a byte");
-        // It stays ready until it is read.
+        // The input stays ready until it is read.
         assert_eq!(epoll.wait(within(10_000)).expect("a wait"), Ready::Input);
         assert_eq!(epoll.wait(within(10_000)).expect("a wait"), Ready::Input);
         wake.fire();

@@ -47,8 +47,8 @@ pub(crate) fn duplicate(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(new) })
 }
 
-/// Returns the descriptor itself. If its number is that of a standard stream, which the host may
-/// have closed, returns a duplicate with another number.
+/// Returns the descriptor, or a duplicate of it if its number is below 3. The numbers below 3
+/// belong to the standard streams.
 pub(super) fn private(fd: OwnedFd) -> io::Result<OwnedFd> {
     use std::os::fd::AsFd;
     if fd.as_raw_fd() < 3 {
@@ -98,7 +98,7 @@ pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 pub(crate) fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the descriptor is open for as long as it is borrowed.
     let flags = check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFL) })?;
-    // SAFETY: as above.
+    // SAFETY: the descriptor is open for as long as it is borrowed.
     check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK) })?;
     Ok(())
 }
@@ -128,7 +128,8 @@ pub(crate) fn kind(fd: BorrowedFd<'_>) -> io::Result<Kind> {
     })
 }
 
-/// Opens the pipe behind `fd` again, as a non-blocking description of our own.
+/// Opens the pipe behind `fd` again. The returned descriptor has an open file description of its
+/// own, which is non-blocking.
 ///
 /// The description of `fd` is shared with the host and often with the host's parent, so its flags
 /// must not be changed.
@@ -156,7 +157,8 @@ pub(super) fn shut(fd: BorrowedFd<'_>, how: std::net::Shutdown) {
         std::net::Shutdown::Write => libc::SHUT_WR,
         std::net::Shutdown::Both => libc::SHUT_RDWR,
     };
-    // SAFETY: the descriptor is open. It can only fail if the peer has ended the socket before.
+    // SAFETY: the descriptor is open. The call can only fail if the peer has ended the socket
+    // before.
     unsafe { libc::shutdown(fd.as_raw_fd(), how) };
 }
 
@@ -212,14 +214,14 @@ fn errno() -> *mut c_int {
         target_os = "emscripten"
     ))]
     // SAFETY: the call only returns an address.
-    let place = unsafe { libc::__errno_location() };
+    let address = unsafe { libc::__errno_location() };
     #[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
     // SAFETY: the call only returns an address.
-    let place = unsafe { libc::__error() };
+    let address = unsafe { libc::__error() };
     #[cfg(any(target_os = "android", target_os = "netbsd", target_os = "openbsd"))]
     // SAFETY: the call only returns an address.
-    let place = unsafe { libc::__errno() };
-    place
+    let address = unsafe { libc::__errno() };
+    address
 }
 
 /// A wakeup for a thread that polls. A fired wakeup stays ready until it is cleared. So a wakeup
@@ -262,10 +264,10 @@ impl Wake {
         // SAFETY: `errno` is this thread's own, and readable and writable.
         let before = unsafe { errno.read() };
         // SAFETY: the descriptor is open and the eight bytes are valid. The write fails only when
-        // the counter or pipe is full, hence has fired. Its reader is ours, so it raises no
-        // SIGPIPE.
+        // the counter or pipe is full, and then the wakeup has fired already. This process holds
+        // the read end, so the write raises no SIGPIPE.
         unsafe { libc::write(fd, one.as_ptr().cast(), one.len()) };
-        // SAFETY: as above.
+        // SAFETY: `errno` is this thread's own, and readable and writable.
         unsafe { errno.write(before) };
     }
 
@@ -291,8 +293,8 @@ impl Wake {
     }
 }
 
-/// Waits until a descriptor is readable, `wake` fires, or the deadline passes. Returns for each
-/// descriptor whether it is readable.
+/// Waits until a descriptor is readable, `wake` is fired, or the deadline passes. Returns for each
+/// descriptor whether that descriptor is readable.
 #[cfg_attr(not(feature = "auth"), expect(dead_code, reason = "logins"))]
 pub(crate) fn wait_readable(
     fds: &[BorrowedFd<'_>],

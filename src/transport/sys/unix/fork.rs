@@ -85,8 +85,8 @@ pub(super) fn spawn(
     match failure_of(failures) {
         None => Ok(Process::new(pid)),
         Some(error) => {
-            // SAFETY: no status is requested. The child has ended or is about to, and no other code
-            // reaps it.
+            // SAFETY: no status is requested. The child has ended or is about to end, and no other
+            // code reaps it.
             while unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) } == -1
                 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
             {}
@@ -113,7 +113,8 @@ fn failure_of(failures: OwnedFd) -> Option<io::Error> {
 /// Call this only in a child that was just forked, with a plan whose pointers are valid in the
 /// child.
 unsafe fn become_program(plan: &Plan) -> ! {
-    // SAFETY: every function here is async-signal-safe, and the plan is as the caller promises.
+    // SAFETY: every function here is async-signal-safe. The caller guarantees that the plan is
+    // valid.
     unsafe {
         let done = follow(plan);
         let number: libc::c_int = match done {
@@ -134,10 +135,12 @@ unsafe fn become_program(plan: &Plan) -> ! {
 ///
 /// # Safety
 ///
-/// As for [`become_program`].
+/// Call this only in a child that was just forked, with a plan whose pointers are valid in the
+/// child.
 unsafe fn follow(plan: &Plan) -> Option<()> {
     let ok = |result: libc::c_int| (result != -1).then_some(());
-    // SAFETY: every function here is async-signal-safe, and the plan is as the caller promises.
+    // SAFETY: every function here is async-signal-safe. The caller guarantees that the plan is
+    // valid.
     unsafe {
         ok(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
         // If the parent ended between the fork and this call, no signal arrives any more. The
@@ -159,7 +162,8 @@ unsafe fn follow(plan: &Plan) -> Option<()> {
         if let Some(directory) = plan.directory {
             ok(libc::chdir(directory))?;
         }
-        // Before Linux 5.11 this covers only those that were open before the fork.
+        // Before Linux 5.11, only those descriptors become close-on-exec that were open before the
+        // fork.
         let flags = libc::CLOSE_RANGE_CLOEXEC;
         if libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, flags) == -1 {
             for number in &*plan.inheritable {
@@ -178,6 +182,6 @@ unsafe fn follow(plan: &Plan) -> Option<()> {
 
 /// Returns the error number of the last failed system call.
 fn errno() -> libc::c_int {
-    // SAFETY: it is this thread's own, and readable.
+    // SAFETY: `errno` is this thread's own, and readable.
     unsafe { *libc::__errno_location() }
 }

@@ -1,22 +1,21 @@
 //! Detects whether this process created an object, or is a fork of the creating process.
 //!
-//! Every use of a handle checks this, so the check must not cost a system call. The process number
-//! is cached in a page that the system clears in a fork (`MADV_WIPEONFORK`, Linux 4.14). If the
-//! system lacks that feature, each check requests the process number from the system.
+//! Every use of a handle does this check, so the check must not cost a system call. The process
+//! number is cached in a page that the system clears in a fork (`MADV_WIPEONFORK`, Linux 4.14). If
+//! the system lacks that feature, each check requests the process number from the system.
 
 use std::process;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// The process in which an object was created. In a fork of that process, the object is only memory
-/// and descriptors: its threads do not exist in the fork, and its peer belongs to the other
-/// process.
+/// The process in which an object was created. In a fork of that process, the object must not be
+/// used: its threads do not exist in the fork, and its peer belongs to the parent process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin(u32);
 
 impl Origin {
     pub(crate) fn here() -> Self {
-        if KEPT.load(Ordering::Acquire).is_null() {
+        if CACHED.load(Ordering::Acquire).is_null() {
             page::keep();
         }
         Self(number())
@@ -34,18 +33,18 @@ impl Origin {
 /// Invariant: the address is set once, after the page was mapped and marked, and the page is never
 /// unmapped. The cached number is 0 or that of this process; a fork sets it to 0. So a reader that
 /// sees the address may read the number without further synchronization.
-static KEPT: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
+static CACHED: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
 
 fn number() -> u32 {
     // SAFETY: it is null or points to a page that is never unmapped; only its number changes,
     // atomically.
-    let Some(kept) = (unsafe { KEPT.load(Ordering::Acquire).as_ref() }) else {
+    let Some(cached) = (unsafe { CACHED.load(Ordering::Acquire).as_ref() }) else {
         return process::id();
     };
-    match kept.load(Ordering::Relaxed) {
+    match cached.load(Ordering::Relaxed) {
         0 => {
             let number = process::id();
-            kept.store(number, Ordering::Relaxed);
+            cached.store(number, Ordering::Relaxed);
             number
         }
         number => number,
@@ -57,7 +56,7 @@ mod page {
     use std::ptr;
     use std::sync::atomic::Ordering;
 
-    use super::KEPT;
+    use super::CACHED;
 
     /// The length of the mapping, which the system rounds up to one page.
     const LENGTH: usize = 4;
@@ -76,11 +75,12 @@ mod page {
         let is_emptied = unsafe { libc::madvise(page, LENGTH, libc::MADV_WIPEONFORK) } == 0;
         let order = (Ordering::AcqRel, Ordering::Acquire);
         let is_kept = is_emptied
-            && KEPT
+            && CACHED
                 .compare_exchange(ptr::null_mut(), page.cast(), order.0, order.1)
                 .is_ok();
         if !is_kept {
-            // SAFETY: as above. The page can't be used, or another thread was faster.
+            // SAFETY: the page was just mapped, and no other code knows it. The page can't be used,
+            // or another thread was faster.
             unsafe { libc::munmap(page, LENGTH) };
         }
     }
@@ -121,7 +121,7 @@ mod tests {
         assert!(origin.is_here());
         // Where the system can clear the page, the number is cached.
         assert_eq!(
-            KEPT.load(Ordering::Acquire).is_null(),
+            CACHED.load(Ordering::Acquire).is_null(),
             !cfg!(target_os = "linux")
         );
     }

@@ -27,11 +27,12 @@ pub(crate) struct Process {
     pidfd: Option<OwnedFd>,
     /// Whether the group can be signalled through the pidfd, even after the leader has ended.
     group_by_pidfd: bool,
-    /// The process that started this child. In a fork of that process, the child is not ours.
+    /// The process that started this child. A fork of that process must neither signal nor reap the
+    /// child.
     origin: Origin,
-    /// The way in which the process ended, if it has been reaped. From then on its number may
-    /// belong to another process. A thread that reaps the process or sends a signal holds the lock,
-    /// so no signal goes to a reused number.
+    /// The way in which the process ended, if the process has been reaped. After that, the
+    /// process's number may belong to another process. A thread that reaps the process or sends a
+    /// signal holds the lock, so no signal goes to a reused number.
     exit: Mutex<Option<Exit>>,
 }
 
@@ -85,7 +86,8 @@ impl Process {
         self.pid
     }
 
-    /// Whether the current process started this child, and is not a fork of the process that did.
+    /// Whether the current process started this child. Returns false in a fork of the process that
+    /// started the child.
     pub(crate) fn is_ours(&self) -> bool {
         self.origin.is_here()
     }
@@ -96,8 +98,8 @@ impl Process {
         self.pidfd.as_ref().map(OwnedFd::as_fd)
     }
 
-    /// Waits for the end of the process until `deadline`, without reaping it. Returns whether the
-    /// process has ended.
+    /// Waits until the process has ended, or until `deadline`. Does not reap the process. Returns
+    /// whether the process has ended.
     pub(crate) fn wait(&self, deadline: Instant) -> bool {
         if self.exit.lock().is_some() {
             return true;
@@ -149,8 +151,8 @@ impl Process {
         }
     }
 
-    /// If the leader has ended, kills the rest of the group, reaps the leader, and returns how the
-    /// leader ended. Returns `None` while the leader runs.
+    /// If the leader has ended, kills the other processes of the group, reaps the leader, and
+    /// returns how the leader ended. Returns `None` while the leader runs.
     pub(crate) fn finish(&self) -> Option<Exit> {
         if !self.group_by_pidfd && self.wait(Instant::now()) {
             self.signal_group(Signal::Kill);
@@ -158,8 +160,8 @@ impl Process {
         self.reap()
     }
 
-    /// Ends the rest of the group after its leader has ended. Sends SIGTERM, and SIGKILL after
-    /// `grace`.
+    /// Ends the other processes of the group after the leader has ended. Sends SIGTERM, and SIGKILL
+    /// after `grace`.
     pub(crate) fn end_rest_of_group(&self, grace: Duration) {
         if !self.group_by_pidfd {
             self.finish();
@@ -222,7 +224,8 @@ impl Process {
                 Ok(_) if libc::WIFSIGNALED(status) => Some(Exit::Signal(libc::WTERMSIG(status))),
                 Ok(_) => Some(Exit::Status(libc::WEXITSTATUS(status))),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                // Other code reaped it: waitpid would know it if it still ran.
+                // Other code has reaped the process. If the process still ran, then `waitpid` would
+                // not fail.
                 Err(_) => Some(Exit::Unknown),
             };
         }
@@ -238,7 +241,8 @@ impl Process {
         for &number in numbers {
             match &self.pidfd {
                 Some(pidfd) if self.group_by_pidfd => drop(pidfd::signal_group(pidfd, number)),
-                // `peek` fails if other code has reaped it. Then its number may be reused.
+                // `peek` fails if other code has reaped the leader. Then the leader's number may be
+                // reused.
                 _ if exit.is_none() && self.peek().is_ok() => {
                     // SAFETY: no pointers. The number is ours, since the leader is not reaped.
                     unsafe { libc::kill(-self.pid, number) };
@@ -348,7 +352,8 @@ mod tests {
         stat.map_or(true, |stat| stat.contains(") Z "))
     }
 
-    /// Returns functions that disable features, as on older kernels and other systems.
+    /// Returns functions that each disable features of a process handle, as on older kernels and
+    /// other systems.
     fn variants() -> [fn(&mut Process); 3] {
         [
             |_as_it_is| {},
@@ -385,7 +390,7 @@ mod tests {
             process.signal_group(Signal::Terminate);
             assert!(process.wait(Instant::now() + Duration::from_secs(20)));
             assert_eq!(process.finish(), Some(Exit::Signal(libc::SIGTERM)));
-            // The number is not ours any more: no signal is sent.
+            // The number may belong to another process, so no signal is sent.
             process.signal_group(Signal::Kill);
         }
     }

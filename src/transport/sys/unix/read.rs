@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use super::epoll::Epoll;
 use super::fd::{self, Kind, Ready, Wake};
 
-/// The maximum time that a read of a socket blocks by itself before it uses `poll`. An answer
-/// within this time costs one system call.
+/// The maximum time that a read of a socket blocks before the reader uses `poll`. An answer within
+/// this time costs one system call.
 const QUICK: Duration = Duration::from_millis(10);
 
 /// The read end of a stream. Its methods may be called from any thread. One thread reads, and any
@@ -25,16 +25,16 @@ pub(crate) struct ReadEnd {
     /// Whether the descriptor is a socket. Sockets are read with flags, so that no read blocks
     /// unexpectedly.
     is_socket: bool,
-    /// The wakeup that ends the wait of a reader whose socket must not be shut down. `None` for our
-    /// own socket, which is ended by a shutdown. A read of our own socket blocks for [`QUICK`] at
-    /// most, so it can be tried before the poll.
+    /// The wakeup that ends the wait of a reader. `None` for a socket that this side owns, because
+    /// a shutdown ends its reader. A read of such a socket blocks for [`QUICK`] at most, so the
+    /// read is tried before `poll`.
     wake: Option<Wake>,
     /// Whether [`end`](Self::end) was called. The flag is set before the wakeup or the shutdown. So
-    /// a reader that is interrupted finds the flag set, and does not report that the peer ended the
-    /// stream.
+    /// an interrupted reader sees the flag, and does not report that the peer ended the stream.
     ended: AtomicBool,
-    /// The number of bytes that may still be read after the end, because they had arrived before.
-    /// The limit prevents a peer that goes on writing from keeping the stream alive.
+    /// The number of bytes that may still be read after [`end`](Self::end) was called. Such bytes
+    /// arrived before the end. The limit prevents a peer that goes on writing from keeping the
+    /// stream alive.
     left_after_end: AtomicUsize,
 }
 
@@ -58,18 +58,19 @@ impl ReadEnd {
         Ok(Self::new(fd, true, None, 1 << 20))
     }
 
-    /// Creates a read end from the pipe of a child of ours.
+    /// Creates a read end from a pipe that this process has created for a child.
     pub(crate) fn own_pipe(fd: OwnedFd) -> io::Result<Self> {
         fd::set_nonblocking(fd.as_fd())?;
         Ok(Self::new(fd, false, Some(Wake::new()?), 1 << 20))
     }
 
     /// Creates a read end from a descriptor of the host, of any kind. The descriptor's flags are
-    /// not changed, and nothing is read from it after the end.
+    /// not changed, and nothing is read from the descriptor after [`end`](Self::end).
     pub(crate) fn given(fd: OwnedFd) -> io::Result<Self> {
         let kind = fd::kind(fd.as_fd())?;
         let fd = match kind {
-            // If another process reads the input that poll has promised, our read must not block.
+            // Another process may read the input that `poll` has reported. Then a read by this
+            // process must not block.
             Kind::Pipe => fd::reopen_pipe(fd.as_fd(), libc::O_RDONLY).unwrap_or(fd),
             _ => fd,
         };
@@ -126,13 +127,13 @@ impl ReadEnd {
         }
     }
 
-    /// Waits until a read would not block. A stream that has ended counts too.
+    /// Blocks until a read would not block. Returns at once if the stream has ended.
     pub(crate) fn wait_for_input(&self) -> io::Result<()> {
         self.wait(None, None).map(drop)
     }
 
-    /// Returns the number of bytes that can be read without blocking. Returns 0 where the system
-    /// can't tell.
+    /// Returns the number of bytes that can be read without blocking. Returns 0 if the number is
+    /// unknown.
     pub(crate) fn available(&self) -> usize {
         let mut count: libc::c_int = 0;
         // SAFETY: the descriptor is open, and the request stores one int.
@@ -142,8 +143,7 @@ impl ReadEnd {
 
     /// Ends the stream: a read in progress returns, and later reads never block.
     pub(crate) fn end(&self) {
-        // The flag is set first. The early end that follows would otherwise look like one of the
-        // peer.
+        // The flag is set first. Otherwise a reader would report that the peer ended the stream.
         self.ended.store(true, Ordering::SeqCst);
         match &self.wake {
             Some(wake) => wake.fire(),

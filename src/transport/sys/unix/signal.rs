@@ -58,10 +58,10 @@ impl Set {
     }
 }
 
-/// Blocks, on the current thread, every signal that comes from outside of the thread.
+/// Blocks every signal on the current thread, except signals that report a fault of the thread
+/// itself. Dropping the returned guard restores the signal mask.
 ///
-/// Signals for faults of the thread's own instructions stay unblocked. If they were blocked, a
-/// fault would kill the process without the host's crash handler.
+/// If a fault signal were blocked, a fault would kill the process without the host's crash handler.
 pub(super) fn block_all() -> RestoreMask {
     const FAULTS: [i32; 6] = [
         libc::SIGSEGV,
@@ -90,8 +90,8 @@ impl Drop for RestoreMask {
 
 /// Runs `write`. If `write` raises SIGPIPE, the signal does not reach the host.
 ///
-/// SIGPIPE goes to the thread that wrote. So the signal is blocked on this thread, removed if it is
-/// pending, and then the mask is restored.
+/// SIGPIPE goes to the thread that wrote. So the signal is blocked on this thread during `write`.
+/// If the signal is then pending, it is removed. Then the mask is restored.
 pub(super) fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
     let _restored = block(Set::empty().with(libc::SIGPIPE));
     let was_pending = pending().contains(libc::SIGPIPE);
@@ -123,10 +123,10 @@ fn take_sigpipe() {
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
 fn take_sigpipe() {
     let set = Set::empty().with(libc::SIGPIPE);
-    let mut taken = 0;
+    let mut number = 0;
     // SAFETY: the set is initialised. The signal is pending on this thread, so the call does not
     // block.
-    unsafe { libc::sigwait(set.as_ptr(), &raw mut taken) };
+    unsafe { libc::sigwait(set.as_ptr(), &raw mut number) };
 }
 
 /// Returns the name of a signal for error messages.

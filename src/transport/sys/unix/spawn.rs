@@ -3,7 +3,7 @@
 //!
 //! The standard library's `Command` passes the caller's signal mask on. A child that is started
 //! from a thread that blocks SIGTERM could then not be terminated. `posix_spawn` sets mask, actions
-//! and group without running code of ours between fork and exec.
+//! and group without running library code between fork and exec.
 
 use std::ffi::{CStr, CString, OsString, c_char};
 use std::io;
@@ -19,7 +19,7 @@ use super::process::Process;
 use super::signal::Set;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Starts the child and closes our copies of the child's descriptors.
+/// Starts the child and closes this process's copies of the child's descriptors.
 ///
 /// # Errors
 ///
@@ -96,7 +96,7 @@ fn find(command: &Command<'_>) -> Result<PathBuf> {
 }
 
 /// Searches a program name without a slash in the child's own `PATH`. If the child has no `PATH`,
-/// uses that of this process.
+/// uses the `PATH` of this process.
 fn search(command: &Command<'_>) -> Result<PathBuf> {
     let own = command.env.iter().find(|(name, _)| name == "PATH");
     let path = match own {
@@ -120,8 +120,8 @@ fn is_executable(file: &Path) -> bool {
         .is_ok_and(|path| unsafe { libc::access(path.as_ptr(), libc::X_OK) } == 0)
 }
 
-/// Changes the command so that a shell changes the directory and runs the program. For systems
-/// whose `posix_spawn` can't change the directory.
+/// Changes the command so that a shell changes the directory and runs the program. This is needed
+/// on systems whose `posix_spawn` can't change the directory.
 fn through_shell(path: &mut CString, words: &mut Vec<CString>, directory: CString) {
     let program = std::mem::replace(path, c"/bin/sh".into());
     let script = c"cd \"$1\" && shift && exec \"$@\"";
@@ -199,8 +199,8 @@ impl Attributes {
         flags |= 0;
         // The actions of these two can't be changed, and some systems refuse the attempt.
         let changeable = Set::full().without(libc::SIGKILL).without(libc::SIGSTOP);
-        // SAFETY: init initialises the attributes; the others store plain values in them after
-        // that.
+        // SAFETY: init initialises the attributes. After that, the other calls store plain values
+        // in them.
         unsafe {
             libc::posix_spawnattr_init(attributes.as_mut_ptr());
             let mut attributes = attributes.assume_init();
@@ -232,8 +232,8 @@ impl Actions {
         })
     }
 
-    /// Duplicates `fd` to `number` in the child. The number of `fd` is not below 3, so the two
-    /// differ, and the duplicate is not close-on-exec.
+    /// Duplicates `fd` to `number` in the child. The number of `fd` is at least 3, so the two
+    /// numbers differ, and the duplicate is not close-on-exec.
     fn duplicate(&mut self, fd: &OwnedFd, number: libc::c_int) {
         // SAFETY: the actions are initialised; the descriptor stays open until the child has been
         // started.
@@ -255,7 +255,7 @@ impl Actions {
         }
     }
 
-    /// Sets the child's working directory. Returns false where the system can't.
+    /// Sets the child's working directory. Returns false if the system does not support this.
     fn change_directory(&mut self, directory: &CStr) -> bool {
         type Add = unsafe extern "C" fn(
             *mut libc::posix_spawn_file_actions_t,
@@ -282,7 +282,7 @@ impl Actions {
                 let add = std::mem::transmute::<*mut libc::c_void, Add>(function);
                 add(&raw mut self.0, 3);
             },
-            // On Apple systems an attribute does it.
+            // On Apple systems a spawn attribute closes the descriptors.
             None if cfg!(target_vendor = "apple") => {}
             None => self.close_inheritable(),
         }

@@ -8,7 +8,7 @@ use libc::c_int;
 use super::fd::{check, duplicate};
 use crate::error::{Error, ErrorKind, Result};
 
-/// A claim of the standard streams. Dropping it restores them.
+/// A claim of the standard streams. Dropping the claim restores the streams.
 #[derive(Debug)]
 pub(crate) struct Claim {
     /// The descriptors to restore: number, duplicate of the original, descriptor flags. Empty when
@@ -17,12 +17,12 @@ pub(crate) struct Claim {
 }
 
 /// Creates private duplicates of standard input and output. With `redirect`, also redirects
-/// descriptor 0 to the null device and 1 to standard error.
+/// descriptor 0 to the null device, and descriptor 1 to standard error.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::State`] when one of the streams is closed, [`ErrorKind::Io`] when the system
-/// refuses. After an error, nothing is changed.
+/// [`ErrorKind::State`] when standard input or output is closed. [`ErrorKind::Io`] when a system
+/// call fails. After an error, no stream is changed.
 pub(crate) fn claim(redirect: bool) -> Result<(OwnedFd, OwnedFd, Claim)> {
     let (input, input_flags) = private_copy(0, "input")?;
     let (output, output_flags) = private_copy(1, "output")?;
@@ -78,8 +78,8 @@ fn private_copy(number: c_int, name: &str) -> Result<(OwnedFd, c_int)> {
 fn standard(number: c_int) -> Option<BorrowedFd<'static>> {
     // SAFETY: the query is harmless on a closed descriptor, too.
     let is_open = unsafe { libc::fcntl(number, libc::F_GETFD) } != -1;
-    // SAFETY: it is open, and standard streams stay open. A host that closes one while it is being
-    // claimed only gets an error.
+    // SAFETY: the stream is open, and standard streams stay open. A host that closes a stream while
+    // it is being claimed only gets an error.
     is_open.then(|| unsafe { BorrowedFd::borrow_raw(number) })
 }
 

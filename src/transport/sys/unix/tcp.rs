@@ -15,8 +15,9 @@ use super::fd;
 /// The maximum number of parts of one [`send`].
 pub(crate) const MAX_PARTS: usize = 4;
 
-/// A descriptor that is registered in a poller. The poller reports no event for it until it is
-/// armed. After each event it has to be armed again (one-shot).
+/// A descriptor that is registered in a poller. The poller reports no event for the descriptor
+/// until the descriptor is armed. After each event, the descriptor has to be armed again
+/// (one-shot).
 #[derive(Debug)]
 pub(crate) struct Registered<S: AsFd> {
     source: S,
@@ -47,8 +48,8 @@ impl<S: AsFd> Registered<S> {
         self.key
     }
 
-    /// Sets which event the poller may report next. On systems that can detect a lost connection,
-    /// the poller always reports it.
+    /// Arms the descriptor for one event: readable, writable, or a lost connection if the system
+    /// can detect it.
     pub(crate) fn arm(&self, readable: bool, writable: bool) -> io::Result<()> {
         let event = Event::new(self.key, readable, writable).with_interrupt();
         self.poller.modify(self.source.as_fd(), event)
@@ -57,7 +58,7 @@ impl<S: AsFd> Registered<S> {
 
 impl<S: AsFd> Drop for Registered<S> {
     fn drop(&mut self) {
-        // It fails only if it was never added.
+        // The call fails only if the descriptor was never added.
         _ = self.poller.delete(self.source.as_fd());
     }
 }
@@ -65,7 +66,7 @@ impl<S: AsFd> Drop for Registered<S> {
 /// Sets the listening socket's queue of connections that are not accepted yet to the maximum length
 /// that the system allows.
 pub(crate) fn deepen(listener: &TcpListener) {
-    // SAFETY: the descriptor is open. If it fails, the queue stays as it is.
+    // SAFETY: the descriptor is open. If the call fails, the queue stays as it is.
     unsafe { libc::listen(listener.as_raw_fd(), 4096) };
 }
 
@@ -79,8 +80,8 @@ pub(crate) fn quiet(stream: &TcpStream) -> io::Result<()> {
 }
 
 /// Reads at most `room` bytes and appends them to the buffer. If `patient`, blocks for the first
-/// byte until the socket's own timeout. Returns `None` when no byte arrived, and zero at the end.
-/// Fails with `OutOfMemory` when the buffer can't grow.
+/// byte until the socket's own timeout. Returns `None` when no byte arrived, and `Some(0)` at the
+/// end of the stream. Fails with `OutOfMemory` when the buffer can't grow.
 pub(crate) fn receive(
     stream: &TcpStream,
     into: &mut Vec<u8>,
@@ -102,8 +103,9 @@ pub(crate) fn receive(
     Ok(count)
 }
 
-/// Whether there are bytes to read. Returns `Some(false)` at the end of the stream, and `None` when
-/// nothing has arrived. Fails when the connection is lost. Never blocks.
+/// Checks without blocking whether a read would return bytes. Returns `Some(true)` for bytes,
+/// `Some(false)` at the end of the stream, and `None` when nothing has arrived. Fails when the
+/// connection is lost.
 pub(crate) fn peek(stream: &TcpStream) -> io::Result<Option<bool>> {
     let mut byte = [0u8];
     let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
@@ -131,11 +133,12 @@ pub(crate) fn wait_for_any<'a>(
         wake.clear();
     }
     let ready = entries.iter().enumerate();
-    let ready = ready.filter_map(|(place, entry)| (entry.revents != 0).then_some(place));
+    let ready = ready.filter_map(|(index, entry)| (entry.revents != 0).then_some(index));
     Ok(Some(ready.collect()))
 }
 
-/// Whether the peer has half-closed the connection. Works even while earlier bytes are unread.
+/// Whether the peer has half-closed the connection. The result is correct even while earlier bytes
+/// are unread.
 pub(crate) fn has_left(stream: &TcpStream) -> bool {
     #[cfg(target_os = "linux")]
     const LEFT: libc::c_short = libc::POLLRDHUP;
@@ -145,8 +148,8 @@ pub(crate) fn has_left(stream: &TcpStream) -> bool {
     matches!(fd::poll(&mut entries, Some(Instant::now())), Ok(true))
 }
 
-/// Sends up to [`MAX_PARTS`] parts as one, as many bytes as the socket takes. Neither blocks nor
-/// raises SIGPIPE. Returns the number of bytes sent.
+/// Sends up to [`MAX_PARTS`] parts in one call, as many bytes as the socket accepts. Does not
+/// block, and raises no SIGPIPE. Returns the number of bytes sent.
 pub(crate) fn send(stream: &TcpStream, parts: &[&[u8]]) -> io::Result<usize> {
     let mut list = [const {
         libc::iovec {

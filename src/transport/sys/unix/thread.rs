@@ -1,7 +1,7 @@
-//! The only place that starts threads, for [`Threads`](crate::transport::Threads).
+//! Starts all threads of the library, for [`Threads`](crate::transport::Threads).
 //!
-//! **Threads.** The code that starts a thread joins it, or its comment says why not. Each thread
-//! has a name for debuggers. Each thread blocks all signals of the host (see
+//! **Threads.** The code that starts a thread joins it, or has a comment that says why not. Each
+//! thread has a name for debuggers. Each thread blocks all signals of the host (see
 //! [`signal::block_all`]). So the host's signal handlers never run on a stack that they don't
 //! expect.
 
@@ -40,6 +40,6 @@ pub(crate) fn start(
 
 /// Whether the current thread was started by [`start`], and therefore blocks SIGPIPE.
 pub(crate) fn is_ours() -> bool {
-    // While thread-locals are being destroyed the answer is unknown; "no" is the safe one.
+    // While thread-locals are being destroyed, the answer is unknown. Then "no" is the safe answer.
     OURS.try_with(Cell::get).unwrap_or(false)
 }

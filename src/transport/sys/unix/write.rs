@@ -22,15 +22,15 @@ const NO_SIGNAL: libc::c_int = libc::MSG_NOSIGNAL;
 pub(crate) struct WriteEnd {
     target: Target,
     /// Whether [`end`](Self::end) was called. The flag is set before the wakeup or the shutdown, so
-    /// a writer that is interrupted finds it set.
+    /// an interrupted writer sees the flag.
     ended: AtomicBool,
-    /// Whether the reader closed its end without having read all bytes.
+    /// Whether the reader has closed its end before it had read all bytes.
     refused: AtomicBool,
 }
 
 #[derive(Debug)]
 enum Target {
-    /// A socket that no other code writes. A shutdown of the socket ends the stream.
+    /// A socket to which no other code writes. A shutdown of the socket ends the stream.
     Socket(OwnedFd),
     Other {
         /// The descriptor, until the stream is ended. When it is dropped, the reader sees the end.
@@ -46,23 +46,24 @@ enum Target {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
-    /// For a socket: each call has flags not to block and not to raise SIGPIPE.
+    /// For a socket. Each call has flags that prevent blocking and SIGPIPE.
     Send,
-    /// For a descriptor that never blocks: our own non-blocking description, or a regular file.
+    /// For a descriptor that never blocks: an open file description that this side has made
+    /// non-blocking, or a regular file.
     Write,
-    /// For a descriptor that may block. A write never blocks if it fits into the space that `poll`
-    /// guarantees, so each write is at most that long.
+    /// For a descriptor that may block. Each write is short enough for the space that `poll`
+    /// guarantees, so the write does not block.
     WriteLittle,
 }
 
 impl WriteEnd {
-    /// Creates a write end from a socket that no other code writes. [`end`](Self::end) shuts the
-    /// socket down for writing.
+    /// Creates a write end from a socket to which no other code writes. [`end`](Self::end) shuts
+    /// the socket down for writing.
     pub(crate) fn socket(fd: OwnedFd) -> io::Result<Self> {
         Self::new(Target::Socket(quiet(fd)?))
     }
 
-    /// Creates a write end from the pipe of a child of ours.
+    /// Creates a write end from a pipe that this process has created for a child.
     pub(crate) fn own_pipe(fd: OwnedFd) -> io::Result<Self> {
         fd::set_nonblocking(fd.as_fd())?;
         Self::other(fd, How::Write)
@@ -99,7 +100,7 @@ impl WriteEnd {
     }
 
     /// Writes until all bytes are written or the deadline passes. Returns the number of bytes
-    /// written. Tries once even if the deadline has passed already.
+    /// written. Makes one attempt even if the deadline has passed already.
     pub(crate) fn write(&self, bytes: &[u8], deadline: Instant) -> io::Result<usize> {
         match &self.target {
             Target::Socket(fd) => self.write_to(fd, None, How::Send, bytes, deadline),
@@ -169,7 +170,7 @@ impl WriteEnd {
         match &self.target {
             Target::Socket(fd) => fd::shut(fd.as_fd(), Shutdown::Write),
             Target::Other { fd, wake, .. } => {
-                // Before the lock, which a waiting writer holds.
+                // Fire before taking the lock, because a waiting writer holds the lock.
                 wake.fire();
                 drop(fd.lock().take());
             }
@@ -180,8 +181,8 @@ impl WriteEnd {
         self.ended.load(Ordering::SeqCst)
     }
 
-    /// Whether the reader has left a part of the bytes unread, even if it has closed its end
-    /// meanwhile. Returns `None` where the system can't tell.
+    /// Whether the reader has left a part of the bytes unread, even if the reader has closed its
+    /// end meanwhile. Returns `None` if this is unknown.
     pub(crate) fn has_unread(&self) -> Option<bool> {
         let unread = match &self.target {
             Target::Socket(fd) => self.unread_in_socket(fd)?,
@@ -216,8 +217,8 @@ mod unread {
 
     use super::option;
 
-    /// Returns the memory of unread messages, in bytes. Only a Unix socket knows this number; a TCP
-    /// socket counts unacknowledged bytes.
+    /// Returns the memory that unread data occupies in the socket, in bytes. Only a Unix socket
+    /// knows this number; a TCP socket counts unacknowledged bytes.
     pub(super) fn in_socket(fd: &OwnedFd) -> Option<libc::c_int> {
         (option(fd, libc::SO_DOMAIN)? == libc::AF_UNIX).then_some(())?;
         asked(fd, libc::TIOCOUTQ)
@@ -264,7 +265,7 @@ mod unread {
     }
 }
 
-/// Returns "unknown", because on these systems the amount of unread data can't be queried.
+/// Reports the amount of unread data as unknown, because these systems have no such query.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 mod unread {
     use std::os::fd::OwnedFd;

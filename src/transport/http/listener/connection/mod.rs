@@ -1,4 +1,4 @@
-//! One connection, whichever thread owns it.
+//! A client connection of a listener. The same code serves whichever thread owns the connection.
 //!
 //! **Probes.** A client that half-closes (`shutdown(SHUT_WR)`) while its request is in flight sends
 //! no more data, but may still read. A client that closes its socket looks the same until the
@@ -35,14 +35,14 @@ use crate::sync::{Condvar, Mutex};
 use crate::transport::http::ResponseHead;
 use crate::transport::sys::tcp::{self, Registered};
 
-/// The maximum delay of a stream's piece that follows another piece, as with Nagle's algorithm. The
-/// pieces are sent together when this time has passed, or when many bytes have gathered. A system
-/// call for each piece would cost more than all other work.
+/// The maximum delay of a piece of a stream that follows another piece, as with Nagle's algorithm.
+/// The pieces are sent together when this time has passed, or when many bytes have gathered. A
+/// system call for each piece would cost more than all other work.
 const TOGETHER: Duration = Duration::from_micros(500);
 const TOGETHER_BYTES: usize = 16 << 10;
 
-/// The time from a half-close to the first probe. The next constants are the time between later
-/// probes, and the maximum number of interim responses that are sent as probes.
+/// The time from a client's half-close to the first probe. `NEXT_PROBE` is the time between later
+/// probes. `PROBES` is the maximum number of interim responses that are sent as probes.
 const FIRST_PROBE: Duration = Duration::from_millis(500);
 const NEXT_PROBE: Duration = Duration::from_secs(15);
 const PROBES: u8 = 4;
@@ -50,19 +50,19 @@ const PROBES: u8 = 4;
 /// The maximum number of bytes that are read and discarded during a lingering close.
 const PARTING_BYTES: u32 = 1 << 20;
 
-/// The error text for an incomplete request on a connection that is displaced.
+/// The error text for a client whose connection is displaced while its request is incomplete.
 const NO_PLACE: &str = "too many connections (max_connections): try again later";
 
 /// A callback that the service has registered on a response.
 pub(super) type Callback = Box<dyn FnOnce() + Send>;
 
-/// A client connection of a listener.
+/// A connection between a client and a listener.
 pub(super) struct Connection {
     pub(super) socket: Registered<TcpStream>,
-    /// The local address of the connection, if it differs from the listener's address.
+    /// The local address of the connection. `None` if it is equal to the listener's address.
     elsewhere: Option<Box<SocketAddr>>,
     pub(super) remote: SocketAddr,
-    /// The client that the remote address belongs to.
+    /// The client that the remote address of the connection belongs to.
     pub(super) client: Client,
     shared: Arc<Shared>,
     /// Guards the state of the connection. The lock is held briefly, also during sends that don't
@@ -70,29 +70,28 @@ pub(super) struct Connection {
     /// connection again (deadlock). Lock order: before the locks of [`Shared`].
     ///
     /// Invariant: the worker that returns from the service and the thread that ends the response
-    /// each take this lock as they finish. The first one leaves a mark: the worker sets
-    /// [`Owner::Exchange`], the other thread removes `exchange`. The second one finds the mark and
-    /// continues with the connection. So exactly one of them continues.
+    /// each take this lock as they finish. The thread that finishes first leaves a mark: the worker
+    /// sets [`Owner::Exchange`], the other thread removes `exchange`. The thread that finishes
+    /// second finds the mark and continues with the connection. So exactly one thread continues.
     ///
     /// Invariant: a connection without a request in flight can be displaced, and no request that a
     /// worker has read is dropped. Only the owner reads, so [`give_way`](Self::give_way) closes a
     /// connection of the poller itself, under this lock. A connection of a worker is between
-    /// requests while `exchange` is `None` and `has_bytes` is false. `give_way` only shuts down the
-    /// read side of its socket. The worker reads without this lock, so it may have read a request
-    /// just before. In this case the worker serves the request, counts the connection again, and
-    /// closes the connection after the response. If the worker has read nothing, its read returns
-    /// the end, and it closes the connection.
+    /// requests while `exchange` is `None` and `has_bytes` is false. In that case `give_way` only
+    /// shuts down the read side of its socket. The worker reads without this lock, so it may have
+    /// read a request just before. If so, the worker serves the request, counts the connection
+    /// again, and closes the connection after the response. If the worker has read nothing, its
+    /// read returns the end of input, and the worker closes the connection.
     state: Mutex<State>,
     /// Whether the worker has read bytes of a request that is not yet in flight. The worker sets
-    /// the flag after its read, without the lock. The flag is cleared under the lock.
+    /// the flag after its read, without the lock. The flag is cleared while the lock is held.
     has_bytes: AtomicBool,
-    /// The condition variable that is notified when the outbox has space again, or when the
-    /// connection is closed.
+    /// Notified when the outbox has space again, or when the connection is closed.
     room: Condvar,
 }
 
-/// The owner of a connection: see the diagram in the documentation of the module
-/// [`listener`](super).
+/// The thread or queue that owns a connection. The module [`listener`](super) has a diagram of the
+/// owners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     /// The poller waits for input of the connection.
@@ -106,43 +105,45 @@ enum Owner {
     Exchange,
     /// The connection is in lingering close: the poller discards input until the client closes.
     Parting,
-    /// The connection is closed.
+    /// The connection is closed, so it has no owner.
     Nobody,
 }
 
 /// The state of a connection, guarded by [`Connection::state`].
 struct State {
     owner: Owner,
-    /// The request in flight, until its response is sent.
+    /// The request in flight. `None` once its response is sent.
     exchange: Option<Exchange>,
-    /// The number of requests of the connection so far. The next field is the number at the
-    /// poller's last check. If the two are equal, the request in flight is older than a tick.
+    /// The number of requests of the connection so far. `seen` is that number at the poller's last
+    /// check. If both are equal, the request in flight is older than a tick.
     exchanges: u32,
     seen: u32,
-    /// The part of the next request that has arrived. `None` while a worker holds that part.
+    /// The part of the next request that has arrived. `None` while a worker reads that request.
     intake: Option<Box<RequestParser>>,
-    /// The output of the connection. The client has not read the bytes from offset `sent` on.
+    /// The output of the connection. The bytes from offset `sent` on were not yet sent to the
+    /// client.
     outbox: Vec<u8>,
     sent: usize,
-    /// The number of bytes in the outbox that are counted in [`Shared::unsent`]. Invariant: all
-    /// unsent bytes are counted whenever the lock is released.
+    /// The number of bytes of the outbox that [`Shared::unsent`] contains. Invariant: all unsent
+    /// bytes are counted whenever the lock is released.
     counted: usize,
-    /// The time when the outbox is sent, if sending is delayed because more pieces may follow.
+    /// The time when the outbox is sent. `None` unless sending is delayed because more pieces may
+    /// follow.
     together_until: Option<Instant>,
-    /// The start of the current wait: for the client to read, for the next request, or for the end
-    /// of a lingering close.
+    /// The start of the current wait. The connection waits for the client to read, for the next
+    /// request, or for the end of a lingering close.
     since: Instant,
-    /// Whether the client has half-closed the connection, so that it sends no more data.
+    /// Whether the client has half-closed the connection. If so, the client sends no more data.
     half_closed: bool,
-    /// The displacement rank that the table has for this connection. The rank may be out of date
-    /// while a worker has the connection. [`Connection::give_way`] detects an outdated rank.
+    /// The displacement rank of this connection in the table. The rank may be outdated while a
+    /// worker owns the connection. [`Connection::give_way`] detects an outdated rank.
     rank: Option<Rank>,
-    /// The value of `exchanges` when the table was last updated.
+    /// The number of requests of the connection when its rank in the table was last updated.
     ranked: u32,
-    /// Whether a worker that has this connection was requested to close it unless the worker has
-    /// read a request.
+    /// Whether the worker that owns this connection was requested to close it. The worker does not
+    /// close the connection if it has read a request.
     gave_way: bool,
-    /// Whether the connection closes after the current response: no further request is read.
+    /// Whether the connection closes after the current response. If so, no further request is read.
     closes: bool,
     /// The number of bytes that may still be discarded in a lingering close.
     parting_bytes: u32,
@@ -158,11 +159,11 @@ struct Exchange {
     gone: Option<Callback>,
     /// Whether the poller waits for events that show that the client has gone.
     watched: bool,
-    /// Whether the client has pipelined more input. Unread input hides the event that shows that
-    /// the client has gone, so the poller must check the client.
+    /// Whether the client has pipelined more input. Unread input hides the event of a disconnected
+    /// client, so the poller must check the client itself.
     pipelined: bool,
-    /// The callback that begins the response, and the time at which it runs if the response has not
-    /// begun.
+    /// The callback that begins the response if nothing else has begun it. The time is when the
+    /// callback runs.
     silence: Option<(Instant, Callback)>,
     /// Whether the response is a stream that has begun.
     begun: bool,
@@ -171,37 +172,37 @@ struct Exchange {
     quiet: Option<Quiet>,
     /// The time when a part of the body was last sent.
     pushed: Option<Instant>,
-    /// The time when the next probe is sent to a client that has half-closed. The next field is the
+    /// The time when the next probe is sent to a client that has half-closed. `probes` is the
     /// number of probes that were sent.
     probe: Option<Instant>,
     probes: u8,
 }
 
-/// The keep-alive bytes that are sent when a stream was quiet for a period.
+/// The keep-alive bytes of a stream, which are sent after a period without other output.
 struct Quiet {
     period_ms: u32,
     bytes: &'static [u8],
     is_chunked: bool,
 }
 
-/// Actions that run after the connection's lock is released. They run code of the service, or start
-/// threads.
+/// Actions that run after the connection's lock was released, because they run code of the service
+/// or start threads.
 #[must_use]
 #[derive(Default)]
 pub(super) struct AfterUnlock {
     hands: Spawn,
-    /// The callback to call because the client has gone.
+    /// The callback that reports a disconnected client to the service.
     gone: Option<Callback>,
-    /// The callback to call to begin the response.
+    /// The callback that begins the response.
     silence: Option<Callback>,
     /// An ended exchange that only has to be dropped. Its callbacks may own values of the service,
-    /// so it is dropped without the lock.
+    /// so the exchange is dropped without the lock.
     _over: Option<Exchange>,
 }
 
 impl AfterUnlock {
-    /// Runs the actions on a thread that may hold locks of the service. The callbacks are passed to
-    /// the poller, which calls them.
+    /// Runs the actions on a thread that may hold locks of the service. Passes the callbacks to the
+    /// poller, which calls them.
     pub(super) fn settle(self, shared: &Arc<Shared>) {
         shared.start(self.hands);
         for callback in self.gone.into_iter().chain(self.silence) {
@@ -218,16 +219,16 @@ impl AfterUnlock {
     }
 }
 
-/// The thread that continues with the connection after the service has returned.
+/// Whether the worker continues with the connection after the service has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NextOwner {
-    /// The worker that ran the service continues.
+    /// The worker that ran the service continues with the connection.
     Mine,
-    /// Another thread continues, or the connection is closed.
+    /// The worker does not continue: another thread does, or the connection is closed.
     Over,
 }
 
-/// The activity of a connection, for [`HttpStats`](super::HttpStats).
+/// The activity of a connection, which [`HttpStats`](super::HttpStats) counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
     Nothing,
@@ -245,7 +246,7 @@ impl fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Creates a new connection. The poller owns the connection and checks it.
+    /// Creates a new connection. The poller owns the connection and checks it in each tick.
     pub(super) fn new(
         socket: Registered<TcpStream>,
         remote: SocketAddr,
@@ -285,7 +286,7 @@ impl Connection {
         }
     }
 
-    /// Returns the local address that the client connected to.
+    /// Returns the local address of the connection.
     pub(super) fn local(&self) -> SocketAddr {
         self.elsewhere
             .as_deref()
@@ -312,20 +313,21 @@ impl Connection {
         }
     }
 
-    /// Whether a drain has to wait for the connection.
+    /// Whether the connection has a request in flight, so that a drain of the listener has to wait
+    /// for it.
     pub(super) fn is_busy(&self) -> bool {
         let state = self.state.lock();
         state.exchange.is_some() || matches!(state.owner, Owner::Queue | Owner::Worker)
     }
 }
 
-/// Steps of the public operations. The caller holds the connection's lock.
+/// The internal steps of the public operations. The caller holds the connection's lock.
 impl Connection {
     fn enqueue(self: &Arc<Self>, state: &mut State, later: &mut AfterUnlock) {
         state.owner = Owner::Queue;
         match self.shared.crew.push(Arc::clone(self), &self.client) {
             Ok(hands) => later.hands = hands,
-            // The pool was stopped: the listener has closed.
+            // The pool was stopped, because the listener has closed.
             Err(_) => drop(self.over(state)),
         }
     }
@@ -350,8 +352,8 @@ impl Connection {
         }
     }
 
-    /// Sends the outbox and then `parts`, as many bytes as the socket takes without blocking. Keeps
-    /// the rest in the outbox.
+    /// Sends the outbox and then `parts`: as many bytes as the socket accepts without blocking.
+    /// Keeps the rest in the outbox.
     fn push(&self, state: &mut State, parts: &[&[u8]]) -> io::Result<()> {
         if state.together_until.is_none() && parts.iter().all(|part| part.is_empty()) {
             return Ok(());
@@ -368,8 +370,8 @@ impl Connection {
         self.keep(state, &rest_of(parts, sent))
     }
 
-    /// Delays a piece that follows another one closely, so that it is sent together with later
-    /// pieces. Returns whether the piece was delayed.
+    /// Delays a piece of a stream that closely follows another piece, so that later pieces are sent
+    /// together with it. Returns whether the piece was delayed.
     fn hold(&self, state: &mut State, parts: &[&[u8]], now: Instant) -> bool {
         let len: usize = parts.iter().map(|part| part.len()).sum();
         let Some(exchange) = &state.exchange else {
@@ -396,7 +398,7 @@ impl Connection {
         true
     }
 
-    /// Sends the delayed pieces.
+    /// Sends the delayed pieces of the stream.
     fn send_together(&self, state: &mut State) -> io::Result<()> {
         state.together_until = None;
         state.since = Instant::now();
@@ -418,7 +420,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Updates the listener's count of unsent bytes.
+    /// Updates the listener's count of unsent bytes by those of this connection.
     fn count(&self, state: &mut State) {
         let before = std::mem::replace(&mut state.counted, state.outbox.len());
         let unsent = &self.shared.unsent;
@@ -429,7 +431,7 @@ impl Connection {
         }
     }
 
-    /// Sends as much of the outbox as the socket takes without blocking.
+    /// Sends as many bytes of the outbox as the socket accepts without blocking.
     fn flush(&self, state: &mut State) -> io::Result<()> {
         if state.outbox.is_empty() {
             return Ok(());
@@ -453,7 +455,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Completes the response. The unsent part of the response stays in the outbox.
+    /// Completes the response. Its unsent part stays in the outbox.
     fn end(self: &Arc<Self>, state: &mut State, closes: bool) -> AfterUnlock {
         let mut later = AfterUnlock::default();
         state.closes |= closes;
@@ -470,8 +472,8 @@ impl Connection {
     }
 
     /// Continues with the connection after the response is sent. If a worker is still in the
-    /// service, the worker continues when the service returns. Otherwise the connection is passed
-    /// to the queue or the poller, or is closed.
+    /// service, does nothing: that worker continues when the service returns. Otherwise passes the
+    /// connection to the queue or the poller, or closes it.
     fn conclude(self: &Arc<Self>, state: &mut State, later: &mut AfterUnlock) {
         let is_pipelined = state.exchange.as_ref().is_some_and(|it| it.pipelined);
         later._over = state.exchange.take();
@@ -484,7 +486,7 @@ impl Connection {
         if state.closes || self.shared.is_closing() {
             self.part(state);
         } else if state.intake.is_some() {
-            // Input that is already in memory raises no event.
+            // Input that is already in memory raises no event of the socket.
             self.enqueue(state, later);
             self.attend(state);
         } else if state.half_closed && !is_pipelined {
@@ -502,7 +504,8 @@ impl Connection {
 
     fn say_no(&self, state: &mut State, refusal: &Refusal) {
         self.shared.count_refused();
-        // The client is closed anyway; the listener does not wait to send the refusal.
+        // The connection is closed in any case. The listener does not wait until the refusal is
+        // sent.
         _ = tcp::send(self.socket.get(), &[&refusal_text(refusal)]);
         self.part(state);
     }
@@ -548,7 +551,8 @@ impl Connection {
         let waits = !state.outbox.is_empty() && state.together_until.is_none();
         let writable = state.exchange.is_some() && waits;
         if self.socket.arm(readable, writable).is_err() {
-            // Without events only a read or a write would show the end, so end the connection.
+            // Without socket events, only a read or a write would notice the end, so the connection
+            // is shut down.
             tcp::shut(self.socket.get().as_fd(), Shutdown::Both);
         }
     }
@@ -561,7 +565,7 @@ impl Connection {
         }
     }
 
-    /// Requests a check of the connection by the poller, if the next check would be after the
+    /// Requests a check of the connection by the poller, unless a check is scheduled before the
     /// deadline.
     fn look_for_deadline(&self, state: &mut State) {
         if state.listed {
@@ -575,7 +579,7 @@ impl Connection {
 }
 
 impl State {
-    /// Appends parts to the outbox. Fails and appends nothing when there is not enough memory.
+    /// Appends parts to the outbox. Fails, and appends nothing, when there is not enough memory.
     fn append(&mut self, parts: &[&[u8]]) -> io::Result<()> {
         let len = parts.iter().map(|part| part.len()).sum();
         self.outbox
@@ -592,7 +596,7 @@ impl State {
         self.outbox.len() - self.sent
     }
 
-    /// Whether the whole response has been sent.
+    /// Whether the whole response has been sent to the client.
     fn is_out(&self) -> bool {
         self.outbox.is_empty()
             && self
@@ -602,7 +606,7 @@ impl State {
     }
 }
 
-/// Returns the parts without the first `sent` bytes.
+/// Returns `parts` without their first `sent` bytes.
 fn rest_of<'a>(parts: &[&'a [u8]], mut sent: usize) -> [&'a [u8]; tcp::MAX_PARTS] {
     let mut rest = [&[][..]; tcp::MAX_PARTS];
     for (left, part) in rest.iter_mut().zip(parts) {

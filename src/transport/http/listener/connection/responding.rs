@@ -1,4 +1,4 @@
-//! How a response uses its connection. Any thread may call these functions.
+//! The operations of a response on its connection. Any thread may call them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,8 +10,8 @@ use crate::transport::http::listener::shared::Shared;
 use crate::transport::http::listener::table::Rank;
 use crate::transport::sys::tcp;
 
-/// The maximum time that a whole response waits for a client without progress. `MOMENTS` is the
-/// maximum for the whole response. After that the poller sends the rest.
+/// The maximum time that sending a whole response waits while the client reads nothing. `MOMENTS`
+/// limits the sum of these waits. After that the poller sends the rest.
 const MOMENT: Duration = Duration::from_millis(20);
 const MOMENTS: Duration = Duration::from_millis(200);
 impl Connection {
@@ -24,13 +24,13 @@ impl Connection {
         }
     }
 
-    /// Sends a whole response. If `closes` is set, the connection is closed after the response.
-    /// Blocks for at most [`MOMENTS`].
+    /// Sends a whole response. If `closes` is true, the connection is closed after the response.
+    /// Blocks for at most [`MOMENTS`]; after that the poller sends the rest.
     pub(in super::super) fn respond(self: &Arc<Self>, parts: &[&[u8]], closes: bool) -> Result<()> {
         let (mut sent, mut patient_until) = (0, None);
         loop {
             let mut state = self.for_response()?;
-            // The client may connect anew as soon as it has read the response.
+            // The client may make a new connection as soon as it has read the response.
             if state.rank.is_none() {
                 self.set_rank(&mut state, Some(Rank::Idle));
             }
@@ -65,7 +65,7 @@ impl Connection {
         }
     }
 
-    /// Sends the head of a stream, and the first part of its body.
+    /// Sends the head of a streamed response, and the first part of its body.
     pub(in super::super) fn begin(
         &self,
         parts: &[&[u8]],
@@ -91,7 +91,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends a piece of the body, or waits until there is space for the piece; see
+    /// Sends a piece of the body. Blocks until there is space for the piece: see
     /// [`ResponseWriter::write`](crate::transport::http::ResponseWriter::write).
     pub(in super::super) fn write(
         self: &Arc<Self>,
@@ -111,7 +111,7 @@ impl Connection {
             let sent = match state.together_until {
                 None => self.flush(&mut state),
                 Some(_) if fits(&state) => Ok(()),
-                // A piece that is only delayed does not mean that the client reads slowly.
+                // A delayed piece does not mean that the client reads slowly.
                 Some(_) => self.send_together(&mut state),
             };
             if sent.is_err() {
@@ -144,7 +144,8 @@ impl Connection {
         Ok(true)
     }
 
-    /// Ends a streamed response.
+    /// Ends a streamed response with the bytes `last`. If `closes` is true, the connection is
+    /// closed after the response.
     pub(in super::super) fn finish(self: &Arc<Self>, last: &[u8], closes: bool) -> Result<()> {
         let mut state = self.for_response()?;
         if self.push(&mut state, &[last]).is_err() {
@@ -186,8 +187,8 @@ impl Connection {
         }
     }
 
-    /// Registers `callback`, which begins the response. The poller calls it after the time `after`,
-    /// unless the response has begun before.
+    /// Registers `callback`, which has to begin the response. The poller calls it after the time
+    /// `after`, unless the response has begun before.
     pub(in super::super) fn on_silence(&self, after: Duration, callback: Callback) {
         let Some(at) = Instant::now().checked_add(after) else {
             return;
@@ -202,8 +203,8 @@ impl Connection {
         drop(replaced);
     }
 
-    /// Closes a lost connection, and returns the error. The poller runs the callback that reports
-    /// the lost client, because this thread may hold locks of the service.
+    /// Closes a connection whose client has disconnected, and returns the error. The poller runs
+    /// the callback for the service, because this thread may hold locks of the service.
     fn fail<T>(&self, mut state: MutexGuard<'_, State>) -> Result<T> {
         let gone = self.over(&mut state).and_then(|exchange| exchange.gone);
         drop(state);

@@ -1,4 +1,4 @@
-//! How the worker that owns a connection uses it.
+//! The operations of a worker on the connection that it owns.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,8 +11,8 @@ use crate::transport::http::listener::request_parser::RequestParser;
 use crate::transport::sys::tcp;
 
 impl Connection {
-    /// Takes the connection out of the queue. The part of a request that has arrived is moved to
-    /// `intake`. Returns false if the connection was closed meanwhile.
+    /// Takes the connection out of the queue for a worker. Moves the part of a request that has
+    /// arrived to `intake`. Returns false if the connection was closed meanwhile.
     pub(in super::super) fn take(&self, intake: &mut RequestParser) -> bool {
         let mut state = self.state.lock();
         if state.owner != Owner::Queue {
@@ -28,13 +28,13 @@ impl Connection {
         true
     }
 
-    /// Records that the worker has read bytes of a request.
+    /// Records that the worker has read bytes of a request that is not yet in flight.
     pub(in super::super) fn note_bytes(&self) {
         self.has_bytes.store(true, Ordering::Relaxed);
     }
 
-    /// Begins a request. Returns whether this request is the last one of the connection. Returns
-    /// `None` if the connection was closed meanwhile.
+    /// Begins a request. Returns whether the connection closes after this request. Returns `None`
+    /// if the connection was closed meanwhile.
     pub(in super::super) fn open(&self, is_http10: bool) -> Option<bool> {
         let mut state = self.state.lock();
         state.exchanges = state.exchanges.wrapping_add(1).max(1);
@@ -51,9 +51,9 @@ impl Connection {
         (state.owner == Owner::Worker).then_some(state.closes)
     }
 
-    /// Ends the worker's part of a request after the service has returned. If the response is not
-    /// complete, the thread that ends it continues with the connection, and with the input that is
-    /// left in `intake`.
+    /// Ends the worker's part of a request, after the service has returned. If the response is not
+    /// complete, the thread that completes it continues with the connection. In that case the rest
+    /// of `intake` is stored for that thread.
     pub(in super::super) fn served(&self, intake: &mut RequestParser) -> NextOwner {
         let mut state = self.state.lock();
         if state.owner != Owner::Worker {
@@ -73,7 +73,8 @@ impl Connection {
         NextOwner::Mine
     }
 
-    /// Passes the connection to the poller, together with the part of a request that has arrived.
+    /// Passes the connection from the worker to the poller, together with the part of a request
+    /// that has arrived.
     pub(in super::super) fn rest(&self, intake: &mut RequestParser) {
         let mut state = self.state.lock();
         if state.owner != Owner::Worker {
@@ -87,7 +88,8 @@ impl Connection {
             drop(self.over(&mut state));
             return;
         }
-        // Until its first byte a new connection keeps its age: the first-byte timeout goes on.
+        // Until its first byte, a new connection keeps its start time, so that the first-byte
+        // timeout still applies.
         if !intake.is_empty() || state.exchanges > 0 {
             state.since = Instant::now();
         }
@@ -101,8 +103,8 @@ impl Connection {
         self.attend(&mut state);
     }
 
-    /// Closes a displaced connection. If a request has begun to arrive, answers it with an error
-    /// first.
+    /// Closes a displaced connection. If a part of a request has arrived, first answers the request
+    /// with an error.
     fn end_after_giving_way(&self, state: &mut State, intake: &RequestParser) {
         match intake.is_empty() {
             true => drop(self.over(state)),
@@ -110,14 +112,14 @@ impl Connection {
         }
     }
 
-    /// Passes an idle connection to the poller.
+    /// Passes an idle connection from the worker to the poller.
     pub(in super::super) fn let_go(&self) {
         self.rest(&mut RequestParser::default());
     }
 
-    /// If the next request has arrived already, moves the connection to the end of the queue.
-    /// Otherwise passes it to the poller.
-    pub(in super::super) fn stand_behind(self: &Arc<Self>, intake: &mut RequestParser) {
+    /// Moves the connection to the end of the queue if input of the next request has arrived.
+    /// Otherwise passes the connection to the poller.
+    pub(in super::super) fn requeue(self: &Arc<Self>, intake: &mut RequestParser) {
         if intake.is_empty() {
             self.rest(intake);
             return;
@@ -133,7 +135,7 @@ impl Connection {
     }
 
     /// Queues a request until its client can have a permit. If the queue is full, answers the
-    /// request with 503. A request that needs a handler or has a large body needs a permit.
+    /// request with 503. A worker needs a permit to run a handler or to read a large body.
     pub(in super::super) fn wait_for_permit(
         self: &Arc<Self>,
         intake: &mut RequestParser,
@@ -158,13 +160,15 @@ impl Connection {
         }
     }
 
-    /// Sends the interim response 100 to a client that waits for it.
+    /// Sends the interim response 100 to a client that waits for it. Returns false if the response
+    /// can't be sent.
     pub(in super::super) fn say_continue(&self) -> bool {
         let text = b"HTTP/1.1 100 Continue\r\n\r\n";
         matches!(tcp::send(self.socket.get(), &[text]), Ok(sent) if sent == text.len())
     }
 
-    /// Answers a request with an error instead of serving it, and begins a lingering close.
+    /// Answers a request with an error instead of serving the request, and begins a lingering
+    /// close.
     pub(in super::super) fn refuse(&self, refusal: &Refusal) {
         let mut state = self.state.lock();
         if state.owner == Owner::Worker && state.exchange.is_none() {
@@ -172,8 +176,8 @@ impl Connection {
         }
     }
 
-    /// Closes the connection. Either the client has closed it, between requests or in the middle of
-    /// a request, or the connection was displaced.
+    /// Closes the connection after the end of its input. Either the client has closed the
+    /// connection, or the connection was displaced.
     pub(in super::super) fn close(&self, intake: &RequestParser) {
         let mut state = self.state.lock();
         if state.gave_way && state.owner == Owner::Worker {

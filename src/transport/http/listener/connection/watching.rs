@@ -1,4 +1,5 @@
-//! Handles a connection on the poller's thread: after an event, and when a scheduled time has come.
+//! The operations of the poller on a connection: after an event, and when a scheduled time has
+//! come.
 //!
 //! The poller runs the returned [`AfterUnlock`] on its own thread.
 
@@ -23,38 +24,38 @@ const PARTING: Duration = Duration::from_secs(2);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum GivesWay {
     /// The connection can't be displaced. It has a request in flight, or it is no longer the first
-    /// candidate.
+    /// candidate for displacement.
     No,
-    /// The connection is closed.
+    /// The connection was displaced and is closed.
     Now,
-    /// The worker that has the connection will close it. The connection no longer counts against
+    /// The worker that owns the connection will close it. The connection no longer counts against
     /// the limit.
     Soon,
 }
 
-/// The result of a check for the poller.
+/// The result of the poller's check of a connection.
 #[must_use]
 pub(in super::super) struct Watched {
     pub(in super::super) later: AfterUnlock,
     /// Whether the connection has to be checked again in the next tick.
     pub(in super::super) is_listed: bool,
-    /// The time of the next scheduled check. The next field is the time of an earlier scheduled
-    /// check that is replaced.
+    /// The time of the next scheduled check. The field below is the time of an earlier scheduled
+    /// check, which the new time replaces.
     pub(in super::super) schedule: Option<Instant>,
     pub(in super::super) instead_of: Option<Instant>,
 }
 
 impl Connection {
-    /// Begins to wait for the first request of a new connection.
+    /// Starts the wait for the first request of a new connection.
     pub(in super::super) fn welcome(&self) {
         let mut state = self.state.lock();
         self.rank(&mut state);
         self.arm(&state);
     }
 
-    /// Closes the connection to make space for another one, unless a request is in flight. If a
-    /// request is in flight, updates the connection's rank in the table, so that another candidate
-    /// is found.
+    /// Displaces the connection, unless a request is in flight: closes it to make space for another
+    /// connection. If a request is in flight, updates the connection's rank in the table, so that
+    /// the next candidate is displaced instead.
     pub(in super::super) fn give_way(self: &Arc<Self>) -> (AfterUnlock, GivesWay) {
         let mut later = AfterUnlock::default();
         let mut state = self.state.lock();
@@ -64,7 +65,7 @@ impl Connection {
             Owner::Queue | Owner::Exchange | Owner::Nobody => false,
         };
         let is_parting = state.owner == Owner::Parting;
-        // Bytes that nobody has read yet are a request, whose event is on the way.
+        // Unread input is a request, whose event has not arrived yet.
         let has_request =
             is_between && !is_parting && matches!(tcp::peek(self.socket.get()), Ok(Some(true)));
         if !is_between || has_request {
@@ -96,8 +97,8 @@ impl Connection {
         (later, GivesWay::Now)
     }
 
-    /// Handles an event. Returns whether the poller has to check the connection in each tick from
-    /// now on.
+    /// Handles a socket event. Returns whether the poller has to check the connection in each tick
+    /// from now on.
     pub(in super::super) fn ready(
         self: &Arc<Self>,
         readable: bool,
@@ -127,7 +128,7 @@ impl Connection {
         (later, is_new)
     }
 
-    /// Checks the connection. The poller calls this in a tick or at a scheduled time.
+    /// Checks the connection. The poller calls this method in a tick or at a scheduled time.
     pub(in super::super) fn look(self: &Arc<Self>, now: Instant) -> Watched {
         let mut later = AfterUnlock::default();
         let mut state = self.state.lock();
@@ -177,7 +178,8 @@ impl Connection {
         }
     }
 
-    /// Closes the connection if it is idle. Called when the listener begins to close.
+    /// Closes the connection if it is idle. The poller calls this method when the listener begins
+    /// to close.
     pub(in super::super) fn close_if_idle(&self) {
         let mut state = self.state.lock();
         if state.owner == Owner::Poller {
@@ -187,7 +189,8 @@ impl Connection {
         }
     }
 
-    /// Closes the connection. Called when the listener has closed.
+    /// Closes the connection, even during a request. The poller calls this method when the listener
+    /// has closed.
     pub(in super::super) fn cut(&self) -> AfterUnlock {
         let mut later = AfterUnlock::default();
         let mut state = self.state.lock();
@@ -195,7 +198,7 @@ impl Connection {
         later
     }
 
-    /// Answers a queued request with 503, because no worker will serve it.
+    /// Answers a queued request with 503, because no worker will serve the request.
     pub(in super::super) fn turn_away(&self, why: &'static str) {
         let mut state = self.state.lock();
         if state.owner == Owner::Queue {
@@ -203,20 +206,20 @@ impl Connection {
         }
     }
 
-    /// Answers a new connection beyond the limit with 503.
+    /// Answers a new connection with 503, because it exceeds the maximum number of connections.
     pub(in super::super) fn turn_away_at_once(&self, why: &'static str) {
         let mut state = self.state.lock();
         self.say_no(&mut state, &Refusal::new(503, why));
     }
 
-    /// Returns the cost of a client that does not read. The cost is the number of waiting bytes
-    /// times the milliseconds since the client last read some of them. For a client that reads, one
-    /// of the two factors is low. Within the first second only the bytes count. Otherwise smaller
-    /// responses that have waited a little longer would be cut before a large one that has just
+    /// Returns the cost of a client that does not read its responses. The connection with the
+    /// highest cost is reset first. The cost is the number of waiting bytes times the milliseconds
+    /// since the client last read. Within the first second only the bytes count. Otherwise a small
+    /// response that has waited a little longer would cost more than a large one that has just
     /// begun to wait.
     pub(in super::super) fn burden(&self, now: Instant) -> u128 {
         let state = self.state.lock();
-        // Delayed pieces are not unread: the listener has not sent them yet.
+        // Delayed pieces do not count, because the listener has not sent them yet.
         if state.together_until.is_some() {
             return 0;
         }
@@ -224,8 +227,8 @@ impl Connection {
         state.outbox.len() as u128 * idle.as_millis().max(1000)
     }
 
-    /// Resets the connection. Called when too many bytes wait in all outboxes, and this connection
-    /// has the highest cost.
+    /// Resets the connection. The listener calls this method for the connection with the highest
+    /// cost, when too many bytes wait in all outboxes.
     pub(in super::super) fn give_up(&self) -> AfterUnlock {
         let mut later = AfterUnlock::default();
         let mut state = self.state.lock();
@@ -280,8 +283,8 @@ impl Connection {
         }
     }
 
-    /// Probes a client that has half-closed: sends bytes without meaning. If the client has gone,
-    /// its system answers with a reset.
+    /// Sends a probe (bytes without meaning) to a client that has half-closed. If the client has
+    /// closed its socket, its system answers with a reset.
     fn probe(&self, state: &mut State, later: &mut AfterUnlock, now: Instant) {
         let is_empty = state.outbox.is_empty();
         let Some(exchange) = &mut state.exchange else {
@@ -292,13 +295,13 @@ impl Connection {
             return;
         }
         if exchange.begun {
-            // From now on the filler bytes of the stream serve as probes.
+            // From now on the keep-alive bytes of the stream serve as probes.
             if is_empty {
                 self.fill_silence(state, later, now);
             }
             return;
         }
-        // A stream that would begin later begins now. Its filler bytes serve as probes.
+        // A stream that would begin later begins now. Its keep-alive bytes serve as probes.
         if let Some((_, callback)) = exchange.silence.take() {
             exchange.probe = now.checked_add(NEXT_PROBE);
             later.silence = Some(callback);
@@ -342,8 +345,8 @@ impl Connection {
         }
     }
 
-    /// Checks whether the client has gone, while a request is in flight. Called when the socket is
-    /// readable or at its end.
+    /// Checks whether the client has disconnected while a request is in flight. Called when the
+    /// socket is readable or at the end of its input.
     fn check_client(&self, state: &mut State, later: &mut AfterUnlock, now: Instant) {
         match tcp::peek(self.socket.get()) {
             Ok(Some(true)) => {
@@ -366,15 +369,15 @@ impl Connection {
         self.attend(state);
     }
 
-    /// Closes a connection whose client is lost.
+    /// Closes a connection whose client has disconnected.
     fn vanish(&self, state: &mut State, later: &mut AfterUnlock) {
         if let Some(mut exchange) = self.over(state) {
             later.gone = exchange.gone.take().or_else(|| later.gone.take());
         }
     }
 
-    /// Discards input during a lingering close. Unread input would make the system send a reset,
-    /// and the client could lose the response.
+    /// Reads and discards input during a lingering close. Unread input would make the system send a
+    /// reset, and the client could lose the response.
     fn throw_away(&self, state: &mut State) {
         let mut scratch = Vec::new();
         match tcp::receive(self.socket.get(), &mut scratch, 16 << 10, false) {
