@@ -186,8 +186,8 @@ unsafe fn any(method: *const c_char, params: *const c_char, len: usize) -> Outco
 /// Returns: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_INVALID for invalid arguments
 /// of this function, MCPLINK_E_UNSUPPORTED when the server has no tools, MCPLINK_E_PEER when the
 /// server refuses, MCPLINK_E_TIMEOUT and MCPLINK_E_CANCELLED (the server is notified),
-/// MCPLINK_E_CLOSED when the server has disconnected, MCPLINK_E_PROTOCOL when its answer is
-/// invalid. Threads: any; also in callbacks. Blocks: until the call has ended. Since 0.1.
+/// MCPLINK_E_CLOSED when the server has disconnected, MCPLINK_E_PROTOCOL when the server's answer
+/// is invalid. Threads: any; also in callbacks. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_call_tool(
@@ -211,8 +211,8 @@ pub unsafe extern "C" fn mcplink_client_call_tool(
 ///
 /// All functions whose names end in _start have these parameters in common:
 ///
-/// callback: receives the outcome, exactly once, after the progress of the call. It runs where the
-/// client's callbacks run. May be NULL.
+/// callback: receives the outcome, exactly once, after the progress of the call. The callback runs
+/// on the thread that runs the client's callbacks. May be NULL.
 /// user, destroy: passed to callback; destroy runs after callback, or at once when the call can't
 /// be started.
 /// out: receives a handle to wait for the call or to cancel it; the caller frees it with

@@ -71,7 +71,7 @@ fn prompts() -> Outcome<Request> {
 
 /// Lists all tools of the server. The function reads all pages of the list.
 ///
-/// If the cache contains a fresh result, it is returned without a request: see
+/// If the cache contains a fresh result, the cached result is returned without a request: see
 /// mcplink_call_options_set_bypass_cache.
 ///
 /// client: the client.

@@ -112,9 +112,9 @@ pub unsafe extern "C" fn mcplink_client_set_log_level(
 }
 
 /// Subscribes to change notifications, which arrive as MCPLINK_EVENT_TOOLS_CHANGED and similar
-/// events. A subscription replaces an earlier subscription of this function. Subscriptions work in
-/// both eras. With mcplink_client_options_set_restart the subscription is renewed on each new
-/// connection.
+/// events. A new subscription replaces the earlier subscription that was made with this function.
+/// Subscriptions work in both eras. With mcplink_client_options_set_restart the subscription is
+/// renewed on each new connection.
 ///
 /// client: the client.
 /// filter, len: a JSON object with the wanted changes:

@@ -1,9 +1,9 @@
 //! Requests from a server to its client, answered by handlers of the host.
 //!
-//! If this thread makes the blocking call to which the request belongs, the handler runs here.
-//! Otherwise it runs where the client's callbacks run, and the thread that received the request
-//! waits. The wait ends with the answer, with a cancellation by the server, or when the client is
-//! closed.
+//! If the thread that received a request makes the blocking call to which the request belongs, that
+//! thread runs the handler. Otherwise the thread that runs the client's callbacks runs the handler,
+//! and the receiving thread waits. The wait ends with the answer, with a cancellation by the
+//! server, or when the client is closed.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use crate::schema::{
 };
 use crate::sync::{Condvar, Mutex};
 
-/// The answer to a request from the server. A thread waits for it.
+/// A slot for the answer to a request from the server. One thread waits for the answer.
 #[derive(Default)]
 struct Waiting {
     /// Invariant: `give` stores the answer under this lock unless `is_over` is set. `wait` sets
@@ -45,8 +45,8 @@ struct Waiting {
 #[derive(Default)]
 struct State {
     answer: Option<Result<Box<RawValue>, RpcError>>,
-    /// True once the wait is over. It is set under the lock, so that a later answer gets an error
-    /// instead of being lost silently.
+    /// Whether the thread has stopped waiting for the answer. A later answer then fails with an
+    /// error instead of being lost silently.
     is_over: bool,
 }
 
@@ -66,7 +66,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// Waits for the answer to the request; returns `None` when the request was cancelled.
+    /// Blocks until the request is answered; returns `None` when the request was cancelled.
     fn wait(&self, cancel: &CancelToken) -> Option<Result<Box<RawValue>, RpcError>> {
         let mut state = self.state.lock();
         while state.answer.is_none() && !cancel.is_triggered() {
@@ -78,8 +78,8 @@ impl Waiting {
 }
 
 impl Shared {
-    /// Runs the host's handler, and waits for the answer of the handler. A JSON-RPC error refuses
-    /// the request.
+    /// Runs the host's handler for a request of the server, and blocks until the handler has
+    /// answered. Returns the JSON-RPC error for the server if the request is refused.
     fn ask<T: DeserializeOwned>(
         &self,
         hook: &Arc<Hook<HandlerFn>>,
@@ -117,8 +117,9 @@ impl Shared {
         })
     }
 
-    /// Runs the host's handler. During a blocking call it runs on this thread; otherwise it runs
-    /// where the client's callbacks run.
+    /// Runs the host's handler for a request of the server. If this thread makes a blocking call of
+    /// the client, the handler runs on this thread. Otherwise the handler is posted to the callback
+    /// executor.
     fn put(&self, hook: &Arc<Hook<HandlerFn>>, method: &str, params: &str, question: Question) {
         let pump = self.stage.is_pumped().then(|| Arc::clone(&self.stage));
         let responder =
@@ -264,7 +265,7 @@ unsafe fn answer_with(
 }
 
 /// Sets the handler for form elicitation (elicitation/create): the server asks the user with a
-/// form. Declares the capability.
+/// form. The client declares this capability to servers.
 ///
 /// The params of the request are {"message":"...","requestedSchema":{...}}. Answer with
 /// mcplink_responder_json: {"action":"accept","content":{...}}, {"action":"decline"} or
@@ -304,7 +305,7 @@ pub unsafe extern "C" fn mcplink_client_options_on_elicit(
 }
 
 /// Sets the handler for URL elicitation (elicitation/create with a URL): the server asks the user
-/// to open a web page. Declares the capability.
+/// to open a web page. The client declares this capability to servers.
 ///
 /// The params of the request are {"mode":"url","message":"...","url":"...","elicitationId":"..."}.
 /// The library does not open the page: show the whole URL, ask the user, and open the URL in a
@@ -334,8 +335,8 @@ pub unsafe extern "C" fn mcplink_client_options_on_elicit_url(
     }
 }
 
-/// Sets the handler for sampling (sampling/createMessage): the server uses the client's model.
-/// Declares the capability.
+/// Sets the handler for sampling (sampling/createMessage): the server uses the client's model. The
+/// client declares this capability to servers.
 ///
 /// The params of the request are {"messages":[...],"maxTokens":100,...}. Answer with
 /// mcplink_responder_json:
@@ -389,7 +390,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_sampling(
 }
 
 /// Sets the handler for roots (roots/list): the server requests the locations in which it may work.
-/// Declares the capability.
+/// The client declares this capability to servers.
 ///
 /// The request has no params. Answer with mcplink_responder_json:
 /// {"roots":[{"uri":"file:///home/ada/project","name":"..."}]}. When the roots change, call
