@@ -89,7 +89,7 @@ impl Document {
         Ok(Self { root, _texts })
     }
 
-    /// Returns the pointer to a document that the host owns.
+    /// Converts the document into a pointer that the host owns.
     pub(super) fn into_raw(self) -> *mut mcplink_json_t {
         Box::into_raw(Box::new(self)).cast()
     }
@@ -187,7 +187,7 @@ fn index(step: &str) -> Option<usize> {
 }
 
 /// The state of the JSON parser. Members of open objects are collected at the end of `members`.
-/// When an object is complete, its members are moved out.
+/// When an object is complete, its members are moved from `members` into the object.
 struct Reading {
     texts: Texts,
     members: Vec<(Kept, Node)>,
@@ -251,7 +251,7 @@ impl<'de> Visitor<'de> for &mut Reading {
     }
 }
 
-/// Reads the name of a member and adds the name to the texts.
+/// A deserializer that reads the name of a member and adds the name to the texts.
 struct Name<'a>(&'a mut Texts);
 
 impl<'de> DeserializeSeed<'de> for Name<'_> {
@@ -323,7 +323,8 @@ pub unsafe extern "C" fn mcplink_json_parse(
 
 /// Frees a document that mcplink_json_parse made. All its nodes are invalid afterwards.
 ///
-/// document: the document; may be NULL. Never a node that another function returned. Since 0.1.
+/// document: the document; may be NULL. Do not pass a node that another function returned. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_free(document: *mut mcplink_json_t) {
@@ -433,7 +434,7 @@ pub unsafe extern "C" fn mcplink_json_len(node: *const mcplink_json_t) -> usize 
 /// Returns the value at a JSON pointer (RFC 6901), for example "/content/0/text".
 ///
 /// node: a node or NULL; the pointer is relative to it.
-/// pointer: "" for the node itself.
+/// pointer: the JSON pointer; "" for the node itself.
 /// Returns: a node of the same document; NULL when the document has no value there. Threads: any.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -536,7 +537,7 @@ pub(super) fn shown(node: Option<&Node>) -> *const mcplink_json_t {
 ///
 /// # Safety
 ///
-/// As for [`payload`].
+/// The requirements of [`payload`] apply.
 pub(super) unsafe fn json_payload<'a>(
     ptr: *const c_char,
     len: usize,
@@ -553,7 +554,7 @@ pub(super) unsafe fn json_payload<'a>(
 ///
 /// # Safety
 ///
-/// As for [`payload`].
+/// The requirements of [`payload`] apply.
 pub(super) unsafe fn optional_json<'a>(
     ptr: *const c_char,
     len: usize,
@@ -610,7 +611,7 @@ mod tests {
 
     #[test]
     fn integers_are_exact_or_none() {
-        // SAFETY: nodes and a place to write to.
+        // SAFETY: the node is live, and `out` can be written to.
         let read = |text: &str| unsafe {
             let mut out = 7;
             let is = mcplink_json_i64(&*parse(text), &mut out);

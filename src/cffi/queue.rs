@@ -2,11 +2,11 @@
 //! dispatcher thread of this library runs them.
 //!
 //! **Invariants.** Jobs of one handle run one at a time, in the order in which they were posted.
-//! The exception is a callback that makes a blocking call: meanwhile `serve_questions` runs
-//! questions of the handle, before older jobs. A thread removes a job under the lock and runs it
-//! without the lock, so that each job runs once and may post others. The wakeup descriptor is
-//! signalled under the lock when the queue becomes non-empty, and cleared under the lock when it is
-//! empty. So it is never clear while a job waits.
+//! The exception is a callback that makes a blocking call: meanwhile `serve_questions` runs the
+//! handle's jobs of the kind `Question`, before older jobs. A thread removes a job under the lock
+//! and runs it without the lock, so that each job runs once and may post others. The wakeup
+//! descriptor is signalled under the lock when the queue becomes non-empty, and cleared under the
+//! lock when it is empty. So the descriptor is never clear while a job waits.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -23,11 +23,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::sys::fd::Wake;
 
-/// The kind of a callback. The kind decides in which order callbacks run, and whether one may be
-/// dropped.
+/// The kind of a callback. The kind decides in which order callbacks run, and whether a callback
+/// may be dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// An event of a handle. At most [`MAX_EVENTS`] events of one handle wait; further ones are
+    /// An event of a handle. At most [`MAX_EVENTS`] events of one handle wait; further events are
     /// dropped.
     Event,
     /// A handler of a request from the peer. The peer waits for the answer.
@@ -62,7 +62,7 @@ struct State {
     /// The thread to which the queue belongs: the last thread that dispatched the queue. Before the
     /// first dispatch it is the thread that made the pump.
     home: Option<ThreadId>,
-    /// The handle whose job the dispatching thread runs.
+    /// The number of the handle whose job the dispatching thread runs.
     running: Option<u64>,
     notify: Option<Arc<Notify>>,
     closed: bool,
@@ -198,7 +198,7 @@ impl Queue {
                 return;
             }
             drop(state);
-            // It can't fail: only this thread dispatches the queue.
+            // Dispatching can't fail, because only this thread dispatches the queue.
             _ = self.dispatch(usize::MAX);
         }
     }
@@ -210,16 +210,16 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Returns whether the current thread is the one that runs the callbacks: the last thread that
+    /// Returns whether the current thread runs the callbacks: whether it was the last thread that
     /// dispatched the queue.
     pub(super) fn is_home(&self) -> bool {
         self.state.lock().home == Some(thread::current().id())
     }
 
-    /// Waits until `done` returns true or until the deadline, and meanwhile runs the questions of a
-    /// handle. A thread that changes the state that `done` reads must call
-    /// [`look_again`](Self::look_again) afterwards. That function takes the lock, so the change
-    /// can't fall between the check of `done` and the wait (lost wakeup).
+    /// Waits until `done` returns true or until the deadline, and meanwhile runs the jobs of kind
+    /// [`Kind::Question`] of the handle `owner`. After changing the state that `done` reads, a
+    /// thread must call [`look_again`](Self::look_again). That function takes the lock, so the
+    /// change can't fall between the check of `done` and the wait (lost wakeup).
     pub(super) fn serve_questions(
         &self,
         owner: u64,
