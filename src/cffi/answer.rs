@@ -123,7 +123,7 @@ pub unsafe extern "C" fn mcplink_responder_text(
 /// text, len: the text; len may be MCPLINK_NUL for text that ends in NUL.
 /// mime_type: for example "text/markdown"; NULL for the MIME type with which the resource was
 /// added.
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -151,7 +151,7 @@ pub unsafe extern "C" fn mcplink_responder_typed_text(
 /// data, len: the bytes.
 /// mime_type: the MIME type of the bytes; NULL for the type with which the resource was added. For
 /// a tool the type is image/... or audio/...
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn mcplink_responder_bytes(
 ///
 /// responder: the responder.
 /// result, len: the result as JSON; len may be MCPLINK_NUL for text that ends in NUL.
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -204,7 +204,7 @@ pub unsafe extern "C" fn mcplink_responder_json(
 /// responder: the responder.
 /// json, len: the value, as the output schema of the tool describes it; len may be MCPLINK_NUL for
 /// text that ends in NUL.
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -227,7 +227,7 @@ pub unsafe extern "C" fn mcplink_responder_structured(
 ///
 /// responder: the responder.
 /// text, len: what failed, and what to do; len may be MCPLINK_NUL for text that ends in NUL.
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -252,7 +252,7 @@ pub unsafe extern "C" fn mcplink_responder_tool_error(
 /// fitting: true to remove values that do not match the typed text, and to sort the remaining
 /// values. Values that begin with the typed text come first, then values with a match at the
 /// beginning of a word.
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -283,7 +283,7 @@ pub unsafe extern "C" fn mcplink_responder_values(
 /// Answers that the resource does not exist, with the error code of the client's revision.
 ///
 /// responder: the responder.
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -301,7 +301,7 @@ pub unsafe extern "C" fn mcplink_responder_not_found(
 /// code: one of enum mcplink_rpc_code, or a code of your own outside -32768 to -32000.
 /// message: one sentence.
 /// data: details as JSON; NULL for no details.
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

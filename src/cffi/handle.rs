@@ -87,13 +87,13 @@ pub(super) struct Gate {
     state: AtomicU32,
     number: u64,
     process: Process,
-    /// The number of threads inside the handle, plus the bit [`FREEING`] once a thread waits until
-    /// they have left.
+    /// The number of threads inside the handle, plus the bit [`FREEING`] while a thread waits for
+    /// these threads to leave.
     ///
-    /// Both are in one atomic to prevent a lost wakeup. The waiter sets the bit first, then takes
-    /// `lock` and checks the count. A leaving thread decrements the count. If the thread was the
-    /// last and sees the bit, it takes `lock` and notifies. Either the waiter sees zero, or the
-    /// leaver sees the bit.
+    /// The number and the bit are in one atomic to prevent a lost wakeup. The waiter sets the bit
+    /// first, then takes `lock` and checks the number. A leaving thread decrements the number. If
+    /// the leaving thread was the last and sees the bit, it takes `lock` and notifies. So either
+    /// the waiter sees zero, or the leaving thread sees the bit.
     inside: AtomicUsize,
     lock: Mutex<()>,
     left: Condvar,

@@ -55,8 +55,8 @@ impl Hook {
         }))
     }
 
-    /// Calls the log hook for the handle with this number, unless the level is below that of the
-    /// hook.
+    /// Calls the log hook for the handle with this number, unless the level of the record is below
+    /// the level of the hook.
     fn tell(&self, handle: u64, record: &LogRecord<'_>) {
         let level = severity(record.level);
         if level < self.level {

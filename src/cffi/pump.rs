@@ -174,8 +174,8 @@ pub unsafe extern "C" fn mcplink_pump_wakeup(pump: *mut mcplink_pump_t) -> mcpli
 /// callback: called when the pump becomes non-empty, and at the end of each dispatch that leaves
 /// callbacks in the pump. The callback must be quick, and make the event loop call
 /// mcplink_pump_dispatch. It runs on any thread: a thread of the library, or a host thread inside a
-/// function that queues a callback, such as this one, mcplink_pump_dispatch or mcplink_http_serve.
-/// NULL removes the function.
+/// function that queues a callback, such as this function, mcplink_pump_dispatch or
+/// mcplink_http_serve. NULL removes the function.
 /// user, destroy: passed to callback; destroy runs when another function is set or the pump is
 /// freed.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.

@@ -413,10 +413,10 @@ pub unsafe extern "C" fn mcplink_result_meta(
 /// invalid content block may lack a member.
 ///
 /// result: the result; for NULL the function returns NULL.
-/// Returns: an array, valid as long as the result; empty when all is valid, NULL for NULL. Each
-/// entry is an object: "index" is the index of the entry in its list, or in its page of a list,
-/// from 0, or null; "name" the name or URI of the entry, or null; "path" a JSON Pointer to the
-/// invalid part; "reason" the reason. At most 1000 entries. Threads: any. Since 0.1.
+/// Returns: an array, valid as long as the result; empty when all parts are valid; NULL if result
+/// is NULL. Each entry is an object: "index" is the position of the entry in its list or page, from
+/// 0, or null; "name" the name or URI of the entry, or null; "path" a JSON Pointer to the invalid
+/// part; "reason" the reason. At most 1000 entries. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_misfits(

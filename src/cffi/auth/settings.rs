@@ -23,7 +23,7 @@ use crate::error::{Error, ErrorKind, Result};
 ///
 /// Clients that are opened with the same settings object share tokens and logins, if the settings
 /// did not change in between. One thread at a time may use the settings object. Clients hold a
-/// reference to it.
+/// reference to the settings object.
 pub struct mcplink_oauth_t {
     made: Arc<Made>,
     refusal: Refusal,
@@ -70,11 +70,11 @@ pub(super) struct Settings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum mcplink_dpop {
     /// Tokens are bound on request: a client binds tokens if the server requires bound tokens; a
-    /// server accepts bound and unbound tokens. This is the default of clients.
+    /// server accepts bound and unbound tokens. This mode is the default of clients.
     #[default]
     MCPLINK_DPOP_WHEN_ASKED = 0,
-    /// Tokens are never bound. This is the default of servers: they refuse bound tokens, because
-    /// they could not check them.
+    /// Tokens are never bound. This mode is the default of servers: such a server refuses bound
+    /// tokens, because the server could not check the key.
     MCPLINK_DPOP_NEVER = 1,
     /// Tokens are always bound: an unbound token is refused.
     MCPLINK_DPOP_ALWAYS = 2,

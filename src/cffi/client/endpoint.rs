@@ -54,8 +54,8 @@ pub(super) struct Endpoint {
     /// The trusted certificate authorities for servers over HTTPS, as PEM text.
     pub(super) roots: Option<Vec<u8>>,
     pub(super) follows_redirects: Option<bool>,
-    /// The function that adds OAuth authorization to requests. It is set with the OAuth settings,
-    /// so that a program without OAuth is linked without the OAuth code.
+    /// The function that adds OAuth authorization to requests. The function is set with the OAuth
+    /// settings, so that a program without OAuth is linked without the OAuth code.
     #[cfg(feature = "http-client")]
     pub(super) authorize: Option<Authorize>,
     pub(super) close: Option<Duration>,
@@ -81,8 +81,8 @@ pub(super) enum Variable {
 #[cfg(feature = "http-client")]
 type Authorize = fn(&Made, Http, u64) -> Result<Http>;
 
-/// A function that makes a transport. The setter of an endpoint stores it, so that a program is
-/// linked only with the transports it uses.
+/// A function that makes a transport. The setter of an endpoint stores this function, so that a
+/// program is linked only with the transports that the program uses.
 type Way = dyn Fn(&Endpoint, &Arc<Shared>) -> Outcome<Ready>;
 
 /// A transport that is ready to be opened.

@@ -26,8 +26,8 @@ pub type mcplink_line_fn =
 
 /// Provides the token for one request: calls mcplink_token_set and returns MCPLINK_OK. With any
 /// other status the request is not sent, and fails with MCPLINK_E_AUTH. The function runs on the
-/// thread that sends the request, possibly on several threads at once. It should not wait for the
-/// server.
+/// thread that sends the request, possibly on several threads at once. The function should not wait
+/// for the server.
 pub type mcplink_bearer_fn = Option<
     unsafe extern "C-unwind" fn(user: *mut c_void, token: *mut mcplink_token_t) -> mcplink_status_t,
 >;
@@ -272,7 +272,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_pipes(
 /// runs on the thread that runs the client's callbacks. At most 1024 lines wait for the function.
 /// Further lines are only available from mcplink_client_stderr_tail.
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
-/// options and all clients that use it are freed.
+/// options and all clients that use callback are freed.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an unknown mode, or a callback with another mode.
 /// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -415,7 +415,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_bearer(
 /// callback: see mcplink_bearer_fn. NULL is refused: see
 /// mcplink_client_options_clear_authorization.
 /// user, destroy: passed to callback; destroy runs when the function is replaced, refused or
-/// cleared, or when the options and all clients that use it are freed.
+/// cleared, or when the options and all clients that use callback are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! **Threads.** A client has the threads that a client in Rust has. A client for C also has a
-//! dispatcher thread, unless the client has a pump. It also has a thread for each started call in
-//! progress, and a thread that closes the connection. Freeing the client joins all these threads.
+//! dispatcher thread, unless the client has a pump. Each started call in progress has a thread, and
+//! closing the connection has a thread. Freeing the client joins all these threads.
 
 mod call;
 mod call_options;

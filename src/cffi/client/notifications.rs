@@ -59,7 +59,7 @@ pub unsafe extern "C" fn mcplink_client_notify(
 ///
 /// client: a client with a roots function: see mcplink_client_options_on_roots.
 /// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED without a roots function; otherwise as
+/// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED without a roots function; otherwise see
 /// mcplink_client_notify. Threads: any. Blocks: only while the server does not read. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -84,9 +84,9 @@ pub unsafe extern "C" fn mcplink_client_roots_changed(
 ///
 /// client: the client.
 /// level: one of enum mcplink_log_level.
-/// options, err: as mcplink_client_call_tool.
+/// options, err: see mcplink_client_call_tool.
 /// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED for a modern server, and for a server without
-/// logging; otherwise as mcplink_client_call_tool. Threads: any. Blocks: until the call has ended.
+/// logging; otherwise see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -123,10 +123,10 @@ pub unsafe extern "C" fn mcplink_client_set_log_level(
 /// NUL. NULL, or an object without any of these members, ends the subscription. For tasks,
 /// MCPLINK_EVENT_TASK_CHANGED reports the state at once and after each change. Tasks require
 /// revision 2026-07-28 or later, and a client with mcplink_client_options_set_tasks.
-/// options, err: as mcplink_client_call_tool.
+/// options, err: see mcplink_client_call_tool.
 /// out: receives the filter that the server accepted, an object like the parameter filter; NULL on
 /// failure. The caller frees it with mcplink_result_free.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an invalid filter; otherwise as
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an invalid filter; otherwise see
 /// mcplink_client_call_tool. After a failure the earlier subscription remains. Threads: any.
 /// Blocks: until the server has answered. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -205,9 +205,9 @@ fn teller(shared: &Weak<Shared>) -> impl Fn(Event) + Send + Sync + 'static {
 ///
 /// client: the client.
 /// uri: the URI of the resource.
-/// options, err: as mcplink_client_call_tool.
+/// options, err: see mcplink_client_call_tool.
 /// Returns: MCPLINK_OK, also when the resource was subscribed already; MCPLINK_E_UNSUPPORTED when
-/// the server refuses the subscription; otherwise as mcplink_client_call_tool. Threads: any.
+/// the server refuses the subscription; otherwise see mcplink_client_call_tool. Threads: any.
 /// Blocks: until the server has answered. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

@@ -365,7 +365,7 @@ pub unsafe extern "C" fn mcplink_client_options_add_extension(
 /// client's callbacks, one event at a time and in order. At most 1024 changes and log messages
 /// wait. Further changes and log messages are dropped.
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
-/// options and all clients that use it are freed.
+/// options and all clients that use callback are freed.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -392,7 +392,7 @@ pub unsafe extern "C" fn mcplink_client_options_on_event(
 /// callback: receives MCPLINK_EVENT_NOTIFICATION and the params. NULL for no function. The function
 /// runs on the same thread as the function of mcplink_client_options_on_event.
 /// user, destroy: passed to callback; destroy runs when another function is set for the method, or
-/// when the options and all clients that use it are freed.
+/// when the options and all clients that use callback are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -430,7 +430,7 @@ pub unsafe extern "C" fn mcplink_client_options_on_notification(
 /// callback: the log hook; NULL for no hook. It runs on any thread, also with a pump, and must be
 /// quick.
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
-/// options and all clients that use it are freed.
+/// options and all clients that use callback are freed.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

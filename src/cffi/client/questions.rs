@@ -281,7 +281,7 @@ unsafe fn answer_with(
 /// options: the options.
 /// callback: the handler; NULL for no handler.
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
-/// options and all clients that use it are freed.
+/// options and all clients that use callback are freed.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -312,7 +312,7 @@ pub unsafe extern "C" fn mcplink_client_options_on_elicit(
 /// browser. Answer as in mcplink_client_options_on_elicit, without content. The answer "accept"
 /// means that the user agreed to open the page.
 ///
-/// options, callback, user, destroy: as mcplink_client_options_on_elicit.
+/// options, callback, user, destroy: see mcplink_client_options_on_elicit.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -343,7 +343,7 @@ pub unsafe extern "C" fn mcplink_client_options_on_elicit_url(
 /// {"role":"assistant","content":{"type":"text","text":"..."},"model":"..."}, or refuse with
 /// mcplink_responder_fail, for example with MCPLINK_RPC_USER_REJECTED.
 ///
-/// options, callback, user, destroy: as mcplink_client_options_on_elicit.
+/// options, callback, user, destroy: see mcplink_client_options_on_elicit.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -396,7 +396,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_sampling(
 /// {"roots":[{"uri":"file:///home/ada/project","name":"..."}]}. When the roots change, call
 /// mcplink_client_roots_changed.
 ///
-/// options, callback, user, destroy: as mcplink_client_options_on_elicit.
+/// options, callback, user, destroy: see mcplink_client_options_on_elicit.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -424,7 +424,7 @@ pub unsafe extern "C" fn mcplink_client_options_on_roots(
 ///
 /// options: the options.
 /// request: the method.
-/// callback, user, destroy: as mcplink_client_options_on_elicit. The handler answers with any JSON
+/// callback, user, destroy: see mcplink_client_options_on_elicit. The handler answers with any JSON
 /// value, or with an error.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
