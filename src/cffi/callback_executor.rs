@@ -32,7 +32,7 @@ impl CallbackExecutor {
             },
             None => Self {
                 owner,
-                queue: Queue::without_bell(),
+                queue: Queue::without_wakeup(),
                 dispatcher: Some(Mutex::default()),
                 threads,
             },

@@ -11,7 +11,7 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use super::entry::{Outcome, free, get, giving, value};
 use super::error::mcplink_error_t;
 use super::status::mcplink_status_t;
-use super::text::{Kept, Text, Texts, mcplink_str_t, name, payload};
+use super::text::{ArenaText, Text, Texts, mcplink_str_t, name, payload};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A JSON value: a document that the caller owns, or a node of a document.
@@ -31,11 +31,11 @@ enum Content {
     Signed(i64),
     Unsigned(u64),
     Float(f64),
-    String(Kept),
+    String(ArenaText),
     Array(Box<[mcplink_json_t]>),
     /// An object, as members in their original order. If several members have the same name, the
     /// last one counts.
-    Object(Box<[(Kept, mcplink_json_t)]>),
+    Object(Box<[(ArenaText, mcplink_json_t)]>),
 }
 
 use mcplink_json_t as Node;
@@ -143,7 +143,7 @@ impl Node {
         Some(node)
     }
 
-    pub(super) fn string(&self) -> Option<&Kept> {
+    pub(super) fn string(&self) -> Option<&ArenaText> {
         match &self.content {
             Content::String(text) => Some(text),
             _ => None,
@@ -151,7 +151,7 @@ impl Node {
     }
 
     pub(super) fn as_str(&self) -> Option<&str> {
-        self.string().map(Kept::as_str)
+        self.string().map(ArenaText::as_str)
     }
 
     pub(super) fn is_true(&self) -> bool {
@@ -190,7 +190,7 @@ fn index(step: &str) -> Option<usize> {
 /// When an object is complete, its members are moved from `members` into the object.
 struct Reading {
     texts: Texts,
-    members: Vec<(Kept, Node)>,
+    members: Vec<(ArenaText, Node)>,
 }
 
 impl<'de> DeserializeSeed<'de> for &mut Reading {
@@ -255,21 +255,21 @@ impl<'de> Visitor<'de> for &mut Reading {
 struct Name<'a>(&'a mut Texts);
 
 impl<'de> DeserializeSeed<'de> for Name<'_> {
-    type Value = Kept;
+    type Value = ArenaText;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Kept, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<ArenaText, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
 impl Visitor<'_> for Name<'_> {
-    type Value = Kept;
+    type Value = ArenaText;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a name")
     }
 
-    fn visit_str<E>(self, name: &str) -> Result<Kept, E> {
+    fn visit_str<E>(self, name: &str) -> Result<ArenaText, E> {
         Ok(self.0.keep(name))
     }
 }
@@ -460,7 +460,7 @@ pub unsafe extern "C" fn mcplink_json_pointer(
 pub unsafe extern "C" fn mcplink_json_str(node: *const mcplink_json_t) -> mcplink_str_t {
     // SAFETY: the header requires a node of this library.
     let string = unsafe { get(node) }.and_then(Node::string);
-    string.map_or(mcplink_str_t::EMPTY, Kept::view)
+    string.map_or(mcplink_str_t::EMPTY, ArenaText::view)
 }
 
 /// Reads an integer value.

@@ -62,10 +62,10 @@ pub enum mcplink_limit {
     MCPLINK_LIMIT_RESERVE_PERCENT = 15,
 }
 
-/// Sets the limit with this number.
+/// Sets the limit with the number `limit`, one of [`mcplink_limit`]. Fails for an unknown number.
 pub(super) fn set(limits: &mut Limits, limit: i32, value: usize) -> Result<()> {
     use mcplink_limit as Limit;
-    let places = [
+    let fields = [
         (
             Limit::MCPLINK_LIMIT_MESSAGE_BYTES,
             &mut limits.max_message_bytes,
@@ -106,9 +106,9 @@ pub(super) fn set(limits: &mut Limits, limit: i32, value: usize) -> Result<()> {
             &mut limits.reserve_percent,
         ),
     ];
-    let mut places = places.into_iter();
-    match places.find(|(known, _)| *known as i32 == limit) {
-        Some((_, place)) => *place = value,
+    let mut fields = fields.into_iter();
+    match fields.find(|(known, _)| *known as i32 == limit) {
+        Some((_, field)) => *field = value,
         None => {
             let text = format!("there is no limit {limit}: use one of enum mcplink_limit");
             return Err(Error::new(ErrorKind::Invalid, text));

@@ -40,8 +40,8 @@ impl Handled for mcplink_pump_t {
     /// freed.
     fn close(&self) {
         self.begin_close();
-        if let Some(bell) = self.queue.bell() {
-            bell.fire();
+        if let Some(wakeup) = self.queue.wakeup() {
+            wakeup.fire();
         }
     }
 }
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn mcplink_pump_new(
         giving(out, err, || {
             Ok(into_raw(mcplink_pump_t {
                 gate: Gate::new(),
-                queue: Queue::with_bell()?,
+                queue: Queue::with_wakeup()?,
             }))
         })
     }
@@ -95,8 +95,8 @@ pub unsafe extern "C" fn mcplink_pump_fd(pump: *const mcplink_pump_t) -> isize {
     value(-1, || {
         // SAFETY: the header requires a pump of this library.
         let pump = unsafe { enter(pump, "pump") };
-        let bell = pump.ok().and_then(|pump| Some(pump.queue.bell()?.raw()));
-        bell.map_or(-1, |fd| fd as isize)
+        let wakeup = pump.ok().and_then(|pump| Some(pump.queue.wakeup()?.raw()));
+        wakeup.map_or(-1, |fd| fd as isize)
     })
 }
 
@@ -158,8 +158,8 @@ pub unsafe extern "C" fn mcplink_pump_wakeup(pump: *mut mcplink_pump_t) -> mcpli
         // In a forked process the descriptor number may refer to another file by now.
         Some(pump) if pump.gate.is_foreign() => mcplink_status::MCPLINK_E_FORKED.code(),
         Some(pump) => {
-            if let Some(bell) = pump.queue.bell() {
-                bell.fire();
+            if let Some(wakeup) = pump.queue.wakeup() {
+                wakeup.fire();
             }
             mcplink_status::MCPLINK_OK.code()
         }

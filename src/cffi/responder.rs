@@ -149,11 +149,11 @@ impl mcplink_responder_t {
 
     /// Sends the client a message about the request, unless the request is answered.
     fn tell(&self, tell: impl FnOnce(&Context)) -> Outcome {
-        let told = self.look(|call| {
+        let sent = self.look(|call| {
             let context = call.context()?;
             Some(context.check_open().map(|()| tell(context)))
         })?;
-        told.ok_or_else(unsupported)??;
+        sent.ok_or_else(unsupported)??;
         Ok(mcplink_status::MCPLINK_OK)
     }
 
@@ -194,13 +194,13 @@ impl mcplink_responder_t {
     fn close_door(&self, failure: Failure) -> Failure {
         let failure = failure.context("mcplink_responder_need_scopes");
         // If the request is answered already, return the error about the earlier answer.
-        let told = self.look(|call| {
+        let logged = self.look(|call| {
             if let Some(context) = call.context() {
                 context.tell_host(LogLevel::Warning, || failure.to_string());
             }
         });
         let text = "the handler could not find out whether this is allowed";
-        let closed = told.and_then(|()| self.answer(Answer::Error(RpcError::internal(text))));
+        let closed = logged.and_then(|()| self.answer(Answer::Error(RpcError::internal(text))));
         closed.err().unwrap_or(failure)
     }
 
@@ -615,8 +615,8 @@ pub unsafe extern "C" fn mcplink_responder_remember(
                 json_payload(json, len, "json")?,
             )
         };
-        let told = responder.look(|call| Some(call.context()?.remember(key, &json)))?;
-        match told.ok_or_else(unsupported)? {
+        let stored = responder.look(|call| Some(call.context()?.remember(key, &json)))?;
+        match stored.ok_or_else(unsupported)? {
             Ok(()) => Ok(mcplink_status::MCPLINK_OK),
             Err(error) => Err(refused(&error, "tools/call")),
         }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::entry::{get, release, value};
 use super::json::{Document, mcplink_json_t, shown};
 use super::status::mcplink_status;
-use super::text::{Kept, Text, mcplink_str_t, view_of};
+use super::text::{ArenaText, Text, mcplink_str_t, view_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
 use crate::schema::{
@@ -185,8 +185,8 @@ impl mcplink_result_t {
                 Model::Of(method) => misfits_in(method, self.raw.as_str()),
                 Model::List(misfits) => misfits.clone(),
             };
-            let told: Vec<Value> = misfits.iter().map(to_json).collect();
-            Document::parse(&Value::Array(told).to_string()).ok()
+            let described: Vec<Value> = misfits.iter().map(to_json).collect();
+            Document::parse(&Value::Array(described).to_string()).ok()
         });
         misfits.as_deref()
     }
@@ -221,7 +221,7 @@ impl mcplink_result_t {
         }
     }
 
-    fn texts(&self) -> impl Iterator<Item = &Kept> {
+    fn texts(&self) -> impl Iterator<Item = &ArenaText> {
         let blocks = (0..self.content_count()).filter_map(|index| self.content(index));
         blocks.filter_map(|block| block.member("text")?.string())
     }
@@ -233,7 +233,7 @@ impl mcplink_result_t {
             (Some(only), None) => only.view(),
             _ => {
                 let joined = self.text.get_or_init(|| {
-                    let all: Vec<&str> = self.texts().map(Kept::as_str).collect();
+                    let all: Vec<&str> = self.texts().map(ArenaText::as_str).collect();
                     all.join("\n").into()
                 });
                 joined.view()

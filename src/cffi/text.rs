@@ -74,17 +74,17 @@ impl fmt::Debug for Text {
 /// An arena of texts. The texts are stored one behind the other and freed together.
 ///
 /// **Invariant:** the texts never exceed the capacity that was reserved at the start. Otherwise the
-/// buffer would be reallocated, and every [`Kept`] would dangle.
+/// buffer would be reallocated, and every [`ArenaText`] would dangle.
 pub(super) struct Texts(String);
 
 /// One text of a [`Texts`] arena, with a terminating NUL. The text is valid as long as the arena.
 /// The owner must keep the text and the arena together.
-pub(super) struct Kept(NonNull<str>);
+pub(super) struct ArenaText(NonNull<str>);
 
 // SAFETY: the pointer refers to text that never changes.
-unsafe impl Send for Kept {}
+unsafe impl Send for ArenaText {}
 // SAFETY: the pointer refers to text that never changes.
-unsafe impl Sync for Kept {}
+unsafe impl Sync for ArenaText {}
 
 impl Texts {
     /// Makes an arena of `room` bytes. Each text takes one byte more than its length.
@@ -96,17 +96,17 @@ impl Texts {
     ///
     /// # Panics
     ///
-    /// If the arena has no room for the text.
-    pub(super) fn keep(&mut self, text: &str) -> Kept {
+    /// Panics if the arena has no room for the text.
+    pub(super) fn keep(&mut self, text: &str) -> ArenaText {
         let start = self.0.len();
         assert!(text.len() < self.0.capacity() - start, "there is room");
         self.0.push_str(text);
         self.0.push('\0');
-        Kept(NonNull::from(&self.0[start..]))
+        ArenaText(NonNull::from(&self.0[start..]))
     }
 }
 
-impl Kept {
+impl ArenaText {
     fn all(&self) -> &str {
         // SAFETY: the texts live, did not move, and are only read.
         unsafe { self.0.as_ref() }

@@ -171,9 +171,9 @@ impl Pipe {
             // Releases the memory of a large burst.
             state.bytes.shrink_to(64 << 10);
         }
-        let told = state.refused && state.bytes.len() <= MAX_FED / 2;
-        let callback = state.room.filter(|_| told);
-        if told {
+        let notifies = state.refused && state.bytes.len() <= MAX_FED / 2;
+        let callback = state.room.filter(|_| notifies);
+        if notifies {
             state.refused = false;
         }
         // SAFETY: the header requires valid arguments.

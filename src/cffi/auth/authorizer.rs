@@ -96,7 +96,7 @@ mod with {
     use crate::cffi::auth::registered::{Proof, Registered};
     use crate::cffi::auth::running_callbacks::{Entered, Inside};
     use crate::cffi::auth::settings::{Settings, invalid, mcplink_dpop};
-    use crate::cffi::auth::token_store::{Functions, Kept};
+    use crate::cffi::auth::token_store::{Functions, TokenStore};
     use crate::cffi::client::mcplink_token_t;
     use crate::cffi::log;
     use crate::cffi::text::{Text, mcplink_str_t};
@@ -177,7 +177,7 @@ mod with {
             scopes,
             asks_offline,
             dpop,
-            kept,
+            store,
             step_timeout,
             login_timeout,
             everywhere,
@@ -266,10 +266,10 @@ mod with {
         if let Some(pem) = roots {
             builder = builder.root_certificates(pem);
         }
-        builder = match kept {
-            Kept::Memory => builder,
-            Kept::Folder(folder) => builder.store(FileStore::new(folder)?),
-            Kept::Host(_) => builder.store(HostStore(Arc::clone(inside))),
+        builder = match store {
+            TokenStore::Memory => builder,
+            TokenStore::Folder(folder) => builder.store(FileStore::new(folder)?),
+            TokenStore::Host(_) => builder.store(HostStore(Arc::clone(inside))),
         };
         let inside = Arc::clone(inside);
         Ok(builder
@@ -444,12 +444,12 @@ mod with {
         ask: impl FnOnce(*mut mcplink_token_t) -> i32,
     ) -> Result<Option<Secret>> {
         let mut token = mcplink_token_t { text: None };
-        let place = &raw mut token;
-        entered.ask(what, || ask(place))?;
+        let token_ptr = &raw mut token;
+        entered.ask(what, || ask(token_ptr))?;
         Ok(token.text.map(Secret::new))
     }
 
-    fn there(what: &str, given: Option<Secret>) -> Result<Secret> {
+    fn required(what: &str, given: Option<Secret>) -> Result<Secret> {
         given.ok_or_else(|| {
             let text = format!("the function {what} gave nothing (mcplink_token_set)");
             Error::new(ErrorKind::Auth, text)
@@ -462,11 +462,11 @@ mod with {
             unreachable!("it was made of these settings")
         };
         let (what, audience) = ("for statements about the workload", Text::from(audience));
-        // SAFETY: the header requires valid arguments; text and place outlive the call.
+        // SAFETY: the header requires valid arguments; text and token outlive the call.
         let given = given(&entered, what, |token| unsafe {
             (hook.callback)(hook.user.ptr(), audience.view(), token)
         })?;
-        there(what, given)
+        required(what, given)
     }
 
     fn subject(inside: &Inside) -> Result<SubjectToken> {
@@ -475,11 +475,11 @@ mod with {
             unreachable!("it was made of these settings")
         };
         let what = "for what the user signed on with";
-        // SAFETY: the header requires valid arguments; the place outlives the call.
+        // SAFETY: the header requires valid arguments; the token outlives the call.
         let given = given(&entered, what, |token| unsafe {
             (hook.callback)(hook.user.ptr(), token)
         })?;
-        let token = there(what, given)?;
+        let token = required(what, given)?;
         Ok(match kind {
             mcplink_subject::MCPLINK_SUBJECT_ID_TOKEN => SubjectToken::IdToken(token),
             mcplink_subject::MCPLINK_SUBJECT_REFRESH_TOKEN => SubjectToken::RefreshToken(token),
@@ -496,7 +496,7 @@ mod with {
             run: impl FnOnce(&Entered<'_>, Functions, *mut c_void) -> Result<R>,
         ) -> Result<R> {
             let entered = self.0.enter()?;
-            let Kept::Host(hook) = &entered.settings().kept else {
+            let TokenStore::Host(hook) = &entered.settings().store else {
                 unreachable!("it was made of these settings")
             };
             run(&entered, hook.callback, hook.user.ptr())
@@ -507,7 +507,7 @@ mod with {
         fn load(&self, name: &str) -> Result<Option<Secret>> {
             let name = Text::from(name);
             self.with(|entered, functions, user| {
-                // SAFETY: the header requires valid arguments; name and place outlive the call.
+                // SAFETY: the header requires valid arguments; name and token outlive the call.
                 given(entered, "that loads tokens", |token| unsafe {
                     (functions.load)(user, name.view(), token)
                 })

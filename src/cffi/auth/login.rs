@@ -97,11 +97,11 @@ impl LoginAttempt {
     /// Stores the answer if the login has no answer yet, and returns whether it was stored. The
     /// answer is set once under the lock, so a later answer can't replace an earlier answer.
     fn settle(&self, answer: Result<Hidden>) -> bool {
-        let mut place = self.answer.lock();
-        if place.is_some() {
+        let mut stored = self.answer.lock();
+        if stored.is_some() {
             return false;
         }
-        *place = Some(answer);
+        *stored = Some(answer);
         self.answered.notify_all();
         true
     }
@@ -119,15 +119,15 @@ impl LoginAttempt {
     pub(super) fn wait(&self, deadline: impl Fn() -> Option<std::time::Instant>) -> Result<Hidden> {
         loop {
             let until = deadline();
-            let mut place = self.answer.lock();
-            if let Some(answer) = &*place {
+            let mut stored = self.answer.lock();
+            if let Some(answer) = &*stored {
                 return answer.clone();
             }
             if until.is_some_and(|until| std::time::Instant::now() >= until) {
-                *place = Some(Err(Error::new(ErrorKind::Timeout, "nobody logged in")));
+                *stored = Some(Err(Error::new(ErrorKind::Timeout, "nobody logged in")));
                 continue;
             }
-            drop(self.answered.wait_until(place, until));
+            drop(self.answered.wait_until(stored, until));
         }
     }
 }

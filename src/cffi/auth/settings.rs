@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::authorizer::Made;
 use super::grant_type::Way;
 use super::registered::{Registered, mcplink_oauth_client_t};
-use super::token_store::Kept;
+use super::token_store::TokenStore;
 use crate::cffi::entry::{Outcome, ffi, free, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::log::{self, mcplink_log_fn};
@@ -55,7 +55,7 @@ pub(super) struct Settings {
     pub(super) scopes: Option<Vec<String>>,
     pub(super) asks_offline: Option<bool>,
     pub(super) dpop: mcplink_dpop,
-    pub(super) kept: Kept,
+    pub(super) store: TokenStore,
     pub(super) step_timeout: Option<Duration>,
     pub(super) login_timeout: Option<Duration>,
     pub(super) everywhere: bool,

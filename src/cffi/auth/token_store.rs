@@ -54,7 +54,7 @@ type RemoveFn = unsafe extern "C-unwind" fn(*mut c_void, mcplink_str_t) -> mcpli
 
 /// The kind of the token store.
 #[derive(Clone, Default)]
-pub(super) enum Kept {
+pub(super) enum TokenStore {
     #[default]
     Memory,
     Folder(PathBuf),
@@ -85,11 +85,11 @@ pub unsafe extern "C" fn mcplink_oauth_set_store_folder(
     // SAFETY: the header requires settings of this library and text that ends in NUL.
     unsafe {
         set(oauth, "mcplink_oauth_set_store_folder", |settings| {
-            settings.kept = if folder.is_null() {
-                Kept::Memory
+            settings.store = if folder.is_null() {
+                TokenStore::Memory
             } else {
                 let path = OsStr::from_bytes(CStr::from_ptr(folder).to_bytes());
-                Kept::Folder(PathBuf::from(path))
+                TokenStore::Folder(PathBuf::from(path))
             };
             Ok(())
         })
@@ -128,7 +128,8 @@ pub unsafe extern "C" fn mcplink_oauth_set_store(
                     );
                 }
             };
-            settings.kept = Hook::new(functions, user).map_or(Kept::Memory, Kept::Host);
+            settings.store =
+                Hook::new(functions, user).map_or(TokenStore::Memory, TokenStore::Host);
             Ok(())
         })
     }

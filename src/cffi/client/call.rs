@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use super::call_options::{copied, mcplink_call_options_t};
-use super::calling::{News, Request, contained, judged};
+use super::calling::{LatestProgress, Request, contained, judged};
 use super::options::span;
 use super::{Shared, mcplink_client_t};
 use crate::cffi::entry::{Outcome, ffi, plain, value};
@@ -245,8 +245,8 @@ fn begin(
                 token.on_trigger(move || own.cancel())
             });
             let on_progress = options.progress.clone().map(|hook| {
-                let (news, shared) = (News::new(hook), Arc::clone(&here));
-                move |progress| news.post(&shared, Kind::Call, progress)
+                let (latest, shared) = (LatestProgress::new(hook), Arc::clone(&here));
+                move |progress| latest.post(&shared, Kind::Call, progress)
             });
             let options = options.build(here.timeouts, Some(&own), on_progress);
             judged(work(&connected, options), &here, Some(&own))

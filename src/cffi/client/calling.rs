@@ -123,11 +123,11 @@ fn elsewhere(
         // has run by then.
         let outcome = contained(move || {
             let on_progress = options.progress.clone().map(|hook| {
-                let news = News::new(hook);
+                let latest = LatestProgress::new(hook);
                 let shared = Arc::clone(&here);
                 // `serve_questions` runs only jobs of this kind, so progress is delivered while
                 // this thread waits.
-                move |progress| news.post(&shared, Kind::Question, progress)
+                move |progress| latest.post(&shared, Kind::Question, progress)
             });
             let cancel = options.cancel.as_ref();
             let settings = options.build(here.timeouts, cancel, on_progress);
@@ -170,12 +170,12 @@ pub(super) fn contained<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
 }
 
 /// Progress that waits for the callback thread. Newer progress replaces older waiting progress.
-pub(super) struct News {
+pub(super) struct LatestProgress {
     hook: Arc<Hook<ProgressFn>>,
     waiting: Arc<Mutex<Option<Progress>>>,
 }
 
-impl News {
+impl LatestProgress {
     pub(super) fn new(hook: Arc<Hook<ProgressFn>>) -> Self {
         Self {
             hook,

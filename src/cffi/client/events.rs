@@ -99,8 +99,9 @@ impl Shared {
         });
     }
 
-    /// Stores the new connection. If `is_told` is true, the host receives the event `CONNECTED`.
-    pub(super) fn connected(&self, client: Client, is_told: bool) -> Result<()> {
+    /// Stores the new connection. If `posts_event` is true, the host receives the event
+    /// `CONNECTED`.
+    pub(super) fn connected(&self, client: Client, posts_event: bool) -> Result<()> {
         let mut phase = self.phase.lock();
         let Phase::Connecting(early) = &mut *phase else {
             drop(phase);
@@ -112,7 +113,7 @@ impl Shared {
         let first = self.client.set(client);
         drop(phase);
         debug_assert!(first.is_ok(), "a client is connected once");
-        if is_told {
+        if posts_event {
             self.tell(Kind::Call, Number::MCPLINK_EVENT_CONNECTED, None);
         }
         if early.is_some() {
@@ -121,16 +122,16 @@ impl Shared {
         Ok(())
     }
 
-    /// Records that connecting has failed. If `is_told` is true, the host receives the event
+    /// Records that connecting has failed. If `posts_event` is true, the host receives the event
     /// `FAILED`.
-    pub(super) fn failed(&self, error: &Error, is_told: bool) {
+    pub(super) fn failed(&self, error: &Error, posts_event: bool) {
         let mut phase = self.phase.lock();
         if let Phase::Connecting(_) = &*phase {
             *phase = Phase::Failed(error.clone());
         }
         drop(phase);
-        if is_told {
-            let params = Some(told(error).to_string());
+        if posts_event {
+            let params = Some(error_params(error).to_string());
             self.tell(Kind::Call, Number::MCPLINK_EVENT_FAILED, params);
         }
     }
@@ -151,7 +152,7 @@ impl Shared {
         *phase = Phase::Closed;
         drop(phase);
         if was_connected {
-            let params = error.map(|error| told(&error).to_string());
+            let params = error.map(|error| error_params(&error).to_string());
             self.tell(Kind::Call, Number::MCPLINK_EVENT_CLOSED, params);
         }
     }
@@ -164,7 +165,7 @@ impl Shared {
                 attempt,
                 delay,
             } => {
-                let mut params = told(&error);
+                let mut params = error_params(&error);
                 params["attempt"] = attempt.into();
                 params["delayMs"] = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX).into();
                 (Phase::Lost, Number::MCPLINK_EVENT_LOST, params)
@@ -207,7 +208,7 @@ impl Shared {
 }
 
 /// Returns an error as the params of an event.
-fn told(error: &Error) -> serde_json::Value {
+fn error_params(error: &Error) -> serde_json::Value {
     let status = mcplink_status::from(error.kind()).code();
     json!({ "status": status, "message": error.to_string() })
 }

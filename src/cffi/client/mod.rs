@@ -122,7 +122,7 @@ enum Phase {
 /// The subscriptions of the client to changes.
 #[derive(Default)]
 struct Subscriptions {
-    standing: Option<Subscription>,
+    changes: Option<Subscription>,
     resources: HashMap<String, Subscription>,
 }
 
@@ -161,8 +161,8 @@ impl Handled for mcplink_client_t {
         }
         self.callers.finish();
         self.shared.stage.finish();
-        let told = std::mem::take(&mut *self.shared.subscriptions.lock());
-        drop(told);
+        let subscriptions = std::mem::take(&mut *self.shared.subscriptions.lock());
+        drop(subscriptions);
     }
 }
 

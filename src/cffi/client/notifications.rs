@@ -176,22 +176,24 @@ fn listen(
     options: CallOptions<'_>,
     shared: &Weak<Shared>,
 ) -> Result<Arc<mcplink_result_t>> {
-    let mut standing = None;
+    let mut subscription = None;
     if !filter.is_empty() {
-        standing = Some(client.subscribe_with(filter, options, teller(shared))?);
+        subscription = Some(client.subscribe_with(filter, options, event_poster(shared))?);
     }
-    let granted = standing.as_ref().map(|standing| standing.granted());
+    let granted = subscription
+        .as_ref()
+        .map(|subscription| subscription.granted());
     let granted = serde_json::to_string(&granted.unwrap_or_default());
     let granted = granted.map_err(|error| invalid(error.to_string()))?;
     if let Some(shared) = shared.upgrade() {
-        let former = std::mem::replace(&mut shared.subscriptions.lock().standing, standing);
+        let former = std::mem::replace(&mut shared.subscriptions.lock().changes, subscription);
         drop(former);
     }
     Ok(mcplink_result_t::new(RawResult::alone(granted)))
 }
 
 /// Returns a function that posts change notifications as events of the client.
-fn teller(shared: &Weak<Shared>) -> impl Fn(Event) + Send + Sync + 'static {
+fn event_poster(shared: &Weak<Shared>) -> impl Fn(Event) + Send + Sync + 'static {
     let shared = Weak::clone(shared);
     move |event| {
         if let Some(shared) = shared.upgrade() {
@@ -247,7 +249,7 @@ fn subscribe(
     }
     drop(known);
     let filter = SubscriptionFilter::default().resource_subscriptions(vec![uri.clone()]);
-    let subscription = client.subscribe_with(filter, options, teller(shared))?;
+    let subscription = client.subscribe_with(filter, options, event_poster(shared))?;
     let granted = subscription.granted().resource_subscriptions;
     if granted.is_none_or(|granted| granted.is_empty()) {
         let text = format!("the server does not tell changes of '{uri}'");

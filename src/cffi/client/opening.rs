@@ -56,16 +56,16 @@ fn prepare(options: &mcplink_client_options_t) -> Outcome<Prepared> {
     })
 }
 
-/// Connects the client. If `is_told` is true, the host receives the outcome as an event.
+/// Connects the client. If `posts_event` is true, the host receives the outcome as an event.
 fn connect(
     shared: &Shared,
     builder: ClientBuilder,
     transport: Box<dyn Transport>,
-    is_told: bool,
+    posts_event: bool,
 ) -> Result<()> {
     let connected = builder.connect(transport);
-    let done = connected.and_then(|client| shared.connected(client, is_told));
-    done.inspect_err(|error| shared.failed(error, is_told))
+    let done = connected.and_then(|client| shared.connected(client, posts_event));
+    done.inspect_err(|error| shared.failed(error, posts_event))
 }
 
 /// Opens a client: starts the server or connects to the server, and negotiates a protocol revision.

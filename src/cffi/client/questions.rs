@@ -250,14 +250,14 @@ unsafe fn answer_with(
     options: *mut mcplink_client_options_t,
     handler: (mcplink_handler_fn, *mut c_void, mcplink_destroy_fn),
     asker: (&'static str, Asker),
-    place: impl FnOnce(&mut mcplink_client_options_t) -> &mut Option<Arc<Hook<HandlerFn>>>,
+    hook_of: impl FnOnce(&mut mcplink_client_options_t) -> &mut Option<Arc<Hook<HandlerFn>>>,
 ) -> mcplink_status_t {
     let (callback, user, destroy) = handler;
     let user = UserData::new(user, destroy);
     // SAFETY: the safety contract of this function.
     unsafe {
         set(options, setter, |options| {
-            *place(options) = Hook::new(callback, user);
+            *hook_of(options) = Hook::new(callback, user);
             options.hooks.ask_by(asker);
             Ok(())
         })
