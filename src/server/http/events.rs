@@ -1,4 +1,4 @@
-//! Event stores: they keep the events of legacy streams, so that clients can resume them.
+//! Event stores, which store the events of legacy streams, so that clients can resume the streams.
 //!
 //! Spec: Transports, "Streamable HTTP", "Resumability and Redelivery" (2025-03-26 to 2025-11-25).
 
@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::error::Result;
 use crate::sync::Mutex;
 
-/// A store for the events of legacy sessions' streams. With it, a client that lost a stream can get
-/// the remaining events (`Last-Event-ID`). See
+/// A store for the events of legacy sessions' streams. A client that lost a stream gets the missed
+/// events from the store (`Last-Event-ID`). See
 /// [`HttpOptions::event_store`](super::HttpOptions::event_store).
 ///
-/// Implement an event store to store more events than should be in memory, or to store them
-/// elsewhere. An event store can't move sessions to another process: a session lives in the process
-/// that opened it, and all its requests must reach that process.
+/// Implement this trait to store more events than fit into memory, or to store events elsewhere. An
+/// event store can't move sessions to another process: a session lives in the process that opened
+/// it, and all its requests must reach that process.
 ///
 /// The library makes the event ids. A store only sees the session, the stream and the number of the
 /// event.
@@ -98,31 +98,32 @@ use crate::sync::Mutex;
 /// # Ok::<_, Error>(())
 /// ```
 pub trait EventStore: Send + Sync {
-    /// Opens the log of a stream. It is called when the stream has its first event, so it is never
-    /// called for a stream without events.
+    /// Opens the log of a stream. The library calls `open` for the first event of a stream, so
+    /// never for a stream without events.
     ///
-    /// `session` is unique among all sessions of all servers: 22 letters, digits, `-` and `_`. It
-    /// is not the secret session id, and gives no access to the session. `stream` is a number
-    /// within the session; 0 is the stream for messages that belong to no request.
+    /// `session` is a name that is unique among all sessions of all servers: 22 letters, digits,
+    /// `-` and `_`. The name is not the secret session id, and gives no access to the session.
+    /// `stream` is a number within the session; 0 is the stream for messages that belong to no
+    /// request.
     ///
     /// `open` runs on the thread that sends the event, and blocks this thread.
     fn open(&self, session: &str, stream: u64) -> Box<dyn EventLog>;
 }
 
-/// The events of one stream. It is dropped when no client can resume the stream any more: the
-/// session has ended, or enough newer streams of the session have ended.
+/// The stored events of one stream. The log is dropped when no client can resume the stream any
+/// more. Then the session has ended, or enough newer streams of the session have ended.
 ///
-/// One thread at a time uses a log, and waits for it: a handler that sends a message, a thread of
-/// the session that sends a notification, or the thread that reads a resume request. Other senders
-/// on the same stream wait too. The logs of different streams are used concurrently.
+/// One thread at a time uses a log, and blocks during each call. The thread runs a handler that
+/// sends a message, sends a notification of the session, or has read a resume request. Other
+/// senders on the same stream wait too. The logs of different streams are used concurrently.
 ///
 /// If a log fails or panics, clients that read at the moment lose nothing: events are still sent in
 /// order. But a stream can't be resumed from before an event that was not stored. The error goes to
 /// [`ServerBuilder::on_log`](crate::server::ServerBuilder::on_log).
 pub trait EventLog: Send {
     /// Stores an event: a message as JSON text, or an empty text for a mark. A mark is a position
-    /// from which a client can resume. Numbers start at 1 and increase by 1. If storing an event
-    /// fails, it is not tried again.
+    /// from which a client can resume. Numbers start at 1 and increase by 1. The library does not
+    /// retry an event that could not be stored.
     ///
     /// # Errors
     ///
@@ -146,8 +147,8 @@ pub trait EventLog: Send {
 /// The default event store: the latest events of each stream, in memory.
 #[derive(Debug)]
 pub(super) struct Recent {
-    /// The maximum number of events that are stored for each stream. The last event of a stream is
-    /// always kept, as long as the memory budget allows.
+    /// The maximum number of events that are stored for each stream. The last event is stored even
+    /// if it exceeds `max_bytes`, as long as the memory budget allows.
     max_events: usize,
     max_bytes: usize,
     room: Arc<Room>,
@@ -188,22 +189,22 @@ const EACH: usize = 48;
 /// The memory budget that the events of all streams share.
 ///
 /// When the budget is used up, the oldest events of one of the largest streams are dropped. Streams
-/// whose sizes differ by less than a factor of two count as equally large. So a stream with few
-/// events keeps them, even if there are many other streams.
+/// count as equally large if their sizes have the same number of bits. So a stream with few events
+/// keeps its events, even if there are many other streams.
 ///
 /// **Invariant:** while no log's lock is held, `taken` is the total size of all logs, and `logs`
 /// holds every non-empty log under its rank.
 ///
-/// **Locks:** the lock of `logs` is taken inside a log's lock, for moments. No thread holds the
-/// locks of two logs: two such threads could deadlock.
+/// **Locks:** a thread that holds a log's lock may take the lock of `logs`, but only briefly. No
+/// thread holds the locks of two logs: two such threads could deadlock.
 #[derive(Debug)]
 struct Room {
     max: usize,
     taken: AtomicUsize,
     next: AtomicU64,
-    /// All logs, in the order in which their events are dropped, the last log first. The last log
-    /// is the oldest of the largest logs. A log moves only when its size doubles or halves, so
-    /// storing an event seldom takes this lock.
+    /// All non-empty logs. The last log in this order is the oldest of the largest logs, and loses
+    /// its events first. A log moves only when its size gains or loses a bit, so storing an event
+    /// seldom takes this lock.
     logs: Mutex<Ranked>,
 }
 
@@ -410,7 +411,7 @@ mod tests {
         }
         assert_eq!(all, 9);
 
-        // An event larger than the whole budget is not kept, and displaces others only briefly.
+        // An event larger than the whole budget is not stored, and displaces others only briefly.
         others[0].append(51, &[b'x'; 20_000]).expect("taken");
         assert_eq!(kept(&mut *others[0]), [0; 0]);
         assert_eq!(kept(&mut *small), [1]);
