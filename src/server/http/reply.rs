@@ -123,8 +123,8 @@ impl State {
     }
 }
 
-/// Ends a response without its answer. If there is an error, the client gets the error instead. If
-/// the response is an event stream, the call does not wait until the client has read it.
+/// Ends a response without its answer. If there is an error, the client gets the error instead. On
+/// an event stream, the call does not wait until the client has read the error.
 pub(super) fn end_with(
     mut writer: Box<dyn ResponseWriter>,
     begun: bool,

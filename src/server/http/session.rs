@@ -1,6 +1,6 @@
-//! Sessions of legacy clients: the state of `initialize`, kept between requests.
+//! The sessions of legacy clients over HTTP, and the table of all these sessions.
 //!
-//! When the table is full, an idle session is ended to make room for a new one: see [`Shares`].
+//! When the table is full, an idle session is ended to make room for a new session: see [`Shares`].
 //!
 //! **Invariant:** a session is in the table from the successful answer to `initialize` until its
 //! end. A session ends by DELETE, by its idle timeout, by eviction, or with the service. The code
@@ -10,8 +10,8 @@
 //! `was_busy` set. The next use that ends restores its rank. Without a rank, the session could
 //! never be evicted.
 //!
-//! **Locks:** under the table's lock sessions are only inspected. They are closed and dropped after
-//! its release, because both may run other code.
+//! **Locks:** while the table's lock is held, sessions are only inspected. Sessions are closed and
+//! dropped after the lock is released, because closing and dropping may run other code.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
@@ -41,23 +41,24 @@ use crate::transport::http::{ClientKey, ResponseHead, ResponseWriter};
 use crate::transport::sys::random;
 use crate::transport::{Control, Sender, SessionMessage};
 
-/// How many ended streams of a session are kept, for clients that missed the end.
+/// The maximum number of ended streams that a session stores. Clients that missed the end of a
+/// stream can still resume it.
 const REMEMBERED: usize = 16;
 
-/// The maximum size of the params of an `initialize` that opens a session, in bytes. The client
-/// info in them is kept as long as the session. Parsed JSON may take a hundred times the memory of
-/// its text.
+/// The maximum size of the params of an `initialize` that opens a session, in bytes. The session
+/// stores the client info in these params. Parsed JSON may take a hundred times the memory of its
+/// text.
 const MAX_OPENING: usize = 256 << 10;
 
-/// The budget for the `initialize` params of all sessions together: this many bytes for each
-/// possible session. The budget has a minimum, since few clients need as much.
+/// The memory budget for `initialize` params, in bytes for each possible session. The budget of all
+/// sessions together is at least [`LEAST_BYTES`], since a few clients may need more each.
 const BYTES_OF_ONE: usize = 2 << 10;
 const LEAST_BYTES: usize = 1 << 20;
 
 /// The minimum time between two searches for busy sessions that have become idle.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Checks the size of the params of `initialize`.
+/// Checks that the params of an `initialize` request are not too large.
 pub(super) fn check_opening(request: &Request) -> std::result::Result<(), RpcError> {
     let bytes = request.params().len();
     if bytes <= MAX_OPENING {
@@ -75,17 +76,17 @@ pub(super) struct Session {
     link: Arc<Conversation>,
     connection: OnceLock<Connection>,
     pub(super) standing: Arc<Stream>,
-    /// The streams of the session that a client can resume, by number.
+    /// The streams of the session that a client can resume, by stream number.
     streams: Mutex<BTreeMap<u64, Arc<Stream>>>,
     next_stream: AtomicU64,
     keep_alive: Duration,
-    /// Stores the events of all streams of the session. `None` if streams can't be resumed.
+    /// Stores the events of the session's streams. `None` if streams can't be resumed.
     pub(super) keeper: Option<Keeper>,
     born: Instant,
     /// The time of the session's last use, in milliseconds since `born`. A use is a request, an
     /// answer, or the end of a reader's connection.
     used: AtomicU64,
-    /// The position of the session's last use in the order of the uses of all sessions.
+    /// The sequence number of the session's last use, counted over the uses of all sessions.
     order: AtomicU64,
     /// Whether the session was used after it was opened.
     is_used: AtomicBool,
@@ -94,20 +95,22 @@ pub(super) struct Session {
     /// The client that the session counts for in the limits of the table.
     owner: Client,
     table: Weak<Sessions>,
-    /// Whether all messages of the session are sent on the standing stream, as in 2024-11-05. If
-    /// so, the session ends with this stream.
+    /// Whether all messages of the session are sent on the GET stream, as in 2024-11-05. If so, the
+    /// session ends with this stream.
     on_one_stream: bool,
     entered: AtomicBool,
     ended: AtomicBool,
-    /// The slot that is reserved in the table. `None` once the session is in the table.
+    /// The slot that is reserved for the session in the table. `None` once the session is in the
+    /// table.
     place: Mutex<Option<Place>>,
-    /// The bytes that the session takes from [`State::bytes`]. They change only under the table's
-    /// lock.
+    /// The bytes of client info that the session holds in [`State::bytes`]. Changed only while the
+    /// table's lock is held.
     bytes: AtomicUsize,
 }
 
 impl Session {
-    /// Opens a session. Clients can't use the session before `initialize` is answered.
+    /// Opens a session. Clients can't use the session until [`enter`](Self::enter) has put it into
+    /// the table.
     pub(super) fn open(
         server: &Arc<Inner>,
         options: &HttpOptions,
@@ -120,7 +123,7 @@ impl Session {
         let mut bytes = [0; 24 + 16];
         random::fill(&mut bytes)?;
         let (secret, name) = bytes.split_at(24);
-        // A client of 2024-11-05 that loses its stream has lost the session, so nothing is stored.
+        // If a client of 2024-11-05 loses its stream, its session ends. So nothing is stored.
         let keeper = (!on_one_stream).then(|| Keeper {
             store: Arc::clone(&table.store),
             is_hosts: table.has_hosts_store,
@@ -233,7 +236,8 @@ impl Session {
         }
     }
 
-    /// Puts the session into the table. Returns `true` if this call has put it in.
+    /// Puts the session into the table. Returns whether this call has put the session into the
+    /// table.
     pub(super) fn enter(self: &Arc<Self>) -> bool {
         if self.entered.swap(true, Ordering::SeqCst) {
             return false;
@@ -243,7 +247,8 @@ impl Session {
         place.is_some_and(|place| table.is_some_and(|table| table.enter(self, place)))
     }
 
-    /// Records that the standing stream has no reader any more. Neither blocks nor runs user code.
+    /// Handles the disconnect of the GET stream's last reader: ends the session if it has no other
+    /// streams. Neither blocks nor runs code of the host.
     pub(super) fn lost_its_stream(self: &Arc<Self>) {
         if self.on_one_stream {
             let session = Arc::clone(self);
@@ -278,14 +283,14 @@ impl Session {
             || self.streams.lock().values().any(|stream| stream.is_read())
     }
 
-    /// Returns the eviction rank. The lowest is evicted first.
+    /// Returns the eviction rank of the session. The session with the lowest rank is evicted first.
     fn rank(&self) -> (u8, u64) {
         let rank = u8::from(self.is_used.load(Ordering::Relaxed));
         (rank, self.order.load(Ordering::Relaxed))
     }
 
-    /// Ends the session and everything in it, with the reason `why`; idempotent. Does not block:
-    /// active requests are answered with an error, and a thread of the session closes the rest.
+    /// Ends the session with the reason `why`; idempotent. Active requests are answered with an
+    /// error. Does not block: a thread of the session closes the connection.
     pub(super) fn end(&self, why: &Error) {
         if !self.ended.swap(true, Ordering::SeqCst) {
             self.connection().peer().core().end_soon(why);
@@ -293,7 +298,8 @@ impl Session {
         }
     }
 
-    /// Ends the session because this side closes it.
+    /// Ends the session with the reason `why`, because the server closes it; idempotent. Does not
+    /// block.
     fn close(&self, why: &str) {
         if !self.ended.swap(true, Ordering::SeqCst) {
             self.connection().peer().core().close_soon(why);
@@ -307,7 +313,7 @@ impl Session {
         streams.values().for_each(|stream| stream.close_now(None));
     }
 
-    /// Records that the standing stream has a reader again. Neither blocks nor runs user code.
+    /// Records that the GET stream has a reader again. Neither blocks nor runs code of the host.
     pub(super) fn has_its_stream(&self) {
         self.link.reader_came();
     }
@@ -344,7 +350,7 @@ pub(super) struct Sessions {
     /// Whether the event store is code of the host.
     has_hosts_store: bool,
     idle: Duration,
-    /// The next position in the order of the uses of all sessions.
+    /// The sequence number of the next use of a session, counted over all sessions.
     next_order: AtomicU64,
     displaced: AtomicU64,
 }
@@ -352,13 +358,13 @@ pub(super) struct Sessions {
 #[derive(Debug)]
 struct State {
     open: HashMap<Arc<str>, Entry>,
-    /// The clients' shares of the slots for sessions. A session takes a slot as soon as its opening
+    /// The slots for sessions that each client holds. A session takes a slot as soon as its opening
     /// begins.
     places: Shares<Arc<str>>,
     /// The memory that each client uses for the client info of its sessions.
     bytes: Shares<Arc<str>>,
     swept: Instant,
-    /// When all busy sessions were last checked. They are checked when there is no idle session to
+    /// When all busy sessions were last checked. The check runs when there is no idle session to
     /// evict.
     searched: Option<Instant>,
     closed: bool,
@@ -392,8 +398,8 @@ impl State {
 
     /// Checks whether a session is in use. Sets or removes its eviction rank accordingly.
     fn look_at(&mut self, session: &Arc<Session>) {
-        // The mark is set before the check. A use that ends after the check then sees the mark, and
-        // calls `look_again`. In the other order an idle session could stay without a rank.
+        // `was_busy` is set before the check. A use that ends after the check then sees `was_busy`,
+        // and calls `look_again`. In the other order an idle session could stay without a rank.
         session.was_busy.store(true, Ordering::SeqCst);
         if session.is_busy() {
             self.set_place(&session.id, None);
@@ -412,7 +418,7 @@ impl State {
         Some(session)
     }
 
-    /// Makes room for one more session of a client, or for a session's client info. Evicted
+    /// Makes room for `sessions` more sessions of a client, and for `bytes` of client info. Evicted
     /// sessions are added to `ended`. Returns whether there is room.
     fn make_room(
         &mut self,
@@ -454,7 +460,7 @@ impl State {
     }
 
     /// Checks all busy sessions again, to find those that have become idle. Takes time linear in
-    /// their number. Returns whether any session was checked.
+    /// the number of busy sessions. Returns whether any session was checked.
     fn search(&mut self) -> bool {
         let now = Instant::now();
         if self.searched.is_some_and(|at| now < at + SEARCH_INTERVAL) {
@@ -468,8 +474,8 @@ impl State {
     }
 }
 
-/// The slot in the table for a session that is being opened. The slot is released if the session is
-/// not opened.
+/// The reserved slot in the table for a session that is being opened. The slot is released if the
+/// session is not opened.
 #[derive(Debug)]
 pub(super) struct Place {
     sessions: Arc<Sessions>,
@@ -522,13 +528,13 @@ impl Sessions {
         self.next_order.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Returns the number of sessions that were ended to make room for others.
+    /// Returns the number of sessions that were ended to make room for other sessions.
     pub(super) fn displaced(&self) -> u64 {
         self.displaced.load(Ordering::Relaxed)
     }
 
-    /// Takes a slot for a new session of a client, with `bytes` of client info, if there is room.
-    /// Also ends sessions that were idle too long.
+    /// Reserves a slot for a new session of a client, with `bytes` of client info, if there is
+    /// room. Also ends sessions that were idle too long.
     pub(super) fn take_place(self: &Arc<Self>, owner: Client, bytes: usize) -> Option<Place> {
         let mut state = self.state.lock();
         let mut ended = self.sweep(&mut state);
@@ -547,8 +553,8 @@ impl Sessions {
         })
     }
 
-    /// Makes room for the client info of a session that was opened before its `initialize` came.
-    /// Returns whether there is room.
+    /// Makes room for the client info of a session that was opened before its `initialize` request
+    /// came. Returns whether there is room.
     pub(super) fn keep(&self, session: &Session, bytes: usize) -> bool {
         let mut state = self.state.lock();
         // An earlier `initialize` that could not be read may have counted already.
@@ -574,8 +580,8 @@ impl Sessions {
         }
     }
 
-    /// Removes and returns sessions that were idle too long. It runs at intervals, when requests
-    /// come. So no thread is needed for it.
+    /// Removes and returns sessions that were idle too long. Requests trigger this check at
+    /// intervals, so the check needs no thread of its own.
     fn sweep(&self, state: &mut State) -> Vec<Arc<Session>> {
         let interval = (self.idle / 8).min(Duration::from_secs(60));
         if state.swept.elapsed() < interval {
@@ -588,7 +594,8 @@ impl Sessions {
         over.iter().filter_map(|id| state.remove(id)).collect()
     }
 
-    /// Ends sessions that were removed from the table because they were idle or to make room.
+    /// Ends sessions that were removed from the table, because they were idle too long or to make
+    /// room.
     fn end_all(&self, ended: &[Arc<Session>]) {
         for session in ended {
             let text = match session.is_unused_for(self.idle) {
@@ -611,8 +618,8 @@ impl Sessions {
             drop(state);
             return false;
         }
-        // From now on the session in the table holds the slot. Both happen under one lock, so the
-        // slot is counted exactly once.
+        // From now on the session in the table holds the slot. The slot changes its holder under
+        // one lock, so it is counted exactly once.
         place.is_taken = false;
         let entry = Entry {
             session: Arc::clone(session),
@@ -623,7 +630,7 @@ impl Sessions {
         true
     }
 
-    /// Finds a session by its secret id. Only the principal that opened the session finds it.
+    /// Finds a session by its secret id. Only the principal that opened the session can find it.
     pub(super) fn find(&self, id: &[u8], principal: Option<&str>) -> Option<Arc<Session>> {
         let id = std::str::from_utf8(id).ok()?;
         let mut state = self.state.lock();
@@ -639,8 +646,8 @@ impl Sessions {
         Some(session)
     }
 
-    /// Returns the client whose share of threads is used by the requests of a session that come
-    /// from this address.
+    /// Returns the client whose share of threads a session's requests use. The client is the
+    /// principal of the session if there is one, otherwise the session at this address.
     pub(super) fn client_of(&self, id: &[u8], address: &ClientKey) -> Option<ClientKey> {
         let id = std::str::from_utf8(id).ok()?;
         let state = self.state.lock();
@@ -666,7 +673,7 @@ impl Sessions {
         self.state.lock().open.len()
     }
 
-    /// Ends the standing streams of all sessions.
+    /// Ends the GET streams of all sessions.
     pub(super) fn end_streams(&self) {
         let state = self.state.lock();
         let all = state.open.values().map(|entry| Arc::clone(&entry.session));
@@ -689,7 +696,7 @@ impl Sessions {
     }
 }
 
-/// A sender that writes messages which belong to no request to the standing stream.
+/// A sender for messages that belong to no request: it writes them to the session's GET stream.
 #[derive(Debug)]
 struct StandingSender(Weak<Session>);
 

@@ -1,9 +1,9 @@
 //! The streams of a legacy session, and their resumption.
 //!
 //! Each request has its own stream. All other messages go to the GET stream, which the client opens
-//! with a GET request. Events are numbered and stored for a while. A client that reconnects with the
-//! number of the last event that it received gets the later events. If a client disconnects, its
-//! requests are not cancelled.
+//! with a GET request. Events are numbered and stored for a while. A client that reconnects with
+//! the number of the last event that it received gets the later events. If a client disconnects,
+//! its requests are not cancelled.
 //!
 //! ```text
 //!            begin (first event, or long silence)      disconnect, or order to retry

@@ -32,8 +32,8 @@ struct Metadata {
 
 /// Fetches the key set of an issuer. The URL of the key set is in the issuer's metadata.
 ///
-/// All known metadata URLs are tried. At one of them there may be a web page, or metadata without a
-/// key set, which RFC 8414 allows.
+/// All known metadata URLs are tried. Some of them may have a web page, or metadata without a key
+/// set, which RFC 8414 allows.
 pub(super) fn discover(issuer: &str, way: &Way) -> Result<String> {
     // The error of a document that exists is more useful than that of a missing one.
     let (mut missing, mut useless) = (None, None);
@@ -41,8 +41,8 @@ pub(super) fn discover(issuer: &str, way: &Way) -> Result<String> {
         match fetch(&place, way).map(|text| key_place(issuer, &place, &text)) {
             Ok(Ok(keys)) => return fetch(&keys, way),
             Ok(Err(error)) => useless = useless.or(Some(error)),
-            // All URLs have one host, and it is too slow. A request waits for this, so there is no
-            // further try.
+            // All URLs have the same host, which is too slow. A request waits for the keys, so
+            // there is no further try.
             Err(error) if error.kind() == ErrorKind::Timeout => return Err(error),
             Err(error) => missing = Some(error),
         }

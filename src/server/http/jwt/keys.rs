@@ -37,14 +37,14 @@ struct State {
     keys: Arc<Vec<Key>>,
     /// When `keys` were fetched.
     since: Option<Instant>,
-    /// When the last fetch ended. If it failed, `failure` is its error.
+    /// When the last fetch ended. `failure` is the error of that fetch, if it failed.
     tried: Option<Instant>,
     failure: Option<String>,
     /// When the current fetch began; `None` when there is no fetch.
     fetching: Option<Instant>,
 }
 
-/// The result of searching the keys for checking a signature.
+/// The result of a search for the keys that may verify a signature.
 pub(super) enum Found {
     Keys(Arc<Vec<Key>>),
     /// The issuer has no key with this id.
@@ -65,8 +65,8 @@ impl Keys {
         }
     }
 
-    /// Returns all keys of the issuer, if one of them has this id, or if one of them has no id. If
-    /// `id` is `None`, returns all keys, and the caller tries each of them.
+    /// Returns all keys of the issuer if one of them has the id `id`, or has no id. If `id` is
+    /// `None`, returns all keys, and the caller tries each key.
     pub(super) fn find(&self, id: Option<&str>) -> Found {
         self.find_but(None, id)
     }
@@ -80,7 +80,8 @@ impl Keys {
         }
     }
 
-    /// Returns the issuer's keys. If newer keys than `old` are available, returns the newer keys.
+    /// Returns the issuer's keys for the key id `id`. If the current keys are `old`, first tries to
+    /// fetch newer keys.
     fn find_but(&self, old: Option<&Arc<Vec<Key>>>, id: Option<&str>) -> Found {
         let mut may_fetch = true;
         loop {
@@ -98,7 +99,8 @@ impl Keys {
             }
             let ends = state.fetching.map(|began| began + PATIENCE);
             if ends.is_some_and(|end| Instant::now() < end) {
-                // The fetched keys will be as new as a fetch by this thread.
+                // The keys of the other fetch will be new enough, so this thread does not fetch
+                // again.
                 may_fetch = false;
                 drop(self.fetched.wait_until(state, ends));
                 continue;
@@ -146,8 +148,8 @@ impl State {
             }
     }
 
-    /// Returns whether the set may contain the key that a token names: a key has no id, and the set
-    /// is not too old.
+    /// Returns whether the key set may contain a key with an unknown id, because one of its keys
+    /// has no id. Returns `false` if the set is too old.
     fn may_know(&self) -> bool {
         !self.is_too_old() && self.keys.iter().any(|key| key.id.is_none())
     }

@@ -1,5 +1,5 @@
-//! DPoP proofs: a small JWT in the field `DPoP`, which proves that the sender of a request has a
-//! key.
+//! DPoP proofs. A proof is a small JWT in the field `DPoP`, which proves that the sender of a
+//! request has a key.
 //!
 //! Spec: RFC 9449, sections 4.2 and 4.3.
 
@@ -15,7 +15,7 @@ use super::Parts;
 use super::jwk::{self, Jwk, Key};
 use super::seen::ProofId;
 
-/// The maximum length of a proof, in bytes.
+/// The maximum length of a DPoP proof, in bytes.
 const MAX_PROOF: usize = 8 << 10;
 
 #[derive(Deserialize)]
@@ -36,13 +36,13 @@ struct Claims {
     nonce: Option<String>,
 }
 
-/// A proof whose signature was verified with the key in the proof.
+/// A DPoP proof whose signature was verified with the key in the proof.
 pub(super) struct Proof {
     claims: Claims,
     thumbprint: String,
 }
 
-/// The request that a proof must be made for.
+/// The request that a DPoP proof must be made for.
 pub(super) struct Purpose<'a> {
     pub(super) method: &'a str,
     pub(super) target: &'a str,
@@ -56,7 +56,7 @@ pub(super) struct Purpose<'a> {
 }
 
 impl Proof {
-    /// Parses a proof, and checks everything that does not depend on the request.
+    /// Parses a DPoP proof, and checks everything that does not depend on the request.
     pub(super) fn read(text: &str) -> Result<Self, &'static str> {
         let no_proof = "it is no JWT with typ, alg, jwk, jti, htm, htu and iat";
         let parts = Some(text).filter(|text| text.len() <= MAX_PROOF);
@@ -116,8 +116,8 @@ impl Proof {
         self.claims.iat as u64
     }
 
-    /// Returns the unique id of the proof. It is made from the key and `jti`, since `jti` is unique
-    /// only for each key.
+    /// Returns the unique id of the proof. The id is made from the key and `jti`, since `jti` is
+    /// unique only for each key.
     pub(super) fn id(&self) -> ProofId {
         let text = format!("{} {}", self.thumbprint, self.claims.jti);
         let digest = Sha256::digest(text.as_bytes()).expect("texts are shorter than 2 EiB");
