@@ -1,4 +1,4 @@
-//! Finds the client that a request counts for, in the shares of threads and sessions.
+//! Finds the client whose share of threads or sessions a request uses.
 //!
 //! A share belongs to the principal if the principal is known, otherwise to the network address.
 //! For threads, each session at one address has a share of its own. Credentials count only if the
@@ -98,7 +98,7 @@ impl Served {
         session.unwrap_or(address)
     }
 
-    /// Returns the client that a request and its session count for. The client is the principal if
+    /// Returns the client whose share a request or its session uses. The client is the principal if
     /// there is one, otherwise the network address.
     pub(super) fn owner(&self, request: &HttpRequest<'_>, principal: Option<&Principal>) -> Client {
         if let Some(principal) = principal {

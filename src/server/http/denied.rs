@@ -266,7 +266,7 @@ pub(super) enum Era {
     Modern,
 }
 
-/// The recorded reason why a request is refused. It decides the head of the answer.
+/// The recorded reason why a request is refused. The reason decides the response head.
 enum Note {
     Nothing,
     /// The client lacks these scopes.

@@ -203,12 +203,12 @@ struct Room {
     taken: AtomicUsize,
     next: AtomicU64,
     /// All non-empty logs. The last log in this order is the oldest of the largest logs, and loses
-    /// its events first. A log moves only when its size gains or loses a bit, so storing an event
-    /// seldom takes this lock.
+    /// its events first. A log moves only when the number of bits of its size changes, so storing
+    /// an event seldom takes this lock.
     logs: Mutex<Ranked>,
 }
 
-/// Logs by rank, and logs of equal rank by age.
+/// Event logs, ordered by rank and then by age.
 type Ranked = BTreeMap<(u32, Reverse<u64>), Arc<Mutex<Kept>>>;
 
 /// The stored events of a stream.
@@ -273,7 +273,8 @@ impl Room {
         drop(removed);
     }
 
-    /// Drops events until the memory budget is met. The caller holds no log's lock.
+    /// Drops the oldest events of the largest streams, until the memory budget is met. The caller
+    /// holds no log's lock.
     fn tidy(&self) {
         while self.is_too_full() {
             let most = self.logs.lock().last_key_value().map(|(key, log)| {

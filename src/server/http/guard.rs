@@ -50,8 +50,8 @@ pub(super) fn check(options: &HttpOptions, request: &HttpRequest<'_>) -> Result<
     ))
 }
 
-/// Returns whether an origin is in `HttpOptions::allowed_origins`, so that its web pages may read
-/// responses.
+/// Returns whether an origin is in `HttpOptions::allowed_origins`. Web pages of such an origin may
+/// read responses.
 pub(super) fn is_listed(options: &HttpOptions, origin: &str) -> bool {
     let mut allowed = options.allowed_origins.iter();
     allowed.any(|allowed| allowed.eq_ignore_ascii_case(origin))

@@ -1,4 +1,4 @@
-//! The events of one stream: numbered, stored and replayed.
+//! Numbers, stores and replays the events of one stream.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -60,7 +60,7 @@ pub(super) struct History {
     stream: u64,
     /// The number of the last event of the stream.
     sequence: u64,
-    /// The number of the last event that could not be stored. Zero if all were stored.
+    /// The number of the last event that could not be stored. Zero if all events were stored.
     lost: u64,
     is_failing: bool,
     /// Whether the last event is a mark (an event without a message) that is not stored yet.
@@ -209,7 +209,7 @@ pub(super) fn write(out: &mut Vec<u8>, id: EventId, text: &[u8]) {
     }
 }
 
-/// Runs code of the host, and turns a panic into an error.
+/// Runs the code of an event store, and turns a panic into an error.
 fn guarded<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
         let text = "the event store panicked";

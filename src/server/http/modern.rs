@@ -66,7 +66,7 @@ impl<'a> ParamMembers<'a> {
 }
 
 impl<'a> Meta<'a> {
-    /// Returns the revision that the body of the request names.
+    /// Returns the protocol revision that the body of the request names.
     pub(super) fn version(&self) -> Option<Cow<'a, str>> {
         self.version.map(RawValue::get).and_then(text_of)
     }

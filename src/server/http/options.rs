@@ -123,9 +123,9 @@ impl HttpOptions {
     /// request. Handlers get the resulting principal from
     /// [`Context::principal`](crate::server::Context::principal).
     ///
-    /// The function runs on the thread that read the request. If it panics, the request is answered
-    /// with status 503 and the panic is logged. Replaces [`authorization`](Self::authorization). By
-    /// default requests have no principal.
+    /// The function runs on the thread that read the request. If the function panics, the request
+    /// is answered with status 503 and the panic is logged. Replaces
+    /// [`authorization`](Self::authorization). By default requests have no principal.
     pub fn authenticate(
         mut self,
         check: impl Fn(&HttpRequest<'_>) -> Result<Principal, Denied> + Send + Sync + 'static,
@@ -134,7 +134,8 @@ impl HttpOptions {
         self
     }
 
-    /// Sets whether legacy clients get sessions. Defaults to yes. Modern clients need no session.
+    /// Sets whether legacy clients get sessions. Defaults to `true`. Modern clients need no
+    /// session.
     ///
     /// Without sessions, any replica can answer any request. But legacy clients then get neither
     /// input requests nor change notifications.

@@ -140,7 +140,7 @@ pub(super) fn check_media(request: &HttpRequest<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Refuses a request whose body has a content coding, since the server can't decode any.
+/// Refuses a request whose body has a content coding, since the server decodes no content coding.
 pub(super) fn check_encoding(request: &HttpRequest<'_>) -> Result<(), Refusal> {
     let codings = request
         .values("Content-Encoding")

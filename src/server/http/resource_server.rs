@@ -79,7 +79,7 @@ pub(super) trait ProofCheck: Send + Sync {
 
     /// Checks that a request to the URL `target` has a valid proof for its token. The proof must be
     /// made for this request and this token, with the key whose thumbprint is `thumbprint`. The
-    /// proof is remembered for `client`, so that nobody can use it again.
+    /// proof counts for `client` among the remembered proofs.
     fn check(
         &self,
         request: &HttpRequest<'_>,
@@ -322,8 +322,8 @@ impl ResourceServer {
         Err(Denied::invalid_token(why))
     }
 
-    /// Returns the URL that a client sent a request to. The host in this URL is that of the
-    /// configured URL of the server, since a proxy may have changed the `Host` field.
+    /// Returns the URL that a client sent a request to. Scheme and host are those of the server's
+    /// configured URL, since a proxy may have changed the `Host` field.
     fn target_of(&self, options: &HttpOptions, request: &HttpRequest<'_>) -> String {
         let path = request.target.split('?').next().unwrap_or_default();
         match path.strip_prefix(options.path.as_str()) {

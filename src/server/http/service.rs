@@ -765,7 +765,7 @@ fn peer_name(request: &HttpRequest<'_>) -> String {
     }
 }
 
-/// A sender that discards all messages, since messages that belong to no request have no receiver.
+/// A sender that discards messages which belong to no request, since no client would read them.
 #[derive(Debug)]
 struct Nowhere;
 
@@ -780,7 +780,7 @@ impl Sender for Nowhere {
     }
 }
 
-/// The control of a connection that many clients share.
+/// Implements [`Control`] for a connection that many clients share.
 #[derive(Debug)]
 struct Everybody(String);
 

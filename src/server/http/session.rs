@@ -92,7 +92,7 @@ pub(super) struct Session {
     is_used: AtomicBool,
     /// Whether the session was in use at the table's last check.
     was_busy: AtomicBool,
-    /// The client that the session counts for in the limits of the table.
+    /// The client whose share of the table the session uses.
     owner: Client,
     table: Weak<Sessions>,
     /// Whether all messages of the session are sent on the GET stream, as in 2024-11-05. If so, the
@@ -236,8 +236,8 @@ impl Session {
         }
     }
 
-    /// Puts the session into the table. Returns whether this call has put the session into the
-    /// table.
+    /// Adds the session to the table. Returns `false` if an earlier call has added the session, or
+    /// if the table is closed.
     pub(super) fn enter(self: &Arc<Self>) -> bool {
         if self.entered.swap(true, Ordering::SeqCst) {
             return false;
@@ -347,7 +347,7 @@ impl fmt::Debug for Session {
 pub(super) struct Sessions {
     state: Mutex<State>,
     store: Arc<dyn EventStore>,
-    /// Whether the event store is code of the host.
+    /// Whether the host implements the event store.
     has_hosts_store: bool,
     idle: Duration,
     /// The sequence number of the next use of a session, counted over all sessions.
@@ -396,7 +396,8 @@ impl State {
         }
     }
 
-    /// Checks whether a session is in use. Sets or removes its eviction rank accordingly.
+    /// Removes the eviction rank of a session that is in use. Sets the eviction rank of an idle
+    /// session.
     fn look_at(&mut self, session: &Arc<Session>) {
         // `was_busy` is set before the check. A use that ends after the check then sees `was_busy`,
         // and calls `look_again`. In the other order an idle session could stay without a rank.
@@ -571,7 +572,7 @@ impl Sessions {
         may_keep
     }
 
-    /// Checks a session again, after a use of the session has ended.
+    /// Updates the eviction rank of a session after a use of the session has ended.
     fn look_again(&self, session: &Session) {
         let mut state = self.state.lock();
         let found = state.open.get(&session.id);

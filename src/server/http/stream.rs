@@ -616,8 +616,9 @@ pub(super) struct RequestStream {
 }
 
 impl RequestStream {
-    /// Creates the response sink, and watches for the reader's disconnect. If the client accepts
-    /// events, the response begins as an event stream after a long silence.
+    /// Creates the response sink of a request, and registers a callback for the reader's
+    /// disconnect. If the client accepts events, the response begins as an event stream after a
+    /// long silence.
     pub(super) fn new(stream: Arc<Stream>, demand: Demand, takes_events: bool) -> Self {
         let mut state = stream.lock();
         if let Some(Reader { writer, .. }) = state.reader.take() {

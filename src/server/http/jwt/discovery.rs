@@ -1,4 +1,4 @@
-//! Discovery of an issuer's keys: its metadata and its key set.
+//! Fetches an issuer's keys: first the issuer's metadata, then the key set that the metadata names.
 //!
 //! Spec: RFC 8414, section 3; OpenID Connect Discovery 1.0, section 4.
 

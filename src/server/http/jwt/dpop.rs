@@ -75,8 +75,8 @@ impl Default for Dpop {
 }
 
 impl Dpop {
-    /// Creates settings that accept unbound tokens, and tokens that are bound to a key with a
-    /// proof.
+    /// Creates settings that accept unbound tokens. Tokens that are bound to a key are accepted if
+    /// the request has a proof of the key.
     pub fn new() -> Self {
         Self {
             is_required: false,
@@ -109,8 +109,8 @@ impl Dpop {
     /// requests a second of clients with correct clocks. With 0, replays are not detected.
     ///
     /// Above the limit, the oldest proofs of the client with most proofs are dropped. After that, a
-    /// proof of this client is refused if it is as old as a dropped one. Other clients are not
-    /// affected.
+    /// proof of this client is refused if it is not newer than a dropped proof. Other clients are
+    /// not affected.
     pub fn max_proofs(mut self, max: usize) -> Self {
         self.max_proofs = max;
         self.seen = Mutex::new(Seen::new(max));

@@ -35,7 +35,7 @@ pub(super) struct Keys {
 #[derive(Default)]
 struct State {
     keys: Arc<Vec<Key>>,
-    /// When `keys` were fetched.
+    /// When the issuer's keys in `keys` were fetched.
     since: Option<Instant>,
     /// When the last fetch ended. `failure` is the error of that fetch, if it failed.
     tried: Option<Instant>,
@@ -159,7 +159,8 @@ impl State {
     }
 }
 
-/// Ends the current fetch when it is dropped, even after a panic. Wakes the waiting requests.
+/// A guard that ends the current key fetch when the guard is dropped, even after a panic. The end
+/// of the fetch wakes the waiting requests.
 struct Over<'a>(&'a Keys);
 
 impl Drop for Over<'_> {

@@ -12,8 +12,8 @@ use super::Claims;
 use super::jwk::Key;
 use crate::sync::Mutex;
 
-/// The maximum number of tokens in one half of the cache. The cache always contains at least this
-/// number of the latest tokens, and at most twice as many.
+/// The maximum number of tokens in one half of the cache. The whole cache contains at most twice as
+/// many tokens.
 const FEW: usize = 512;
 /// The maximum length of cached claims, in bytes. Longer claims are not cached.
 const LONG: usize = 4 << 10;

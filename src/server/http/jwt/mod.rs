@@ -52,7 +52,7 @@ const MAX_TOKEN: usize = 16 << 10;
 /// ([`ResourceServer::dpop`](super::ResourceServer::dpop)). Tokens that are bound in another way
 /// are refused.
 ///
-/// **Keys.** The issuer's keys are fetched at the first use and again after an hour. They are also
+/// **Keys.** The issuer's keys are fetched at the first use and again after an hour. The keys are also
 /// fetched when a token names an unknown key, and when a token names no key and no known key has
 /// signed it. One request at a time fetches the keys, and waits for at most 5 s for each document.
 /// Other requests that need the new keys wait for at most a second, and then get status 503.

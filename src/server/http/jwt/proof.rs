@@ -49,7 +49,7 @@ pub(super) struct Purpose<'a> {
     pub(super) token: &'a str,
     /// The thumbprint of the key that the token is bound to.
     pub(super) thumbprint: &'a str,
-    /// The present, in seconds since 1970.
+    /// The present time, in seconds since 1970.
     pub(super) now: f64,
     /// The tolerated difference between the clocks of client and server, in both directions.
     pub(super) window: Duration,

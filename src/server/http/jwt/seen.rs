@@ -11,8 +11,8 @@ pub(super) type ProofId = [u8; 32];
 /// The DPoP proofs that were used, to detect replays.
 ///
 /// Above the limit, the oldest proof of the client with most proofs is dropped. After that, a proof
-/// of this client is refused if it is as old as a dropped one. So no proof is accepted twice, and a
-/// client with many proofs does not harm others.
+/// of this client is refused if it is not newer than a dropped proof. So no proof is accepted
+/// twice, and a client with many proofs does not harm others.
 pub(super) struct Seen {
     max: usize,
     proofs: HashMap<ProofId, Noted>,
@@ -61,7 +61,7 @@ impl Seen {
     }
 
     /// Records the proof of a client, which was made at the time `made`. Forgets proofs that were
-    /// made before `until`, since they would be refused for their age.
+    /// made before `until`, since such proofs are refused for their age.
     pub(super) fn note(
         &mut self,
         client: &Client,
