@@ -52,12 +52,12 @@ const MAX_TOKEN: usize = 16 << 10;
 /// ([`ResourceServer::dpop`](super::ResourceServer::dpop)). Tokens that are bound in another way
 /// are refused.
 ///
-/// **Keys.** The issuer's keys are fetched at the first use and again after an hour. The keys are also
-/// fetched when a token names an unknown key, and when a token names no key and no known key has
-/// signed it. One request at a time fetches the keys, and waits for at most 5 s for each document.
-/// Other requests that need the new keys wait for at most a second, and then get status 503.
-/// Requests whose key is known are served meanwhile. If a fetch fails, the old keys are used for up
-/// to a day. The next try is after [`min_interval`](Self::min_interval).
+/// **Keys.** The issuer's keys are fetched at the first use and again after an hour. The keys are
+/// also fetched when a token names an unknown key, and when a token names no key and no known key
+/// has signed it. One request at a time fetches the keys, and waits for at most 5 s for each
+/// document. Other requests that need the new keys wait for at most a second, and then get status
+/// 503. Requests whose key is known are served meanwhile. If a fetch fails, the old keys are used
+/// for up to a day. The next try is after [`min_interval`](Self::min_interval).
 ///
 /// **Cache.** The signature of a token is checked at its first use, and again after new keys were
 /// fetched. The times in a token are checked with each request. To make this cheap, the digests and
