@@ -163,7 +163,7 @@ impl Recent {
             max_bytes,
             room: Arc::new(Room {
                 max: max_of_all,
-                taken: AtomicUsize::new(0),
+                used_bytes: AtomicUsize::new(0),
                 next: AtomicU64::new(0),
                 logs: Mutex::default(),
             }),
@@ -178,7 +178,7 @@ impl EventStore for Recent {
             max_bytes: self.max_bytes,
             age: Reverse(self.room.next.fetch_add(1, Ordering::Relaxed)),
             room: Arc::clone(&self.room),
-            kept: Arc::default(),
+            stored: Arc::default(),
         })
     }
 }
@@ -192,15 +192,15 @@ const EACH: usize = 48;
 /// count as equally large if their sizes have the same number of bits. So a stream with few events
 /// keeps its events, even if there are many other streams.
 ///
-/// **Invariant:** while no log's lock is held, `taken` is the total size of all logs, and `logs`
-/// holds every non-empty log under its rank.
+/// **Invariant:** while no log's lock is held, `used_bytes` is the total size of all logs, and
+/// `logs` holds every non-empty log under its rank.
 ///
 /// **Locks:** a thread that holds a log's lock may take the lock of `logs`, but only briefly. No
 /// thread holds the locks of two logs: two such threads could deadlock.
 #[derive(Debug)]
 struct Room {
     max: usize,
-    taken: AtomicUsize,
+    used_bytes: AtomicUsize,
     next: AtomicU64,
     /// All non-empty logs. The last log in this order is the oldest of the largest logs, and loses
     /// its events first. A log moves only when the number of bits of its size changes, so storing
@@ -209,11 +209,11 @@ struct Room {
 }
 
 /// Event logs, ordered by rank and then by age.
-type Ranked = BTreeMap<(u32, Reverse<u64>), Arc<Mutex<Kept>>>;
+type Ranked = BTreeMap<(u32, Reverse<u64>), Arc<Mutex<StoredEvents>>>;
 
 /// The stored events of a stream.
 #[derive(Debug, Default)]
-struct Kept {
+struct StoredEvents {
     events: VecDeque<Box<[u8]>>,
     bytes: usize,
     /// The number of the last event of the stream, even if that event is not stored.
@@ -222,7 +222,7 @@ struct Kept {
     rank: u32,
 }
 
-impl Kept {
+impl StoredEvents {
     fn size(&self) -> usize {
         self.bytes + self.events.len() * EACH
     }
@@ -234,7 +234,8 @@ impl Kept {
 
     fn push(&mut self, event: Box<[u8]>, room: &Room) {
         self.bytes += event.len();
-        room.taken.fetch_add(event.len() + EACH, Ordering::Relaxed);
+        room.used_bytes
+            .fetch_add(event.len() + EACH, Ordering::Relaxed);
         self.events.push_back(event);
     }
 
@@ -244,7 +245,8 @@ impl Kept {
             return false;
         };
         self.bytes -= event.len();
-        room.taken.fetch_sub(event.len() + EACH, Ordering::Relaxed);
+        room.used_bytes
+            .fetch_sub(event.len() + EACH, Ordering::Relaxed);
         if self.events.is_empty() {
             self.events = VecDeque::new();
         }
@@ -254,13 +256,13 @@ impl Kept {
 
 impl Room {
     fn is_too_full(&self) -> bool {
-        self.taken.load(Ordering::Relaxed) > self.max
+        self.used_bytes.load(Ordering::Relaxed) > self.max
     }
 
     /// Moves a log to the rank that belongs to its size. The caller holds the log's lock.
-    fn rank(&self, age: Reverse<u64>, kept: &mut Kept, log: &Arc<Mutex<Kept>>) {
-        let due = kept.due_rank();
-        let rank = std::mem::replace(&mut kept.rank, due);
+    fn rank(&self, age: Reverse<u64>, stored: &mut StoredEvents, log: &Arc<Mutex<StoredEvents>>) {
+        let due = stored.due_rank();
+        let rank = std::mem::replace(&mut stored.rank, due);
         if rank == due {
             return;
         }
@@ -282,10 +284,10 @@ impl Room {
                 (age, Arc::clone(log))
             });
             let Some((age, log)) = most else { return };
-            let mut kept = log.lock();
-            let rank = kept.rank;
-            while self.is_too_full() && kept.due_rank() == rank && kept.pop(self) {}
-            self.rank(age, &mut kept, &log);
+            let mut stored = log.lock();
+            let rank = stored.rank;
+            while self.is_too_full() && stored.due_rank() == rank && stored.pop(self) {}
+            self.rank(age, &mut stored, &log);
         }
     }
 }
@@ -295,21 +297,21 @@ struct RecentOfStream {
     max_bytes: usize,
     age: Reverse<u64>,
     room: Arc<Room>,
-    kept: Arc<Mutex<Kept>>,
+    stored: Arc<Mutex<StoredEvents>>,
 }
 
 impl EventLog for RecentOfStream {
     fn append(&mut self, number: u64, event: &[u8]) -> Result<()> {
         let most = self.max_bytes.max(event.len());
         let event = event.into();
-        let mut kept = self.kept.lock();
-        kept.last = number;
-        kept.push(event, &self.room);
-        while kept.events.len() > self.max_events || kept.bytes > most {
-            kept.pop(&self.room);
+        let mut stored = self.stored.lock();
+        stored.last = number;
+        stored.push(event, &self.room);
+        while stored.events.len() > self.max_events || stored.bytes > most {
+            stored.pop(&self.room);
         }
-        self.room.rank(self.age, &mut kept, &self.kept);
-        drop(kept);
+        self.room.rank(self.age, &mut stored, &self.stored);
+        drop(stored);
         self.room.tidy();
         Ok(())
     }
@@ -319,11 +321,11 @@ impl EventLog for RecentOfStream {
         number: u64,
         send: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
-        let kept = self.kept.lock();
-        let first = kept.last + 1 - kept.events.len() as u64;
+        let stored = self.stored.lock();
+        let first = stored.last + 1 - stored.events.len() as u64;
         let from = (number + 1).max(first);
         let skipped = usize::try_from(from - first).unwrap_or(usize::MAX);
-        for (number, event) in (from..).zip(kept.events.iter().skip(skipped)) {
+        for (number, event) in (from..).zip(stored.events.iter().skip(skipped)) {
             if send(number, event).is_break() {
                 break;
             }
@@ -334,9 +336,9 @@ impl EventLog for RecentOfStream {
 
 impl Drop for RecentOfStream {
     fn drop(&mut self) {
-        let mut kept = self.kept.lock();
-        while kept.pop(&self.room) {}
-        self.room.rank(self.age, &mut kept, &self.kept);
+        let mut stored = self.stored.lock();
+        while stored.pop(&self.room) {}
+        self.room.rank(self.age, &mut stored, &self.stored);
     }
 }
 
@@ -378,7 +380,7 @@ mod tests {
         check(100, 1000, 3, &[4, 5, 6]);
     }
 
-    fn kept(log: &mut dyn EventLog) -> Vec<u64> {
+    fn stored(log: &mut dyn EventLog) -> Vec<u64> {
         let mut seen = Vec::new();
         log.replay_after(0, &mut |number, _| {
             seen.push(number);
@@ -400,13 +402,13 @@ mod tests {
         for number in 1..=50 {
             for log in &mut others {
                 append(&mut **log, number);
-                assert!(store.room.taken.load(Ordering::Relaxed) <= 10_000);
+                assert!(store.room.used_bytes.load(Ordering::Relaxed) <= 10_000);
             }
         }
-        assert_eq!(kept(&mut *small), [1]);
+        assert_eq!(stored(&mut *small), [1]);
         let mut all = 0;
         for log in &mut others {
-            let seen = kept(&mut **log);
+            let seen = stored(&mut **log);
             assert!(!seen.is_empty() && seen.iter().copied().eq(51 - seen.len() as u64..=50));
             all += seen.len();
         }
@@ -414,13 +416,13 @@ mod tests {
 
         // An event larger than the whole budget is not stored, and displaces others only briefly.
         others[0].append(51, &[b'x'; 20_000]).expect("taken");
-        assert_eq!(kept(&mut *others[0]), [0; 0]);
-        assert_eq!(kept(&mut *small), [1]);
+        assert_eq!(stored(&mut *others[0]), [0; 0]);
+        assert_eq!(stored(&mut *small), [1]);
         append(&mut *others[0], 52);
-        assert_eq!(kept(&mut *others[0]), [52]);
+        assert_eq!(stored(&mut *others[0]), [52]);
 
         drop((small, others));
-        assert_eq!(store.room.taken.load(Ordering::Relaxed), 0);
+        assert_eq!(store.room.used_bytes.load(Ordering::Relaxed), 0);
         assert!(store.room.logs.lock().is_empty());
     }
 }

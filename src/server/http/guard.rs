@@ -114,8 +114,8 @@ fn without_port(host: &str) -> &str {
 fn origin_host(origin: &str) -> Option<&str> {
     let url = Url::read(origin)?;
     let is_origin = (url.is("http") || url.is("https")) && url.user.is_none();
-    let (_, place) = origin.split_once("://")?;
-    (is_origin && url.path.is_empty()).then_some(place)
+    let (_, authority) = origin.split_once("://")?;
+    (is_origin && url.path.is_empty()).then_some(authority)
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ impl<'a> ParamMembers<'a> {
     pub(super) fn of(params: RawObject<'a>) -> Self {
         let mut envelope = Self::default();
         for (key, value) in params {
-            let place = match &*key {
+            let member = match &*key {
                 "_meta" => &mut envelope.meta,
                 "name" => &mut envelope.name,
                 "uri" => &mut envelope.uri,
@@ -51,7 +51,7 @@ impl<'a> ParamMembers<'a> {
                 "arguments" => &mut envelope.arguments,
                 _ => continue,
             };
-            if place.replace(value).is_some() {
+            if member.replace(value).is_some() {
                 return Self::default();
             }
         }

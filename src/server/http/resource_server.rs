@@ -453,12 +453,12 @@ fn canonical(address: &str) -> String {
         return address.to_owned();
     };
     let end = rest.find('/').unwrap_or(rest.len());
-    let (place, path) = rest.split_at(end);
+    let (authority, path) = rest.split_at(end);
     let path = if path == "/" { "" } else { path };
     format!(
         "{}://{}{path}",
         scheme.to_ascii_lowercase(),
-        place.to_ascii_lowercase()
+        authority.to_ascii_lowercase()
     )
 }
 

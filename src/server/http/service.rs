@@ -481,7 +481,7 @@ impl Served {
         bytes: usize,
     ) -> std::result::Result<Arc<Session>, Refusal> {
         let owner = self.owner(http, principal.as_ref());
-        let Some(place) = self.sessions.take_place(owner, bytes) else {
+        let Some(slot) = self.sessions.reserve_slot(owner, bytes) else {
             return Err(self.no_room(http));
         };
         Session::open(
@@ -491,7 +491,7 @@ impl Served {
             principal,
             peer_name(http),
             on_one_stream,
-            place,
+            slot,
         )
         .map_err(|error| {
             self.log(LogLevel::Error, || {

@@ -75,7 +75,7 @@ pub(super) struct Session {
     principal: Option<Principal>,
     link: Arc<Conversation>,
     connection: OnceLock<Connection>,
-    pub(super) standing: Arc<Stream>,
+    pub(super) get_stream: Arc<Stream>,
     /// The streams of the session that a client can resume, by stream number.
     streams: Mutex<BTreeMap<u64, Arc<Stream>>>,
     next_stream: AtomicU64,
@@ -102,7 +102,7 @@ pub(super) struct Session {
     ended: AtomicBool,
     /// The slot that is reserved for the session in the table. `None` once the session is in the
     /// table.
-    place: Mutex<Option<Place>>,
+    slot: Mutex<Option<Slot>>,
     /// The bytes of client info that the session holds in [`State::bytes`]. Changed only while the
     /// table's lock is held.
     bytes: AtomicUsize,
@@ -118,7 +118,7 @@ impl Session {
         principal: Option<Principal>,
         peer: String,
         on_one_stream: bool,
-        place: Place,
+        slot: Slot,
     ) -> Result<Arc<Self>> {
         let mut bytes = [0; 24 + 16];
         random::fill(&mut bytes)?;
@@ -136,7 +136,7 @@ impl Session {
             principal,
             link: Arc::clone(&link),
             connection: OnceLock::new(),
-            standing: Arc::new(Stream::standing(session.clone(), options.keep_alive)),
+            get_stream: Arc::new(Stream::for_get(session.clone(), options.keep_alive)),
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),
             keep_alive: options.keep_alive,
@@ -146,18 +146,18 @@ impl Session {
             order: AtomicU64::new(table.next_order()),
             is_used: AtomicBool::new(false),
             was_busy: AtomicBool::new(false),
-            owner: place.owner.clone(),
+            owner: slot.owner.clone(),
             table: Arc::downgrade(table),
             on_one_stream,
             entered: AtomicBool::new(false),
             ended: AtomicBool::new(false),
-            bytes: AtomicUsize::new(place.bytes),
-            place: Mutex::new(Some(place)),
+            bytes: AtomicUsize::new(slot.bytes),
+            slot: Mutex::new(Some(slot)),
         });
-        let standing: Weak<dyn StandingStream> = Arc::downgrade(&session) as Weak<Self>;
-        link.tell_on(standing);
+        let reader: Weak<dyn StandingStream> = Arc::downgrade(&session) as Weak<Self>;
+        link.tell_on(reader);
         let connection = Server::connection(&link).open_fed(
-            Box::new(StandingSender(Arc::downgrade(&session))),
+            Box::new(GetStreamSender(Arc::downgrade(&session))),
             Arc::new(SessionControl {
                 session: Arc::downgrade(&session),
                 peer,
@@ -217,7 +217,7 @@ impl Session {
 
     pub(super) fn find_stream(&self, number: u64) -> Option<Arc<Stream>> {
         if number == 0 {
-            return Some(Arc::clone(&self.standing));
+            return Some(Arc::clone(&self.get_stream));
         }
         self.streams.lock().get(&number).cloned()
     }
@@ -242,9 +242,9 @@ impl Session {
         if self.entered.swap(true, Ordering::SeqCst) {
             return false;
         }
-        let place = self.place.lock().take();
+        let slot = self.slot.lock().take();
         let table = self.table.upgrade();
-        place.is_some_and(|place| table.is_some_and(|table| table.enter(self, place)))
+        slot.is_some_and(|slot| table.is_some_and(|table| table.enter(self, slot)))
     }
 
     /// Handles the disconnect of the GET stream's last reader: ends the session if it has no other
@@ -279,7 +279,7 @@ impl Session {
     /// Returns whether the session has an active request, or a stream with a reader.
     fn is_busy(&self) -> bool {
         self.connection().peer().stats().requests_in_flight > 0
-            || self.standing.is_read()
+            || self.get_stream.is_read()
             || self.streams.lock().values().any(|stream| stream.is_read())
     }
 
@@ -308,7 +308,7 @@ impl Session {
     }
 
     fn close_streams(&self) {
-        self.standing.close_now(None);
+        self.get_stream.close_now(None);
         let streams = std::mem::take(&mut *self.streams.lock());
         streams.values().for_each(|stream| stream.close_now(None));
     }
@@ -321,11 +321,11 @@ impl Session {
 
 impl StandingStream for Session {
     fn offer(&self, text: &[u8]) -> Offered {
-        self.standing.offer(text)
+        self.get_stream.offer(text)
     }
 
     fn announce(&self, text: &[u8]) {
-        self.standing.announce(text);
+        self.get_stream.announce(text);
     }
 
     fn is_quick(&self) -> bool {
@@ -360,7 +360,7 @@ struct State {
     open: HashMap<Arc<str>, Entry>,
     /// The slots for sessions that each client holds. A session takes a slot as soon as its opening
     /// begins.
-    places: Shares<Arc<str>>,
+    slots: Shares<Arc<str>>,
     /// The memory that each client uses for the client info of its sessions.
     bytes: Shares<Arc<str>>,
     swept: Instant,
@@ -374,23 +374,23 @@ struct State {
 struct Entry {
     session: Arc<Session>,
     /// The eviction rank of the session. `None` while the session is in use.
-    place: Option<(u8, u64)>,
+    rank: Option<(u8, u64)>,
 }
 
 impl State {
     /// Sets or removes the eviction rank of a session.
-    fn set_place(&mut self, id: &Arc<str>, place: Option<(u8, u64)>) {
+    fn set_rank(&mut self, id: &Arc<str>, new: Option<(u8, u64)>) {
         let Some(entry) = self.open.get_mut(id) else {
             return;
         };
         let owner = &entry.session.owner;
-        let shares = [&mut self.places, &mut self.bytes];
-        let replaced = std::mem::replace(&mut entry.place, place);
+        let shares = [&mut self.slots, &mut self.bytes];
+        let replaced = std::mem::replace(&mut entry.rank, new);
         for shares in shares {
             if let Some((rank, order)) = replaced {
                 shares.set_busy(owner, rank, order);
             }
-            if let Some((rank, order)) = place {
+            if let Some((rank, order)) = new {
                 shares.set_idle(owner, rank, order, Arc::clone(id));
             }
         }
@@ -403,18 +403,18 @@ impl State {
         // and calls `look_again`. In the other order an idle session could stay without a rank.
         session.was_busy.store(true, Ordering::SeqCst);
         if session.is_busy() {
-            self.set_place(&session.id, None);
+            self.set_rank(&session.id, None);
         } else {
             session.was_busy.store(false, Ordering::SeqCst);
-            self.set_place(&session.id, Some(session.rank()));
+            self.set_rank(&session.id, Some(session.rank()));
         }
     }
 
     fn remove(&mut self, id: &Arc<str>) -> Option<Arc<Session>> {
-        self.set_place(id, None);
+        self.set_rank(id, None);
         let session = self.open.remove(id)?.session;
         let bytes = session.bytes.load(Ordering::Relaxed);
-        self.places.give_back(&session.owner, 1);
+        self.slots.give_back(&session.owner, 1);
         self.bytes.give_back(&session.owner, bytes);
         Some(session)
     }
@@ -438,10 +438,10 @@ impl State {
             let Some(entry) = self.open.get(&id) else {
                 return false;
             };
-            let (session, place) = (Arc::clone(&entry.session), entry.place);
+            let (session, rank) = (Arc::clone(&entry.session), entry.rank);
             // The session may have been used since it got its rank.
             self.look_at(&session);
-            if self.open.get(&id).is_some_and(|entry| entry.place == place) {
+            if self.open.get(&id).is_some_and(|entry| entry.rank == rank) {
                 ended.extend(self.remove(&id));
             }
         }
@@ -449,7 +449,7 @@ impl State {
 
     fn admit(&self, owner: &Client, sessions: usize, bytes: usize) -> Admission<Arc<str>> {
         if sessions > 0 {
-            let admission = self.places.admit(owner, sessions);
+            let admission = self.slots.admit(owner, sessions);
             if !matches!(admission, Admission::Granted) {
                 return admission;
             }
@@ -468,7 +468,7 @@ impl State {
             return false;
         }
         self.searched = Some(now);
-        let busy = self.open.values().filter(|entry| entry.place.is_none());
+        let busy = self.open.values().filter(|entry| entry.rank.is_none());
         let busy: Vec<_> = busy.map(|entry| Arc::clone(&entry.session)).collect();
         busy.iter().for_each(|session| self.look_at(session));
         !busy.is_empty()
@@ -478,18 +478,18 @@ impl State {
 /// The reserved slot in the table for a session that is being opened. The slot is released if the
 /// session is not opened.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Slot {
     sessions: Arc<Sessions>,
     owner: Client,
     bytes: usize,
-    is_taken: bool,
+    is_reserved: bool,
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
-        if self.is_taken {
+        if self.is_reserved {
             let mut state = self.sessions.state.lock();
-            state.places.give_back(&self.owner, 1);
+            state.slots.give_back(&self.owner, 1);
             state.bytes.give_back(&self.owner, self.bytes);
         }
     }
@@ -502,7 +502,7 @@ impl Sessions {
         let part_of = |bound| options.limits.part_of(bound);
         let state = State {
             open: HashMap::new(),
-            places: Shares::new(max, part_of(max), 0),
+            slots: Shares::new(max, part_of(max), 0),
             bytes: Shares::new(max_bytes, part_of(max_bytes), 0),
             swept: Instant::now(),
             searched: None,
@@ -536,21 +536,21 @@ impl Sessions {
 
     /// Reserves a slot for a new session of a client, with `bytes` of client info, if there is
     /// room. Also ends sessions that were idle too long.
-    pub(super) fn take_place(self: &Arc<Self>, owner: Client, bytes: usize) -> Option<Place> {
+    pub(super) fn reserve_slot(self: &Arc<Self>, owner: Client, bytes: usize) -> Option<Slot> {
         let mut state = self.state.lock();
         let mut ended = self.sweep(&mut state);
         let has_room = !state.closed && state.make_room(&owner, 1, bytes, &mut ended);
         if has_room {
-            state.places.take(&owner, 1);
+            state.slots.take(&owner, 1);
             state.bytes.take(&owner, bytes);
         }
         drop(state);
         self.end_all(&ended);
-        has_room.then(|| Place {
+        has_room.then(|| Slot {
             sessions: Arc::clone(self),
             owner,
             bytes,
-            is_taken: true,
+            is_reserved: true,
         })
     }
 
@@ -613,7 +613,7 @@ impl Sessions {
         }
     }
 
-    fn enter(&self, session: &Arc<Session>, mut place: Place) -> bool {
+    fn enter(&self, session: &Arc<Session>, mut slot: Slot) -> bool {
         let mut state = self.state.lock();
         if state.closed {
             drop(state);
@@ -621,13 +621,13 @@ impl Sessions {
         }
         // From now on the session in the table holds the slot. The slot changes its holder under
         // one lock, so it is counted exactly once.
-        place.is_taken = false;
+        slot.is_reserved = false;
         let entry = Entry {
             session: Arc::clone(session),
-            place: None,
+            rank: None,
         };
         state.open.insert(Arc::clone(&session.id), entry);
-        state.set_place(&session.id, Some(session.rank()));
+        state.set_rank(&session.id, Some(session.rank()));
         true
     }
 
@@ -681,7 +681,7 @@ impl Sessions {
         let all: Vec<_> = all.collect();
         drop(state);
         all.iter()
-            .for_each(|session| session.standing.close_now(None));
+            .for_each(|session| session.get_stream.close_now(None));
     }
 
     /// Ends all sessions with the reason `why`, refuses new sessions, and waits for the threads of
@@ -699,16 +699,16 @@ impl Sessions {
 
 /// A sender for messages that belong to no request: it writes them to the session's GET stream.
 #[derive(Debug)]
-struct StandingSender(Weak<Session>);
+struct GetStreamSender(Weak<Session>);
 
-impl Sender for StandingSender {
+impl Sender for GetStreamSender {
     fn send(&mut self, queue: &mut VecDeque<SessionMessage>, _deadline: Instant) -> Result<()> {
         let Some(session) = self.0.upgrade() else {
             queue.clear();
             return Ok(());
         };
         while let Some(message) = queue.pop_front() {
-            session.standing.announce(&message.text);
+            session.get_stream.announce(&message.text);
         }
         Ok(())
     }

@@ -23,8 +23,8 @@
 //! **Threads.** The holder of a stream's lock can be blocked by the host's event store or by a slow
 //! client. So only a thread that sends or begins to read waits for the lock. Other threads close
 //! the stream, report a disconnected reader, or begin a silent response. Such a thread adds an
-//! action to `words` and tries the lock. If another thread holds the lock, that thread performs the
-//! action after it has released the lock ([`Stream::settle`]).
+//! entry to `actions` and tries the lock. If another thread holds the lock, that thread performs
+//! the action after it has released the lock ([`Stream::settle`]).
 //!
 //! Spec: Transports, "Streamable HTTP", "Resumability and Redelivery" (2025-03-26 to 2025-11-25).
 
@@ -63,17 +63,16 @@ pub(super) struct Stream {
     /// held.
     is_read: AtomicBool,
     /// The actions that other threads have left to the holder of the lock of `state`. No thread
-    /// takes another lock while it holds the lock of `words`.
-    words: Mutex<Words>,
-    /// Whether `words` contains actions. Set after an action was added to `words`, and cleared
-    /// before all actions are removed. So a holder of the stream's lock that sees `false` has
-    /// missed no action.
-    has_words: AtomicBool,
+    /// takes another lock while it holds the lock of `actions`.
+    actions: Mutex<Actions>,
+    /// Whether `actions` has entries. Set after an entry was added, and cleared before all entries
+    /// are removed. So a holder of the stream's lock that sees `false` has missed no action.
+    has_actions: AtomicBool,
 }
 
 /// The actions that threads have left to the next holder of a stream's lock.
 #[derive(Default)]
-struct Words {
+struct Actions {
     /// Whether the stream has to end. If `last` has an error, the stream ends with this error.
     closed: bool,
     last: Option<Vec<u8>>,
@@ -101,7 +100,7 @@ struct State {
     /// Whether the response has begun as an event stream.
     begun: bool,
     /// The number of the last event that was written to a reader.
-    told: u64,
+    last_written: u64,
     history: History,
 }
 
@@ -129,15 +128,15 @@ impl State {
             self.reader = self.older.pop();
             return (Some(reader), true);
         }
-        let place = self.older.iter().position(|reader| reader.number == number);
-        (place.map(|place| self.older.remove(place)), false)
+        let position = self.older.iter().position(|reader| reader.number == number);
+        (position.map(|position| self.older.remove(position)), false)
     }
 }
 
 impl Stream {
     /// Creates the GET stream of a session, for messages that belong to no request. The stream has
     /// no reader at first.
-    pub(super) fn standing(session: Weak<Session>, keep_alive: Duration) -> Self {
+    pub(super) fn for_get(session: Weak<Session>, keep_alive: Duration) -> Self {
         Self::new(0, session, keep_alive, None)
     }
 
@@ -167,12 +166,12 @@ impl Stream {
                 older: Vec::new(),
                 readers: 0,
                 begun: false,
-                told: 0,
+                last_written: 0,
                 history: History::of(number),
             }),
             done: AtomicBool::new(false),
-            words: Mutex::default(),
-            has_words: AtomicBool::new(false),
+            actions: Mutex::default(),
+            has_actions: AtomicBool::new(false),
         }
     }
 
@@ -230,22 +229,24 @@ impl Stream {
                 }
             }
         }
-        let is_behind = state.told < before && session.keeper.is_some();
+        let is_behind = state.last_written < before && session.keeper.is_some();
         let reader = state.reader.as_ref().map(|reader| reader.number);
         let written = match &mut state.reader {
             None => Ok(true),
             Some(reader) if begins => reader.writer.begin(&self.head(), &event).map(|()| true),
             // The previous reader disconnected before it had got all events.
-            Some(_) if is_behind => self.tell_rest(&mut state),
+            Some(_) if is_behind => self.write_rest(&mut state),
             Some(reader) => reader.writer.write(&event, deadline),
         };
         state.begun |= begins;
         match (written, reader) {
             (_, None) => {}
-            (Ok(true), Some(_)) => state.told = state.history.sequence(),
+            (Ok(true), Some(_)) => state.last_written = state.history.sequence(),
             // The reader is too slow or has disconnected. It gets the stored event when it
             // reconnects.
-            (Ok(false) | Err(_), Some(number)) => self.leave_word(|words| words.gone.push(number)),
+            (Ok(false) | Err(_), Some(number)) => {
+                self.leave_action(|actions| actions.gone.push(number))
+            }
         }
         self.unlock(state);
         if let (Some(keeper), Some(error)) = (&session.keeper, complaint) {
@@ -256,10 +257,10 @@ impl Stream {
 
     /// Writes the events that no reader has received yet, until a write would block. Returns
     /// whether all events were written.
-    fn tell_rest(&self, state: &mut State) -> Result<bool> {
+    fn write_rest(&self, state: &mut State) -> Result<bool> {
         let State {
             reader: Some(reader),
-            told,
+            last_written,
             history,
             ..
         } = state
@@ -267,9 +268,9 @@ impl Stream {
             return Ok(true);
         };
         let mut piece = Vec::new();
-        while *told < history.sequence() {
+        while *last_written < history.sequence() {
             piece.clear();
-            let reached = history.read(*told, true, &mut piece);
+            let reached = history.read(*last_written, true, &mut piece);
             let reached = reached.map_err(|missing| match missing {
                 Missing::Failed(error) => error,
                 Missing::Gone => gone(),
@@ -277,7 +278,7 @@ impl Stream {
             if !piece.is_empty() && !reader.writer.write(&piece, None)? {
                 return Ok(false);
             }
-            *told = reached;
+            *last_written = reached;
         }
         Ok(true)
     }
@@ -286,8 +287,8 @@ impl Stream {
     fn catch_up(self: &Arc<Self>) {
         let mut state = self.lock();
         let number = state.reader.as_ref().map(|reader| reader.number);
-        if let (false, Some(number)) = (self.tell_rest(&mut state).unwrap_or(false), number) {
-            self.leave_word(|words| words.gone.push(number));
+        if let (false, Some(number)) = (self.write_rest(&mut state).unwrap_or(false), number) {
+            self.leave_action(|actions| actions.gone.push(number));
         }
         self.unlock(state);
     }
@@ -309,7 +310,7 @@ impl Stream {
         let mut state = self.lock();
         self.is_read.store(true, Ordering::SeqCst);
         let (may_skip, mut piece, mut complaint) = (seen.is_none(), preface, None);
-        let from = seen.unwrap_or(state.told);
+        let from = seen.unwrap_or(state.last_written);
         let mut reached = match state.history.read(from, may_skip, &mut piece) {
             Ok(reached) => reached,
             Err(missing) if !may_skip => {
@@ -328,16 +329,16 @@ impl Stream {
             return Ok(());
         }
         state.begun = true;
-        let mut taken = writer.begin(&self.head(), &piece).map(|()| true);
+        let mut accepted = writer.begin(&self.head(), &piece).map(|()| true);
         // Writes only as long as the client accepts data without blocking. A slower client must
         // reconnect for the remaining events.
-        while let Ok(true) = taken {
-            state.told = reached;
+        while let Ok(true) = accepted {
+            state.last_written = reached;
             if reached == state.history.sequence() {
                 break;
             }
             piece.clear();
-            taken = match state.history.read(reached, may_skip, &mut piece) {
+            accepted = match state.history.read(reached, may_skip, &mut piece) {
                 Ok(next) => {
                     reached = next;
                     if piece.is_empty() {
@@ -351,7 +352,7 @@ impl Stream {
                 }
             };
         }
-        match taken {
+        match accepted {
             Ok(true) if self.is_done() => _ = writer.finish(),
             Ok(true) => self.watch(&mut state, writer),
             Ok(false) | Err(_) => drop(writer),
@@ -390,7 +391,7 @@ impl Stream {
         let (number, stream) = (state.readers, Arc::downgrade(self));
         writer.on_gone(Box::new(move || {
             if let Some(stream) = stream.upgrade() {
-                stream.leave_word(|words| words.gone.push(number));
+                stream.leave_action(|actions| actions.gone.push(number));
                 stream.settle();
             }
         }));
@@ -410,7 +411,7 @@ impl Stream {
         let stream = Arc::downgrade(self);
         let begin = move || {
             if let Some(stream) = stream.upgrade() {
-                stream.leave_word(|words| words.silent = true);
+                stream.leave_action(|actions| actions.silent = true);
                 stream.settle();
             }
         };
@@ -432,7 +433,7 @@ impl Stream {
             if session.marks_beginnings() {
                 state.history.mark();
                 state.history.write_last(b"", &mut mark);
-                state.told = state.history.sequence();
+                state.last_written = state.history.sequence();
             }
         }
         state.begun = true;
@@ -455,7 +456,7 @@ impl Stream {
             return Ok(());
         };
         let complaint = state.history.keep(keeper, b"");
-        state.told = state.history.sequence();
+        state.last_written = state.history.sequence();
         let mut mark = Vec::new();
         write_mark(&mut mark, &state.history.last_id().to_string(), Some(retry));
         let begins = !std::mem::replace(&mut state.begun, true);
@@ -486,49 +487,50 @@ impl Stream {
     /// Ends the stream. The newest reader gets the error `last` first, if there is an error. Never
     /// blocks.
     pub(super) fn close_now(self: &Arc<Self>, last: Option<Vec<u8>>) {
-        self.leave_word(|words| {
-            words.closed = true;
-            words.last = words.last.take().or(last);
+        self.leave_action(|actions| {
+            actions.closed = true;
+            actions.last = actions.last.take().or(last);
         });
         self.settle();
     }
 
-    fn leave_word(&self, leave: impl FnOnce(&mut Words)) {
-        let mut words = self.words.lock();
-        leave(&mut words);
-        drop(words);
-        self.has_words.store(true, Ordering::SeqCst);
+    fn leave_action(&self, leave: impl FnOnce(&mut Actions)) {
+        let mut actions = self.actions.lock();
+        leave(&mut actions);
+        drop(actions);
+        self.has_actions.store(true, Ordering::SeqCst);
     }
 
-    /// Performs the actions that other threads have left in `words`.
+    /// Performs the actions that other threads have left in `actions`.
     ///
     /// A thread calls this function after it has left an action, and after it has released the
     /// stream's lock. If another thread holds the lock, this function returns, because the holder
-    /// checks `has_words` after releasing the lock. So no action is lost, and no thread blocks.
+    /// checks `has_actions` after releasing the lock. So no action is lost, and no thread blocks.
     fn settle(self: &Arc<Self>) {
-        while self.has_words.load(Ordering::SeqCst) {
+        while self.has_actions.load(Ordering::SeqCst) {
             let Some(mut state) = self.state.try_lock() else {
                 return;
             };
             // The flag is cleared before the actions are removed: a later action sets the flag
             // again.
-            self.has_words.store(false, Ordering::SeqCst);
-            let words = std::mem::take(&mut *self.words.lock());
+            self.has_actions.store(false, Ordering::SeqCst);
+            let actions = std::mem::take(&mut *self.actions.lock());
             let mut lost = Vec::new();
             let mut has_new_reader = false;
-            for number in words.gone {
+            for number in actions.gone {
                 let (reader, was_newest) = state.lose(number);
                 lost.extend(reader);
                 has_new_reader |= was_newest;
             }
-            if words.closed {
+            if actions.closed {
                 self.done.store(true, Ordering::SeqCst);
-                state.hang_up(words.last.as_deref());
-            } else if words.silent {
+                state.hang_up(actions.last.as_deref());
+            } else if actions.silent {
                 self.begin_silently(&mut state);
             }
             let is_read = state.reader.is_some();
-            let is_behind = has_new_reader && is_read && state.told < state.history.sequence();
+            let is_behind =
+                has_new_reader && is_read && state.last_written < state.history.sequence();
             self.is_read.store(is_read, Ordering::SeqCst);
             drop(state);
             if !lost.is_empty()
@@ -564,8 +566,8 @@ impl Stream {
         };
         // A reader that has just become the newest one first gets the events that the previous
         // reader missed.
-        let is_told = match session.keeper {
-            Some(_) => self.tell_rest(&mut state),
+        let has_written_rest = match session.keeper {
+            Some(_) => self.write_rest(&mut state),
             None => Ok(true),
         };
         let mut event = Vec::with_capacity(text.len() + 32);
@@ -573,9 +575,9 @@ impl Stream {
             None => write_event(&mut event, None, text),
             Some(_) => history::write(&mut event, state.history.next_id(), text),
         }
-        let written = match (is_told, &mut state.reader) {
+        let written = match (has_written_rest, &mut state.reader) {
             (Ok(true), Some(reader)) => reader.writer.write(&event, None),
-            (told, _) => told,
+            (rest, _) => rest,
         };
         let (mut complaint, is_written) = (None, matches!(written, Ok(true)));
         // A reader that has disconnected may have got the event. So the event is stored, and counts
@@ -587,10 +589,10 @@ impl Stream {
                 .and_then(|keeper| state.history.keep(keeper, text));
         }
         if is_written {
-            state.told = state.history.sequence();
+            state.last_written = state.history.sequence();
         }
         if written.is_err() {
-            self.leave_word(|words| words.gone.push(number));
+            self.leave_action(|actions| actions.gone.push(number));
         }
         self.unlock(state);
         if let (Some(keeper), Some(error)) = (&session.keeper, complaint) {

@@ -45,7 +45,7 @@ struct State {
 }
 
 /// The result of a search for the keys that may verify a signature.
-pub(super) enum Found {
+pub(super) enum KeyLookup {
     Keys(Arc<Vec<Key>>),
     /// The issuer has no key with this id.
     Unknown,
@@ -67,7 +67,7 @@ impl Keys {
 
     /// Returns all keys of the issuer if one of them has the id `id`, or has no id. If `id` is
     /// `None`, returns all keys, and the caller tries each key.
-    pub(super) fn find(&self, id: Option<&str>) -> Found {
+    pub(super) fn find(&self, id: Option<&str>) -> KeyLookup {
         self.find_but(None, id)
     }
 
@@ -75,14 +75,14 @@ impl Keys {
     /// `min_interval` allows.
     pub(super) fn find_newer(&self, than: &Arc<Vec<Key>>) -> Option<Arc<Vec<Key>>> {
         match self.find_but(Some(than), None) {
-            Found::Keys(keys) if !Arc::ptr_eq(&keys, than) => Some(keys),
+            KeyLookup::Keys(keys) if !Arc::ptr_eq(&keys, than) => Some(keys),
             _ => None,
         }
     }
 
     /// Returns the issuer's keys for the key id `id`. If the current keys are `old`, first tries to
     /// fetch newer keys.
-    fn find_but(&self, old: Option<&Arc<Vec<Key>>>, id: Option<&str>) -> Found {
+    fn find_but(&self, old: Option<&Arc<Vec<Key>>>, id: Option<&str>) -> KeyLookup {
         let mut may_fetch = true;
         loop {
             let mut state = self.state.lock();
@@ -95,7 +95,7 @@ impl Keys {
                 .is_some_and(|tried| tried.elapsed() < self.min_interval);
             let may_try = may_fetch && !rests;
             if is_known && (is_fresh || state.fetching.is_some() || !may_try) {
-                return Found::Keys(Arc::clone(&state.keys));
+                return KeyLookup::Keys(Arc::clone(&state.keys));
             }
             let ends = state.fetching.map(|began| began + PATIENCE);
             if ends.is_some_and(|end| Instant::now() < end) {
@@ -107,9 +107,9 @@ impl Keys {
             }
             if state.fetching.is_some() || !may_try {
                 return match &state.failure {
-                    _ if state.may_know() => Found::Keys(Arc::clone(&state.keys)),
-                    Some(why) => Found::Unavailable(why.clone()),
-                    None => Found::Unknown,
+                    _ if state.may_know() => KeyLookup::Keys(Arc::clone(&state.keys)),
+                    Some(why) => KeyLookup::Unavailable(why.clone()),
+                    None => KeyLookup::Unknown,
                 };
             }
             state.fetching = Some(Instant::now());
@@ -123,7 +123,7 @@ impl Keys {
 
     fn fetch(&self) {
         // The source may be the host's code, and may panic.
-        let over = Over(self);
+        let over = FetchGuard(self);
         let came = (self.source)(&self.way).and_then(|text| read_keys(&text));
         let mut state = self.state.lock();
         match came {
@@ -161,9 +161,9 @@ impl State {
 
 /// A guard that ends the current key fetch when the guard is dropped, even after a panic. The end
 /// of the fetch wakes the waiting requests.
-struct Over<'a>(&'a Keys);
+struct FetchGuard<'a>(&'a Keys);
 
-impl Drop for Over<'_> {
+impl Drop for FetchGuard<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
         state.fetching = None;

@@ -23,7 +23,7 @@ use ureq::Proxy;
 use self::discovery::Way;
 pub use self::dpop::Dpop;
 use self::jwk::Key;
-use self::keys::{Found, Keys, Source};
+use self::keys::{KeyLookup, Keys, Source};
 use self::known::{Good, Known, mark};
 use super::denied::Denied;
 use super::verifier::{Grant, LEEWAY, TokenVerifier, has_passed};
@@ -254,8 +254,8 @@ impl JwtVerifier {
     /// verified.
     fn has_still(&self, good: &Good) -> bool {
         match self.keys.find(good.key.as_deref()) {
-            Found::Keys(keys) => Arc::ptr_eq(&keys, &good.keys),
-            Found::Unknown | Found::Unavailable(_) => false,
+            KeyLookup::Keys(keys) => Arc::ptr_eq(&keys, &good.keys),
+            KeyLookup::Unknown | KeyLookup::Unavailable(_) => false,
         }
     }
 
@@ -286,9 +286,11 @@ impl JwtVerifier {
         }
         let id = header.kid.as_deref();
         let keys = match self.keys.find(id) {
-            Found::Keys(keys) => keys,
-            Found::Unknown => return Err(Denied::invalid_token("its key is none of the issuer's")),
-            Found::Unavailable(why) => return Err(Denied::unavailable(why)),
+            KeyLookup::Keys(keys) => keys,
+            KeyLookup::Unknown => {
+                return Err(Denied::invalid_token("its key is none of the issuer's"));
+            }
+            KeyLookup::Unavailable(why) => return Err(Denied::unavailable(why)),
         };
         let is_named = |key: &&Key| id.is_none() || key.id.is_none() || key.id.as_deref() == id;
         let confirm = |keys: &[Key]| {

@@ -91,7 +91,7 @@ impl Proof {
         if htm != purpose.method {
             return Err("it was made for another method (htm)");
         }
-        if place(htu) != place(purpose.target) {
+        if normalized(htu) != normalized(purpose.target) {
             return Err("it was made for another address (htu)");
         }
         let off = (iat - purpose.now).abs();
@@ -134,7 +134,7 @@ fn digest(text: &str) -> String {
 
 /// Normalizes a URL for comparison: without query, fragment and default port, with scheme and host
 /// in lower case.
-fn place(address: &str) -> String {
+fn normalized(address: &str) -> String {
     let address = address.split(['?', '#']).next().unwrap_or_default();
     let Some((scheme, rest)) = address.split_once("://") else {
         return address.to_owned();
@@ -164,7 +164,7 @@ mod tests {
             ("http://h:80", "http://h/"),
             ("https://h:8443/a", "https://h:8443/a#b"),
         ] {
-            assert_eq!(place(one), place(other));
+            assert_eq!(normalized(one), normalized(other));
         }
         for other in [
             "https://h/MCP",
@@ -176,7 +176,7 @@ mod tests {
             "/mcp",
             "",
         ] {
-            assert_ne!(place("https://h/mcp"), place(other));
+            assert_ne!(normalized("https://h/mcp"), normalized(other));
         }
     }
 

@@ -44,10 +44,10 @@ impl Served {
         };
         let mut preface = Vec::new();
         let response = bounded(response, principal.as_ref());
-        let place = format!("{post_path}?sessionId={}", session.id);
-        write_typed(&mut preface, "endpoint", &place);
+        let post_url = format!("{post_path}?sessionId={}", session.id);
+        write_typed(&mut preface, "endpoint", &post_url);
         session.enter();
-        _ = session.standing.read_from(None, preface, response);
+        _ = session.get_stream.read_from(None, preface, response);
         Ok(())
     }
 

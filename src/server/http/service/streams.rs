@@ -81,7 +81,7 @@ impl Served {
         let session = self.named_session(request, principal.map(Principal::name))?;
         let Some(last) = guard::text(request, "Last-Event-ID") else {
             return Ok(Wanted {
-                stream: Arc::clone(&session.standing),
+                stream: Arc::clone(&session.get_stream),
                 seen: None,
                 last: String::new(),
             });
