@@ -28,8 +28,8 @@ pub(super) struct Reply {
     /// Whether nothing was sent for the keep-alive interval. If so, the response has to begin as an
     /// event stream.
     silent: AtomicBool,
-    /// The error that is sent instead of the answer when the response is closed. If it is unset,
-    /// the closed response gets no error.
+    /// The error that is sent instead of the answer when the response is closed. If `last` is
+    /// unset, the closed response gets no error.
     last: OnceLock<Vec<u8>>,
     demand: Demand,
     keep_alive: Duration,

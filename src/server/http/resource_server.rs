@@ -264,8 +264,8 @@ impl ResourceServer {
         Ok(principal)
     }
 
-    /// Returns the token of a request, and the way in which the token was sent. Only the
-    /// `Authorization` field is read.
+    /// Returns the token of a request, and the authentication scheme with which the token was sent.
+    /// Only the `Authorization` field is read.
     fn token_of<'a>(&self, request: &HttpRequest<'a>) -> Result<(Way, &'a str), Denied> {
         let mut fields = request.values("Authorization");
         let Some(field) = fields.next() else {
@@ -295,8 +295,9 @@ impl ResourceServer {
         Ok((way, token))
     }
 
-    /// Checks that a token is bound to a key if and only if the request has a proof, and checks the
-    /// proof. An unbound token is refused if proofs are required.
+    /// Checks the proof of the key that a token is bound to. Refuses a bound token that is sent
+    /// without a proof. Refuses an unbound token that is sent with a proof, and every unbound token
+    /// if proofs are required.
     fn check_key(
         &self,
         options: &HttpOptions,

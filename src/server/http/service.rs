@@ -676,8 +676,8 @@ impl Served {
             .feed(Message::Request(request), &origin);
     }
 
-    /// Returns the origin of a request on a shared connection. The id of this request is unique
-    /// only among the requests of its client.
+    /// Returns the [`Origin`] of a request on a shared connection: its client, principal and
+    /// response sink. The id of the request is unique only among the requests of its client.
     fn apart(
         &self,
         http: &HttpRequest<'_>,

@@ -7,8 +7,8 @@
 //! that removes a session from the table closes its connection.
 //!
 //! **Invariant:** a session without an eviction rank was in use at the last check, and has
-//! `was_busy` set. The next use that ends restores its rank. Without a rank, the session could
-//! never be evicted.
+//! `was_busy` set. The session gets a rank again when its next use ends. Without a rank, the
+//! session could never be evicted.
 //!
 //! **Locks:** while the table's lock is held, sessions are only inspected. Sessions are closed and
 //! dropped after the lock is released, because closing and dropping may run other code.
@@ -697,7 +697,8 @@ impl Sessions {
     }
 }
 
-/// A sender for messages that belong to no request: it writes them to the session's GET stream.
+/// A sender that writes messages to the GET stream of a session. These messages belong to no
+/// request.
 #[derive(Debug)]
 struct GetStreamSender(Weak<Session>);
 

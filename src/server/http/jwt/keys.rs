@@ -71,8 +71,8 @@ impl Keys {
         self.find_but(None, id)
     }
 
-    /// Returns newer keys than `than`, if there are any. Fetches the issuer's keys if
-    /// `min_interval` allows.
+    /// Returns keys that are newer than the keys `than`, if there are any. Fetches the issuer's
+    /// keys if `min_interval` allows.
     pub(super) fn find_newer(&self, than: &Arc<Vec<Key>>) -> Option<Arc<Vec<Key>>> {
         match self.find_but(Some(than), None) {
             KeyLookup::Keys(keys) if !Arc::ptr_eq(&keys, than) => Some(keys),
