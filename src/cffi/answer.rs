@@ -11,9 +11,9 @@ use super::status::mcplink_status_t;
 use super::text::{bytes, missing, name, optional, payload};
 use crate::error::{ErrorCode, Result, RpcError};
 
-/// Handles a request: a request of a client on a server, or a request of a server on a client. The
-/// handler answers before it returns. If it keeps the responder, it may answer later, from any
-/// thread. Both arguments are borrowed until the handler returns.
+/// Handles a request from the peer: from the client on a server, or from the server on a client.
+/// The handler answers the request before it returns. A handler that keeps the responder may answer
+/// later, from any thread. request and responder are borrowed until the handler returns.
 pub type mcplink_handler_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -22,7 +22,8 @@ pub type mcplink_handler_fn = Option<
     ),
 >;
 
-/// Error codes that the protocol defines. A host's own codes are outside -32768 to -32000.
+/// A JSON-RPC error code that the protocol defines. A host's own codes must be outside the range
+/// -32768 to -32000.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_rpc_code {
@@ -36,10 +37,11 @@ pub enum mcplink_rpc_code {
     MCPLINK_RPC_INVALID_PARAMS = -32602,
     /// An internal error of the side that answers the request.
     MCPLINK_RPC_INTERNAL_ERROR = -32603,
-    /// A resource does not exist. mcplink_responder_not_found sends the code of the client's
-    /// revision.
+    /// A resource does not exist. Newer protocol revisions use another code, so answer with
+    /// mcplink_responder_not_found.
     MCPLINK_RPC_RESOURCE_NOT_FOUND = -32002,
-    /// The user must visit web pages first (2025-11-25 only).
+    /// The user must visit web pages before the request can succeed. Only revision 2025-11-25 has
+    /// this code.
     MCPLINK_RPC_URL_ELICITATION_REQUIRED = -32042,
 }
 
@@ -88,8 +90,8 @@ unsafe fn answer(
     })
 }
 
-/// Answers with text: the output of a tool, the contents of a resource (with the MIME type it was
-/// added with), or a prompt of one user message.
+/// Answers with text: the output of a tool, the contents of a resource, or a prompt of one user
+/// message. The contents of a resource get the MIME type with which the resource was added.
 ///
 /// All functions that answer return the same codes. MCPLINK_OK: the answer is on its way.
 /// MCPLINK_E_STATE: the request was answered before. MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED: the
@@ -97,8 +99,8 @@ unsafe fn answer(
 ///
 /// MCPLINK_E_INVALID: the answer is invalid. MCPLINK_E_UNSUPPORTED: this function can't answer a
 /// request of this kind. In both cases the request can still be answered, and the reason is logged.
-/// After a handler has requested input from the client, its answer is not sent: the handler is run
-/// again first.
+/// If the handler has requested input from the client, the answer is not sent. The handler is run
+/// again when the input has arrived.
 ///
 /// responder: the responder.
 /// text, len: the text; len may be MCPLINK_NUL for text that ends in NUL.
@@ -115,12 +117,13 @@ pub unsafe extern "C" fn mcplink_responder_text(
     unsafe { mcplink_responder_typed_text(responder, text, len, std::ptr::null()) }
 }
 
-/// Answers with text of a MIME type, for the contents of a resource.
+/// Answers with the contents of a resource, as text of the given MIME type.
 ///
 /// responder: the responder.
 /// text, len: the text; len may be MCPLINK_NUL for text that ends in NUL.
-/// mime_type: for example "text/markdown"; NULL for the one that the resource was added with.
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// mime_type: for example "text/markdown"; NULL for the MIME type with which the resource was
+/// added.
+/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -146,9 +149,9 @@ pub unsafe extern "C" fn mcplink_responder_typed_text(
 ///
 /// responder: the responder.
 /// data, len: the bytes.
-/// mime_type: the MIME type of the bytes; NULL for the type that the resource was added with. For a
-/// tool the type is image/... or audio/...
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// mime_type: the MIME type of the bytes; NULL for the type with which the resource was added. For
+/// a tool the type is image/... or audio/...
+/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -172,12 +175,12 @@ pub unsafe extern "C" fn mcplink_responder_bytes(
 
 /// Answers with a complete result in the format of the protocol. A tool result is
 /// {"content":[...]}, a resource {"contents":[...]}, a prompt {"messages":[...]}, a completion
-/// {"completion":{"values":[...]}}. For a custom method, and for a request from a server, it may be
-/// any JSON.
+/// {"completion":{"values":[...]}}. For a custom method, and for a request from a server, the
+/// result may be any JSON.
 ///
 /// responder: the responder.
 /// result, len: the result as JSON; len may be MCPLINK_NUL for text that ends in NUL.
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -197,10 +200,11 @@ pub unsafe extern "C" fn mcplink_responder_json(
 
 /// Answers a tool call with structured content. The JSON text of the value is sent too, for clients
 /// that only read text.
+///
 /// responder: the responder.
 /// json, len: the value, as the output schema of the tool describes it; len may be MCPLINK_NUL for
 /// text that ends in NUL.
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -218,12 +222,12 @@ pub unsafe extern "C" fn mcplink_responder_structured(
     }
 }
 
-/// Answers that the tool ran and failed, with a text for the model: for example a wrong argument,
-/// or a missing file.
+/// Answers that the tool ran and failed. The text explains the failure to the model, for example a
+/// wrong argument or a missing file.
 ///
 /// responder: the responder.
 /// text, len: what failed, and what to do; len may be MCPLINK_NUL for text that ends in NUL.
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -245,9 +249,10 @@ pub unsafe extern "C" fn mcplink_responder_tool_error(
 ///
 /// responder: the responder.
 /// values, count: the values, texts that end in NUL.
-/// fitting: true to leave out values that do not match the typed text, and to sort the others:
-/// matches at the beginning first, then at the beginning of a word, then elsewhere.
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// fitting: true to remove values that do not match the typed text, and to sort the remaining
+/// values. Values that begin with the typed text come first, then values with a match at the
+/// beginning of a word.
+/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -278,7 +283,7 @@ pub unsafe extern "C" fn mcplink_responder_values(
 /// Answers that the resource does not exist, with the error code of the client's revision.
 ///
 /// responder: the responder.
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -289,14 +294,14 @@ pub unsafe extern "C" fn mcplink_responder_not_found(
     unsafe { answer(responder, || Ok(Answer::NotFound)) }
 }
 
-/// Answers with a JSON-RPC error. For a tool that failed, mcplink_responder_tool_error is better,
-/// because models read it.
+/// Answers with a JSON-RPC error. For a tool that failed, use mcplink_responder_tool_error instead,
+/// because models read tool errors.
 ///
 /// responder: the responder.
 /// code: one of enum mcplink_rpc_code, or a code of your own outside -32768 to -32000.
 /// message: one sentence.
 /// data: details as JSON; NULL for no details.
-/// Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+/// Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

@@ -20,8 +20,8 @@ pub(super) struct CallbackExecutor {
 }
 
 impl CallbackExecutor {
-    /// Makes the callback executor of the handle with this number. Callbacks run on the thread that
-    /// dispatches the pump. Without a pump, they run on a thread of the handle.
+    /// Makes the callback executor of the handle with the number `owner`. Callbacks run on the
+    /// thread that dispatches the pump. Without a pump, callbacks run on a thread of the handle.
     pub(super) fn new(owner: u64, pump: Option<Arc<Queue>>, threads: Threads) -> Self {
         match pump {
             Some(queue) => Self {
@@ -32,7 +32,7 @@ impl CallbackExecutor {
             },
             None => Self {
                 owner,
-                queue: Queue::without_bell(),
+                queue: Queue::without_wakeup(),
                 dispatcher: Some(Mutex::default()),
                 threads,
             },
@@ -62,15 +62,14 @@ impl CallbackExecutor {
         }
     }
 
-    /// Returns whether the current thread is the one that runs the callbacks.
+    /// Returns whether the current thread is the thread that runs the callbacks.
     pub(super) fn is_home(&self) -> bool {
         self.queue.is_home()
     }
 
-    /// Waits on the thread that runs the callbacks, and meanwhile answers the requests that the
-    /// peer sends to this handle. The wait ends when `done` returns true, or at the deadline. A
-    /// thread that changes the state that `done` reads must call [`look_again`](Self::look_again)
-    /// afterwards.
+    /// Waits until `done` returns true or until the deadline, and meanwhile runs handlers of
+    /// requests from the peer. Must be called on the thread that runs the callbacks. After changing
+    /// the state that `done` reads, a thread must call [`look_again`](Self::look_again).
     pub(super) fn serve_questions(&self, deadline: Option<Instant>, done: impl Fn() -> bool) {
         self.queue.serve_questions(self.owner, deadline, done);
     }

@@ -46,7 +46,8 @@ struct State {
 }
 
 impl Callers {
-    /// Makes the thread pool of the handle with this number. At most `most` calls run at once.
+    /// Makes the thread pool of the handle with the number `number`. At most `most` calls run at
+    /// once.
     pub(super) fn new(number: u64, most: usize, threads: Threads) -> Self {
         Self(Arc::new(Inner {
             number,

@@ -39,8 +39,8 @@ pub(super) unsafe fn optional_token(
 
 /// Makes a cancel token that is not triggered.
 ///
-/// Returns: the token. The caller owns it and frees it with mcplink_cancel_free, also while calls
-/// still use it. NULL after an internal error. Threads: any. Since 0.1.
+/// Returns: the token. The caller owns it and frees it with mcplink_cancel_free, which is allowed
+/// while calls use the token. NULL after an internal error. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_cancel_new() -> *mut mcplink_cancel_t {
@@ -52,8 +52,8 @@ pub extern "C" fn mcplink_cancel_new() -> *mut mcplink_cancel_t {
     })
 }
 
-/// Triggers a token permanently: calls that use it end with MCPLINK_E_CANCELLED, and their servers
-/// are notified. Calls that get the token later are not sent.
+/// Triggers a token permanently. Calls that use the token end with MCPLINK_E_CANCELLED, and their
+/// servers are notified. Calls that are made with the token later fail without being sent.
 ///
 /// cancel: the token.
 /// Returns: MCPLINK_OK, also when the token was triggered before. Threads: any, but no signal
@@ -83,8 +83,8 @@ pub unsafe extern "C" fn mcplink_cancel_is_triggered(cancel: *const mcplink_canc
     })
 }
 
-/// Frees a token. Calls that use the token continue. If the token was not triggered before, they
-/// can no longer be cancelled through it.
+/// Frees a token. Calls that use the token continue. If the token was not triggered, these calls
+/// can no longer be cancelled through the token.
 ///
 /// cancel: the token; may be NULL. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

@@ -43,7 +43,8 @@ pub unsafe extern "C" fn mcplink_debug_dump(fd: c_int) -> mcplink_status_t {
             let text = format!("{fd} is no descriptor");
             return Err(Error::new(ErrorKind::Invalid, text).into());
         }
-        // SAFETY: it is not -1, and only given to the system, which says what is wrong with it.
+        // SAFETY: `fd` is not -1, and is borrowed only for the duplication. For a closed descriptor
+        // the system returns an error.
         let own = duplicate(unsafe { BorrowedFd::borrow_raw(fd) });
         let own = own.map_err(|error| Error::io("duplicating fd", error))?;
         let known: Vec<_> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
@@ -54,8 +55,8 @@ pub unsafe extern "C" fn mcplink_debug_dump(fd: c_int) -> mcplink_status_t {
     })
 }
 
-/// Writes the dump on a thread of this library. A pipe without a reader raises SIGPIPE on the
-/// thread that writes, and that must not be a thread of the host.
+/// Writes the dump on a thread of this library. Writing to a pipe without a reader raises SIGPIPE
+/// on the writing thread. A thread of the host must not get that signal.
 fn write_quietly(mut file: File, text: String) -> std::io::Result<()> {
     let (sender, outcome) = std::sync::mpsc::sync_channel(1);
     let thread = Threads::default().start("dump", Stack::Small, move || {

@@ -1,7 +1,7 @@
-//! Entry points: every exported function runs its body through one of these.
+//! Entry points: every exported function runs its body through a function of this module.
 //!
-//! They catch panics, so that none unwinds into C. Only they write `*err`. They check the pointers
-//! that C may pass as NULL.
+//! Entry points catch panics, so that no panic unwinds into C. No other code writes `*err`. Entry
+//! points also check the pointers that C may pass as NULL.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -15,13 +15,13 @@ use crate::error::Result;
 /// The result of the body of an exported function.
 pub(super) type Outcome<T = mcplink_status> = Result<T, Failure>;
 
-/// Runs the body of a function that takes `err`, and returns its status.
+/// Runs the body of an exported function that has the parameter `err`. Returns the status for C.
 pub(super) unsafe fn ffi(
     err: *mut *mut mcplink_error_t,
     body: impl FnOnce() -> Outcome,
 ) -> mcplink_status_t {
     if !err.is_null() {
-        // SAFETY: the caller guarantees that it can be written to.
+        // SAFETY: the caller guarantees that `err` can be written to.
         unsafe { err.write(ptr::null_mut()) };
     }
     let failure = match catch_unwind(AssertUnwindSafe(body)) {
@@ -31,14 +31,14 @@ pub(super) unsafe fn ffi(
     };
     let code = failure.code();
     if !err.is_null() {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees that `err` can be written to.
         unsafe { err.write(Box::into_raw(Box::new(failure.into()))) };
     }
     code
 }
 
-/// Runs the body of a function that returns an object through `out`. Sets `*out` to NULL on
-/// failure.
+/// Runs the body of an exported function that returns an object through `out`. Sets `*out` to NULL
+/// on failure.
 ///
 /// # Safety
 ///
@@ -61,7 +61,7 @@ pub(super) unsafe fn giving<T>(
     }
 }
 
-/// Runs the body of a function that returns only a status.
+/// Runs the body of an exported function that returns only a status.
 pub(super) fn plain(body: impl FnOnce() -> Outcome) -> mcplink_status_t {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(status)) => status.code(),
@@ -70,7 +70,8 @@ pub(super) fn plain(body: impl FnOnce() -> Outcome) -> mcplink_status_t {
     }
 }
 
-/// Runs the body of a function that returns a value. Returns `neutral` if the body panics.
+/// Runs the body of an exported function that returns a value. Returns `neutral` if the body
+/// panics.
 pub(super) fn value<T>(neutral: T, body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(neutral)
 }
@@ -86,27 +87,27 @@ pub(super) fn panicked() -> Failure {
 ///
 /// # Safety
 ///
-/// `object` is NULL, or a live object of this library that is not changed for as long as `'a`.
+/// `object` is NULL, or a live object of this library that does not change during `'a`.
 pub(super) unsafe fn get<'a, T>(object: *const T) -> Option<&'a T> {
     // SAFETY: the safety contract of this function.
     unsafe { object.as_ref() }
 }
 
-/// Borrows a required object that C passes; an error for NULL.
+/// Borrows a required object that C passes. Fails for NULL.
 ///
 /// # Safety
 ///
-/// As for [`get`].
+/// The requirements of [`get`] apply.
 pub(super) unsafe fn need<'a, T>(object: *const T, what: &str) -> Outcome<&'a T> {
     // SAFETY: the safety contract of this function.
     unsafe { object.as_ref() }.ok_or_else(|| missing(what).into())
 }
 
-/// Borrows a required object mutably; an error for NULL.
+/// Borrows a required object that C passes, mutably. Fails for NULL.
 ///
 /// # Safety
 ///
-/// `object` is NULL, or a live object of this library that nothing else uses for as long as `'a`.
+/// `object` is NULL, or a live object of this library that nothing else uses during `'a`.
 pub(super) unsafe fn need_mut<'a, T>(object: *mut T, what: &str) -> Outcome<&'a mut T> {
     // SAFETY: the safety contract of this function.
     unsafe { object.as_mut() }.ok_or_else(|| missing(what).into())

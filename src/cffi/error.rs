@@ -9,7 +9,7 @@ use super::text::{mcplink_str_t, view_or_empty};
 
 /// Frees an error.
 ///
-/// error: the error; may be NULL. Views of it are invalid afterwards. Since 0.1.
+/// error: the error; may be NULL. Text that belongs to the error is invalid afterwards. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_error_free(error: *mut mcplink_error_t) {
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn mcplink_error_status(error: *const mcplink_error_t) -> 
 /// mcplink_error_peer_stderr for the last output of a child process.
 ///
 /// error: the error; for NULL the function returns "".
-/// Returns: text that ends in NUL, valid as long as the error; never NULL. The text is for people.
+/// Returns: text that ends in NUL, valid as long as the error; never NULL. The text is for users.
 /// To distinguish failures, compare their status. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -154,8 +154,8 @@ pub unsafe extern "C" fn mcplink_error_peer_stderr(error: *const mcplink_error_t
     view_or_empty(error.and_then(|error| error.stderr.as_ref()))
 }
 
-/// Checks whether the call can be retried. This is the case if nothing was sent, or if the peer
-/// answered that it is busy: the call had no effect, and may succeed later.
+/// Checks whether the call can be retried. A call can be retried if nothing was sent, or if the
+/// peer answered that the peer is busy. Then the call had no effect, and may succeed later.
 ///
 /// error: the error; for NULL the function returns false.
 /// Returns: true if the call can be retried. Threads: any. Since 0.1.

@@ -37,7 +37,7 @@ impl Failure {
         }
     }
 
-    /// Adds the method of the request that failed.
+    /// Adds the method of the failed request to the failure.
     pub(super) fn of(mut self, method: &str) -> Self {
         self.method = Some(method.to_owned());
         self

@@ -27,7 +27,8 @@ use crate::transport::{Stack, Threads};
 /// handle, on a best-effort basis.
 const ALIVE: u32 = 0x6d63_706c;
 const FREED: u32 = 0x6672_6565;
-/// The bit of `Gate::inside` which says that a thread waits until the others have left.
+/// The bit of `Gate::inside` that is set while a thread waits for the threads inside the handle to
+/// leave.
 const FREEING: usize = 1 << (usize::BITS - 1);
 
 /// An object behind a pointer that C owns and that any thread may use at any time.
@@ -44,8 +45,8 @@ pub(super) trait Handled: Send + Sync + 'static {
         is_inside(self.gate().number)
     }
 
-    /// Begins closing the handle: does the steps that wait for nothing. If a handle is freed in one
-    /// of its own callbacks, these steps are done when that callback returns.
+    /// Begins closing the handle: does the steps that do not block. If a handle is freed in one of
+    /// its own callbacks, the free function does these steps before it returns.
     fn begin_close(&self) {}
 
     /// Closes the handle: threads inside the handle return soon, and none of its callbacks runs
@@ -86,13 +87,13 @@ pub(super) struct Gate {
     state: AtomicU32,
     number: u64,
     process: Process,
-    /// The number of threads inside the handle, plus the bit [`FREEING`] once a thread waits until
-    /// they have left.
+    /// The number of threads inside the handle, plus the bit [`FREEING`] while a thread waits for
+    /// these threads to leave.
     ///
-    /// Both are in one atomic to prevent a lost wakeup. The waiter sets the bit first, then takes
-    /// `lock` and checks the count. A leaving thread decrements the count. If the thread was the
-    /// last and sees the bit, it takes `lock` and notifies. Either the waiter sees zero, or the
-    /// leaver sees the bit.
+    /// The number and the bit are in one atomic to prevent a lost wakeup. The waiter sets the bit
+    /// first, then takes `lock` and checks the number. A leaving thread decrements the number. If
+    /// the leaving thread was the last and sees the bit, it takes `lock` and notifies. So either
+    /// the waiter sees zero, or the leaving thread sees the bit.
     inside: AtomicUsize,
     lock: Mutex<()>,
     left: Condvar,
@@ -110,19 +111,19 @@ impl Gate {
         }
     }
 
-    /// Returns a number that no other handle of this process has. Other owners of callbacks use
-    /// these numbers too.
+    /// Returns a new number that identifies a handle, or another owner of callbacks, in this
+    /// process.
     pub(super) fn next_number() -> u64 {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         NUMBERS.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The number that identifies the handle in this process.
+    /// Returns the number that identifies the handle in this process.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Returns whether another process created the handle, before it forked this one.
+    /// Returns whether this process is a fork of the process that created the handle.
     /// Async-signal-safe.
     pub(super) fn is_foreign(&self) -> bool {
         self.process.is_foreign()
@@ -156,7 +157,7 @@ impl Gate {
     }
 }
 
-/// A handle that this thread has entered; dropping it leaves the handle.
+/// A handle that the current thread has entered. Dropping this value leaves the handle.
 pub(super) struct Entered<T: Handled> {
     handle: Arc<T>,
     _inside: Inside,
@@ -188,13 +189,13 @@ pub(super) fn into_raw<T: Handled>(handle: T) -> *mut T {
 ///
 /// `handle` is NULL or came from [`into_raw`] and was not freed.
 pub(super) unsafe fn enter<T: Handled>(handle: *const T, what: &str) -> Outcome<Entered<T>> {
-    // SAFETY: the caller guarantees that it lives.
+    // SAFETY: the caller guarantees that `handle` is live.
     let Some(body) = (unsafe { handle.as_ref() }) else {
         return Err(missing(what).into());
     };
     body.gate().check()?;
     body.gate().come_in();
-    // SAFETY: it came from `Arc::into_raw`, and is live; this adds a reference.
+    // SAFETY: `handle` came from `Arc::into_raw`, and is live; this code adds a reference.
     let shared = unsafe {
         Arc::increment_strong_count(handle);
         Arc::from_raw(handle)
@@ -224,7 +225,7 @@ pub(super) unsafe fn enter<T: Handled>(handle: *const T, what: &str) -> Outcome<
 ///
 /// `handle` is NULL, or came from [`into_raw`] and is not used again.
 pub(super) unsafe fn free_handle<T: Handled>(handle: *mut T) {
-    // SAFETY: the caller guarantees that it lives.
+    // SAFETY: the caller guarantees that `handle` is live.
     let Some(body) = (unsafe { handle.as_ref() }) else {
         return;
     };
@@ -232,7 +233,7 @@ pub(super) unsafe fn free_handle<T: Handled>(handle: *mut T) {
         return;
     }
     body.gate().state.store(FREED, Ordering::Relaxed);
-    // SAFETY: it came from `Arc::into_raw`, and C gives up its reference.
+    // SAFETY: `handle` came from `Arc::into_raw`, and C gives up its reference.
     let shared = unsafe { Arc::from_raw(handle) };
     let end = |shared: Arc<T>| {
         shared.close();

@@ -11,7 +11,7 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use super::entry::{Outcome, free, get, giving, value};
 use super::error::mcplink_error_t;
 use super::status::mcplink_status_t;
-use super::text::{Kept, Text, Texts, mcplink_str_t, name, payload};
+use super::text::{ArenaText, Text, Texts, mcplink_str_t, name, payload};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A JSON value: a document that the caller owns, or a node of a document.
@@ -31,11 +31,11 @@ enum Content {
     Signed(i64),
     Unsigned(u64),
     Float(f64),
-    String(Kept),
+    String(ArenaText),
     Array(Box<[mcplink_json_t]>),
     /// An object, as members in their original order. If several members have the same name, the
     /// last one counts.
-    Object(Box<[(Kept, mcplink_json_t)]>),
+    Object(Box<[(ArenaText, mcplink_json_t)]>),
 }
 
 use mcplink_json_t as Node;
@@ -89,7 +89,7 @@ impl Document {
         Ok(Self { root, _texts })
     }
 
-    /// Returns the pointer to a document that the host owns.
+    /// Converts the document into a pointer that the host owns.
     pub(super) fn into_raw(self) -> *mut mcplink_json_t {
         Box::into_raw(Box::new(self)).cast()
     }
@@ -143,7 +143,7 @@ impl Node {
         Some(node)
     }
 
-    pub(super) fn string(&self) -> Option<&Kept> {
+    pub(super) fn string(&self) -> Option<&ArenaText> {
         match &self.content {
             Content::String(text) => Some(text),
             _ => None,
@@ -151,7 +151,7 @@ impl Node {
     }
 
     pub(super) fn as_str(&self) -> Option<&str> {
-        self.string().map(Kept::as_str)
+        self.string().map(ArenaText::as_str)
     }
 
     pub(super) fn is_true(&self) -> bool {
@@ -187,10 +187,10 @@ fn index(step: &str) -> Option<usize> {
 }
 
 /// The state of the JSON parser. Members of open objects are collected at the end of `members`.
-/// When an object is complete, its members are moved out.
+/// When an object is complete, its members are moved from `members` into the object.
 struct Reading {
     texts: Texts,
-    members: Vec<(Kept, Node)>,
+    members: Vec<(ArenaText, Node)>,
 }
 
 impl<'de> DeserializeSeed<'de> for &mut Reading {
@@ -251,25 +251,25 @@ impl<'de> Visitor<'de> for &mut Reading {
     }
 }
 
-/// Reads the name of a member and adds the name to the texts.
+/// A deserializer that reads the name of a member and adds the name to the texts.
 struct Name<'a>(&'a mut Texts);
 
 impl<'de> DeserializeSeed<'de> for Name<'_> {
-    type Value = Kept;
+    type Value = ArenaText;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Kept, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<ArenaText, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
 impl Visitor<'_> for Name<'_> {
-    type Value = Kept;
+    type Value = ArenaText;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a name")
     }
 
-    fn visit_str<E>(self, name: &str) -> Result<Kept, E> {
+    fn visit_str<E>(self, name: &str) -> Result<ArenaText, E> {
         Ok(self.0.keep(name))
     }
 }
@@ -323,7 +323,8 @@ pub unsafe extern "C" fn mcplink_json_parse(
 
 /// Frees a document that mcplink_json_parse made. All its nodes are invalid afterwards.
 ///
-/// document: the document; may be NULL. Never a node that another function returned. Since 0.1.
+/// document: the document; may be NULL. Do not pass a node that another function returned. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_free(document: *mut mcplink_json_t) {
@@ -433,7 +434,7 @@ pub unsafe extern "C" fn mcplink_json_len(node: *const mcplink_json_t) -> usize 
 /// Returns the value at a JSON pointer (RFC 6901), for example "/content/0/text".
 ///
 /// node: a node or NULL; the pointer is relative to it.
-/// pointer: "" for the node itself.
+/// pointer: the JSON pointer; "" for the node itself.
 /// Returns: a node of the same document; NULL when the document has no value there. Threads: any.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -459,7 +460,7 @@ pub unsafe extern "C" fn mcplink_json_pointer(
 pub unsafe extern "C" fn mcplink_json_str(node: *const mcplink_json_t) -> mcplink_str_t {
     // SAFETY: the header requires a node of this library.
     let string = unsafe { get(node) }.and_then(Node::string);
-    string.map_or(mcplink_str_t::EMPTY, Kept::view)
+    string.map_or(mcplink_str_t::EMPTY, ArenaText::view)
 }
 
 /// Reads an integer value.
@@ -536,7 +537,7 @@ pub(super) fn shown(node: Option<&Node>) -> *const mcplink_json_t {
 ///
 /// # Safety
 ///
-/// As for [`payload`].
+/// The requirements of [`payload`] apply.
 pub(super) unsafe fn json_payload<'a>(
     ptr: *const c_char,
     len: usize,
@@ -553,7 +554,7 @@ pub(super) unsafe fn json_payload<'a>(
 ///
 /// # Safety
 ///
-/// As for [`payload`].
+/// The requirements of [`payload`] apply.
 pub(super) unsafe fn optional_json<'a>(
     ptr: *const c_char,
     len: usize,
@@ -610,7 +611,7 @@ mod tests {
 
     #[test]
     fn integers_are_exact_or_none() {
-        // SAFETY: nodes and a place to write to.
+        // SAFETY: the node is live, and `out` can be written to.
         let read = |text: &str| unsafe {
             let mut out = 7;
             let is = mcplink_json_i64(&*parse(text), &mut out);

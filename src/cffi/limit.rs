@@ -17,21 +17,20 @@ pub enum mcplink_limit {
     /// The maximum number of bytes that wait to be sent while a peer does not read. Default: 16
     /// MiB. A caller whose message would exceed the limit blocks until its deadline.
     MCPLINK_LIMIT_QUEUED_BYTES = 3,
-    /// The maximum number of calls in flight. Default: 10000. The next call fails with
+    /// The maximum number of calls to the peer in flight. Default: 10000. The next call fails with
     /// MCPLINK_E_BUSY.
     MCPLINK_LIMIT_CALLS = 4,
     /// The maximum number of requests from the peer in flight. Default: 1024. The next request is
-    /// answered with a "busy" error. While the peer does not read its answers, requests are held
-    /// back instead.
+    /// answered with a "busy" error. While the peer does not read its answers, further requests are
+    /// deferred instead.
     MCPLINK_LIMIT_REQUESTS = 5,
     /// The maximum number of calls that wait for input from a client of a revision before
     /// 2026-07-28. Default: 1024. The next call that needs input fails.
     MCPLINK_LIMIT_QUESTIONS = 6,
     /// The maximum number of handlers that run at once. Default: 64. Further requests wait. Clients
     /// over HTTP without a session share these threads for tasks. The client with the fewest
-    /// running handlers gets the next free thread. One client may use all threads; the others then
-    /// use the
-    /// reserve beyond this limit: see MCPLINK_LIMIT_RESERVE_PERCENT.
+    /// running handlers gets the next free thread. One client may use all threads. Other clients
+    /// then use the reserve beyond this limit: see MCPLINK_LIMIT_RESERVE_PERCENT.
     MCPLINK_LIMIT_WORKERS = 7,
     /// The maximum number of notifications from the peer that wait to be delivered. Default: 1024.
     /// The next notification is dropped.
@@ -41,7 +40,7 @@ pub enum mcplink_limit {
     MCPLINK_LIMIT_SUBSCRIPTIONS = 9,
     /// The maximum number of log messages outside of calls that wait for one client of a revision
     /// before 2026-07-28. Default: 1024. The next log message for that client is dropped. Change
-    /// notifications need no limit, because waiting ones are merged.
+    /// notifications need no limit, because waiting change notifications are merged.
     MCPLINK_LIMIT_BACKLOG = 10,
     /// The maximum number of progress and log messages of one call that wait for its callback.
     /// Default: 1024. Above the limit, progress messages are merged.
@@ -50,22 +49,23 @@ pub enum mcplink_limit {
     /// allows to be cached are stored. Default: 1024. The least recently used responses are
     /// evicted.
     MCPLINK_LIMIT_CACHED_RESPONSES = 12,
-    /// The maximum number of bytes in the cache of a client. Default: 16 MiB.
+    /// The maximum number of bytes in the cache of a client. Default: 16 MiB. The least recently
+    /// used responses are evicted.
     MCPLINK_LIMIT_CACHED_BYTES = 13,
-    /// The maximum share of requests, subscriptions, tasks and memory that one client of a server
-    /// may hold while other clients request some too, in percent. Default: 50. A single client may
-    /// hold everything except the reserve. For connections, threads of requests and sessions see
-    /// MCPLINK_HTTP_LIMIT_PART_PERCENT.
+    /// The maximum share, in percent, of requests, subscriptions, tasks and memory that one client
+    /// of a server may hold while other clients need some too. Default: 50. A client that is alone
+    /// may hold everything except the reserve. For connections, threads of requests and sessions
+    /// see MCPLINK_HTTP_LIMIT_PART_PERCENT.
     MCPLINK_LIMIT_PART_PERCENT = 14,
     /// The share of requests, subscriptions, tasks and memory that is reserved for clients that
     /// hold little, in percent. Default: 12. With 0, nothing is reserved.
     MCPLINK_LIMIT_RESERVE_PERCENT = 15,
 }
 
-/// Sets the limit with this number.
+/// Sets the limit with the number `limit`, one of [`mcplink_limit`]. Fails for an unknown number.
 pub(super) fn set(limits: &mut Limits, limit: i32, value: usize) -> Result<()> {
     use mcplink_limit as Limit;
-    let places = [
+    let fields = [
         (
             Limit::MCPLINK_LIMIT_MESSAGE_BYTES,
             &mut limits.max_message_bytes,
@@ -106,9 +106,9 @@ pub(super) fn set(limits: &mut Limits, limit: i32, value: usize) -> Result<()> {
             &mut limits.reserve_percent,
         ),
     ];
-    let mut places = places.into_iter();
-    match places.find(|(known, _)| *known as i32 == limit) {
-        Some((_, place)) => *place = value,
+    let mut fields = fields.into_iter();
+    match fields.find(|(known, _)| *known as i32 == limit) {
+        Some((_, field)) => *field = value,
         None => {
             let text = format!("there is no limit {limit}: use one of enum mcplink_limit");
             return Err(Error::new(ErrorKind::Invalid, text));

@@ -55,8 +55,8 @@ impl Hook {
         }))
     }
 
-    /// Calls the log hook for the handle with this number, unless the level is below that of the
-    /// hook.
+    /// Calls the log hook for the handle with this number, unless the level of the record is below
+    /// the level of the hook.
     fn tell(&self, handle: u64, record: &LogRecord<'_>) {
         let level = severity(record.level);
         if level < self.level {
@@ -99,12 +99,13 @@ pub(super) fn tell(own: Option<&Arc<Hook>>, handle: u64, record: &LogRecord<'_>)
     }
 }
 
-/// Sets the process-wide log hook. Clients and servers without a log hook of their own use it.
+/// Sets the process-wide log hook. Clients and servers without a log hook of their own use the
+/// process-wide hook.
 ///
 /// level: the least severe level to report, one of enum mcplink_log_level.
 /// callback: called on any thread, also on several at once; it must be quick. NULL removes the
 /// hook.
-/// user, destroy: passed to callback; destroy runs when another log hook is set or this one is
+/// user, destroy: passed to callback; destroy runs when another log hook is set or the log hook is
 /// removed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

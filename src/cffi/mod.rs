@@ -14,7 +14,7 @@
 //!  pending_request    a request without an answer
 //!  request, responder, task_helpers, answer    the C functions of pending requests
 //!  auth               OAuth for clients
-//!  text, json, writer, status, error           values that cross the border
+//!  text, json, writer, status, error           values that C and Rust exchange
 //! ```
 #![allow(unsafe_code, reason = "exported symbols, and what C passes")]
 #![allow(unreachable_pub, reason = "what is exported is reached from C")]

@@ -11,14 +11,14 @@ use crate::schema::{
 use crate::server::{CompletionCall, Context, PromptCall, ResourceCall, ToolCall};
 use crate::sync::Mutex;
 
-/// A request that is not answered yet. Dropping the request answers it. If the handler has
-/// requested input, the answer contains the input requests; otherwise it is an internal error.
+/// A request that is not answered yet. Dropping the request sends an answer: the input requests if
+/// the handler has requested input, and otherwise an internal error.
 pub(super) enum Call {
     Tool(ToolCall, &'static Ways<ToolCall>),
     Resource(ResourceCall, &'static Ways<ResourceCall>),
     Prompt(PromptCall, &'static Ways<PromptCall>),
     Completion(CompletionCall, &'static Ways<CompletionCall>),
-    /// A custom method of the host, on a server.
+    /// A request of a custom method of the host, on a server.
     Method(Responder),
     /// A request from a server to a client.
     Question(Question),
@@ -31,10 +31,11 @@ pub(super) struct Ways<C> {
     give: fn(C, Fitted) -> Result<()>,
 }
 
-/// Receives the answer to a request from a server.
+/// A function that receives the answer to a request from a server.
 type Sink = Box<dyn FnOnce(Result<Box<RawValue>, RpcError>) -> Result<()> + Send>;
 
-/// A request from a server to a client. Dropping it answers it with an internal error.
+/// A request from a server to a client. Dropping the request answers the request with an internal
+/// error.
 pub(super) struct Question {
     sink: Mutex<Option<Sink>>,
     cancel: CancelToken,
@@ -64,7 +65,7 @@ impl Drop for Question {
     fn drop(&mut self) {
         let sink = self.sink.get_mut();
         if let Some(sink) = sink.take() {
-            // It fails if the server no longer waits, which needs no handling.
+            // Answering fails if the server no longer waits, which needs no handling.
             _ = sink(Err(RpcError::internal("internal error")));
         }
     }
@@ -91,7 +92,7 @@ pub(super) enum Answer {
     Error(RpcError),
 }
 
-/// An answer in the form in which the answer is sent.
+/// An answer that was checked for its request and converted into the result or error to send.
 pub(super) enum Fitted {
     Tool(CallToolResult),
     Resource(ReadResourceResult),
@@ -128,7 +129,7 @@ impl Call {
         }
     }
 
-    /// Converts an answer into the form in which the answer is sent.
+    /// Checks an answer, and converts it into the result or error that is sent for this request.
     ///
     /// # Errors
     ///

@@ -40,8 +40,8 @@ impl Handled for mcplink_pump_t {
     /// freed.
     fn close(&self) {
         self.begin_close();
-        if let Some(bell) = self.queue.bell() {
-            bell.fire();
+        if let Some(wakeup) = self.queue.wakeup() {
+            wakeup.fire();
         }
     }
 }
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn mcplink_pump_new(
         giving(out, err, || {
             Ok(into_raw(mcplink_pump_t {
                 gate: Gate::new(),
-                queue: Queue::with_bell()?,
+                queue: Queue::with_wakeup()?,
             }))
         })
     }
@@ -85,17 +85,18 @@ pub unsafe extern "C" fn mcplink_pump_free(pump: *mut mcplink_pump_t) {
 /// Returns the file descriptor to poll. The descriptor is readable while a callback waits.
 ///
 /// pump: the pump.
-/// Returns: a descriptor that the pump owns; -1 for NULL. Poll it for reading, but never read or
-/// close it. It stays readable until the pump is empty, so a program may dispatch in parts.
-/// Sometimes it is readable although the pump is empty. Threads: any. Blocks: no. Since 0.1.
+/// Returns: a descriptor that the pump owns; -1 for NULL. Poll the descriptor for reading, but
+/// never read or close it. The descriptor stays readable until the pump is empty, so a program may
+/// dispatch in parts. Sometimes the descriptor is readable although the pump is empty. Threads:
+/// any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_fd(pump: *const mcplink_pump_t) -> isize {
     value(-1, || {
         // SAFETY: the header requires a pump of this library.
         let pump = unsafe { enter(pump, "pump") };
-        let bell = pump.ok().and_then(|pump| Some(pump.queue.bell()?.raw()));
-        bell.map_or(-1, |fd| fd as isize)
+        let wakeup = pump.ok().and_then(|pump| Some(pump.queue.wakeup()?.raw()));
+        wakeup.map_or(-1, |fd| fd as isize)
     })
 }
 
@@ -105,7 +106,7 @@ pub unsafe extern "C" fn mcplink_pump_fd(pump: *const mcplink_pump_t) -> isize {
 /// max_events: the maximum number of callbacks to run; values below 1 count as 1.
 /// Returns: the number of callbacks that ran, or a negative status: MCPLINK_E_STATE when the pump
 /// is being dispatched already, by another thread or by one of its own callbacks. Threads: any, one
-/// at a time; best always the same thread. Blocks: as long as the callbacks do. Since 0.1.
+/// at a time; best always the same thread. Blocks: while the callbacks run. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_dispatch(pump: *mut mcplink_pump_t, max_events: i32) -> i32 {
@@ -154,11 +155,11 @@ pub unsafe extern "C" fn mcplink_pump_wakeup(pump: *mut mcplink_pump_t) -> mcpli
     // A signal handler must not allocate or lock, so this reads the pump without entering it.
     // SAFETY: the header requires NULL or a pump of this library, which is live.
     match unsafe { pump.as_ref() } {
-        // In a fork the descriptor number may mean another file by now.
+        // In a forked process the descriptor number may refer to another file by now.
         Some(pump) if pump.gate.is_foreign() => mcplink_status::MCPLINK_E_FORKED.code(),
         Some(pump) => {
-            if let Some(bell) = pump.queue.bell() {
-                bell.fire();
+            if let Some(wakeup) = pump.queue.wakeup() {
+                wakeup.fire();
             }
             mcplink_status::MCPLINK_OK.code()
         }
@@ -166,15 +167,15 @@ pub unsafe extern "C" fn mcplink_pump_wakeup(pump: *mut mcplink_pump_t) -> mcpli
     }
 }
 
-/// Sets a function that is called when the pump has to be dispatched. It is for event loops that
-/// receive messages and can't poll descriptors.
+/// Sets a function that is called when the pump has to be dispatched. This setting is for event
+/// loops that receive messages and can't poll descriptors.
 ///
 /// pump: the pump.
 /// callback: called when the pump becomes non-empty, and at the end of each dispatch that leaves
-/// callbacks in the pump. It must be quick, and make the event loop call mcplink_pump_dispatch. It
-/// runs on any thread: a thread of the library, or a host thread inside a function that queues a
-/// callback, such as this one, mcplink_pump_dispatch or mcplink_http_serve. NULL removes the
-/// function.
+/// callbacks in the pump. The callback must be quick, and make the event loop call
+/// mcplink_pump_dispatch. It runs on any thread: a thread of the library, or a host thread inside a
+/// function that queues a callback, such as this function, mcplink_pump_dispatch or
+/// mcplink_http_serve. NULL removes the function.
 /// user, destroy: passed to callback; destroy runs when another function is set or the pump is
 /// freed.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.

@@ -2,11 +2,11 @@
 //! dispatcher thread of this library runs them.
 //!
 //! **Invariants.** Jobs of one handle run one at a time, in the order in which they were posted.
-//! The exception is a callback that makes a blocking call: meanwhile `serve_questions` runs
-//! questions of the handle, before older jobs. A thread removes a job under the lock and runs it
-//! without the lock, so that each job runs once and may post others. The wakeup descriptor is
-//! signalled under the lock when the queue becomes non-empty, and cleared under the lock when it is
-//! empty. So it is never clear while a job waits.
+//! The exception is a callback that makes a blocking call: meanwhile `serve_questions` runs the
+//! handle's jobs of the kind `Question`, before older jobs. A thread removes a job under the lock
+//! and runs it without the lock, so that each job runs once and may post others. The wakeup
+//! descriptor is signalled under the lock when the queue becomes non-empty, and cleared under the
+//! lock when it is empty. So the descriptor is never clear while a job waits.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -23,11 +23,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::sys::fd::Wake;
 
-/// The kind of a callback. The kind decides in which order callbacks run, and whether one may be
-/// dropped.
+/// The kind of a callback. The kind decides in which order callbacks run, and whether a callback
+/// may be dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// An event of a handle. At most [`MAX_EVENTS`] events of one handle wait; further ones are
+    /// An event of a handle. At most [`MAX_EVENTS`] events of one handle wait; further events are
     /// dropped.
     Event,
     /// A handler of a request from the peer. The peer waits for the answer.
@@ -51,7 +51,7 @@ pub(super) struct Queue {
     /// Notified under the lock when a job was added, when a job has ended, and by `look_again`.
     changed: Condvar,
     /// The wakeup descriptor of a queue that a host polls: readable while jobs wait.
-    bell: Option<Wake>,
+    wakeup: Option<Wake>,
 }
 
 #[derive(Default)]
@@ -62,7 +62,7 @@ struct State {
     /// The thread to which the queue belongs: the last thread that dispatched the queue. Before the
     /// first dispatch it is the thread that made the pump.
     home: Option<ThreadId>,
-    /// The handle whose job the dispatching thread runs.
+    /// The number of the handle whose job the dispatching thread runs.
     running: Option<u64>,
     notify: Option<Arc<Notify>>,
     closed: bool,
@@ -81,7 +81,7 @@ impl Notify {
         Self { callback, user }
     }
 
-    fn ring(&self) {
+    fn call(&self) {
         if let Some(callback) = self.callback {
             // SAFETY: the header requires valid arguments.
             let run = || unsafe { callback(self.user.ptr()) };
@@ -93,9 +93,9 @@ impl Notify {
 
 impl Queue {
     /// Makes a queue that a host dispatches. The queue has a wakeup descriptor.
-    pub(super) fn with_bell() -> Result<Arc<Self>> {
-        let bell = Wake::new().map_err(|error| Error::io("making a pump", error))?;
-        let queue = Self::new(Some(bell));
+    pub(super) fn with_wakeup() -> Result<Arc<Self>> {
+        let wakeup = Wake::new().map_err(|error| Error::io("making a pump", error))?;
+        let queue = Self::new(Some(wakeup));
         // Most hosts dispatch on the thread that made the pump. The first dispatch sets the real
         // thread.
         queue.state.lock().home = Some(thread::current().id());
@@ -103,20 +103,20 @@ impl Queue {
     }
 
     /// Makes a queue for a dispatcher thread of this library. The queue has no wakeup descriptor.
-    pub(super) fn without_bell() -> Arc<Self> {
+    pub(super) fn without_wakeup() -> Arc<Self> {
         Arc::new(Self::new(None))
     }
 
-    fn new(bell: Option<Wake>) -> Self {
+    fn new(wakeup: Option<Wake>) -> Self {
         Self {
             state: Mutex::default(),
             changed: Condvar::new(),
-            bell,
+            wakeup,
         }
     }
 
-    pub(super) fn bell(&self) -> Option<&Wake> {
-        self.bell.as_ref()
+    pub(super) fn wakeup(&self) -> Option<&Wake> {
+        self.wakeup.as_ref()
     }
 
     /// Queues a callback. If [`MAX_EVENTS`] events of the handle wait already, a further event is
@@ -132,13 +132,13 @@ impl Queue {
         state.jobs.push_back(Job { owner, kind, run });
         self.changed.notify_all();
         if was_empty {
-            if let Some(bell) = &self.bell {
-                bell.fire();
+            if let Some(wakeup) = &self.wakeup {
+                wakeup.fire();
             }
             let notify = state.notify.clone();
             drop(state);
             if let Some(notify) = notify {
-                notify.ring();
+                notify.call();
             }
         }
     }
@@ -176,14 +176,14 @@ impl Queue {
         let notify = state.notify.clone().filter(|_| !state.jobs.is_empty());
         drop(state);
         if let Some(notify) = notify {
-            notify.ring();
+            notify.call();
         }
         Ok(count)
     }
 
     fn quieten(&self, state: &State) {
-        if let Some(bell) = self.bell.as_ref().filter(|_| state.jobs.is_empty()) {
-            bell.clear();
+        if let Some(wakeup) = self.wakeup.as_ref().filter(|_| state.jobs.is_empty()) {
+            wakeup.clear();
         }
     }
 
@@ -198,7 +198,7 @@ impl Queue {
                 return;
             }
             drop(state);
-            // It can't fail: only this thread dispatches the queue.
+            // Dispatching can't fail, because only this thread dispatches the queue.
             _ = self.dispatch(usize::MAX);
         }
     }
@@ -210,16 +210,16 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Returns whether the current thread is the one that runs the callbacks: the last thread that
+    /// Returns whether the current thread runs the callbacks: whether it was the last thread that
     /// dispatched the queue.
     pub(super) fn is_home(&self) -> bool {
         self.state.lock().home == Some(thread::current().id())
     }
 
-    /// Waits until `done` returns true or until the deadline, and meanwhile runs the questions of a
-    /// handle. A thread that changes the state that `done` reads must call
-    /// [`look_again`](Self::look_again) afterwards. That function takes the lock, so the change
-    /// can't fall between the check of `done` and the wait (lost wakeup).
+    /// Waits until `done` returns true or until the deadline, and meanwhile runs the jobs of kind
+    /// [`Kind::Question`] of the handle `owner`. After changing the state that `done` reads, a
+    /// thread must call [`look_again`](Self::look_again). That function takes the lock, so the
+    /// change can't fall between the check of `done` and the wait (lost wakeup).
     pub(super) fn serve_questions(
         &self,
         owner: u64,
@@ -277,9 +277,9 @@ impl Queue {
 
     /// Waits until a job is queued or until the deadline. Returns the number of queued jobs.
     pub(super) fn wait(&self, deadline: Option<Instant>) -> Result<usize> {
-        if let Some(bell) = &self.bell {
-            let rung = bell.wait(deadline);
-            rung.map_err(|error| Error::io("waiting for a pump", error))?;
+        if let Some(wakeup) = &self.wakeup {
+            let waited = wakeup.wait(deadline);
+            waited.map_err(|error| Error::io("waiting for a pump", error))?;
         }
         let state = self.state.lock();
         self.quieten(&state);
@@ -295,7 +295,7 @@ impl Queue {
         // The host's `destroy` must run without a lock of this library.
         drop(before);
         if let Some(notify) = now {
-            notify.ring();
+            notify.call();
         }
     }
 }
@@ -338,7 +338,7 @@ mod loom_tests {
     #[test]
     fn loom_a_callback_runs_once_and_not_after_the_end() {
         loom::model(|| {
-            let queue = Queue::without_bell();
+            let queue = Queue::without_wakeup();
             let (mine, others) = (Arc::default(), Arc::default());
             queue.post(1, Kind::Call, counting(&mine));
             queue.post(2, Kind::Call, counting(&others));
@@ -357,7 +357,7 @@ mod loom_tests {
     #[test]
     fn loom_the_dispatcher_runs_all_and_ends() {
         loom::model(|| {
-            let queue = Queue::without_bell();
+            let queue = Queue::without_wakeup();
             let count = Arc::default();
             let running = Arc::clone(&queue);
             let dispatcher = thread::spawn(move || running.run());

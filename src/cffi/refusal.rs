@@ -46,12 +46,12 @@ pub(super) trait Settings {
 
     fn refusal(&self) -> &Refusal;
 
-    /// The name that distinguishes this object from others of its type, for error texts.
+    /// Returns the name that distinguishes this object from others of its type, for error texts.
     fn label(&self) -> Option<&str> {
         None
     }
 
-    /// The log hook of the object; `None` for the process-wide log hook.
+    /// Returns the log hook of the object; `None` for the process-wide log hook.
     fn log(&self) -> Option<Arc<Hook>> {
         None
     }
@@ -87,7 +87,7 @@ pub(super) unsafe fn set<T: Settings>(
 ) -> mcplink_status_t {
     // SAFETY: the safety contract of this function.
     let done = caught(|| change(unsafe { need_mut(object, T::NAME) }?));
-    // SAFETY: as above; the change has ended.
+    // SAFETY: the safety contract of this function; the mutable borrow of `change` has ended.
     let outcome = match unsafe { object.as_ref() } {
         Some(object) => object.attempt(setter, || done),
         None => {
@@ -100,11 +100,12 @@ pub(super) unsafe fn set<T: Settings>(
     plain(|| outcome)
 }
 
-/// Borrows a settings object for a function that uses it. Fails if one of its setters was refused.
+/// Borrows a settings object for a function that uses the settings. Fails if a setter of the object
+/// was refused.
 ///
 /// # Safety
 ///
-/// `object` is NULL, or a live object of this library that is not changed for as long as `'a`.
+/// `object` is NULL, or a live object of this library that does not change during `'a`.
 pub(super) unsafe fn taken<'a, T: Settings>(object: *const T, what: &str) -> Outcome<&'a T> {
     // SAFETY: the safety contract of this function.
     let object = unsafe { object.as_ref() }.ok_or_else(|| match T::CONSTRUCTOR {

@@ -20,12 +20,12 @@ use crate::server::{ClientContext, Principal};
 pub struct mcplink_request_t {
     method: Text,
     name: Text,
-    /// For a completion request: the text typed so far.
+    /// The text that the user has typed so far, in a completion request.
     typed: Text,
     /// The params of the request as JSON text, as received.
     params: Box<str>,
     tree: OnceLock<Option<Document>>,
-    /// For a resource request: the variables of the URI template, as JSON.
+    /// The variables of the URI template, as JSON, in a resource request.
     variables: Option<Box<str>>,
     variables_tree: OnceLock<Option<Document>>,
     /// The path of the arguments in the params. `None` for a resource, whose arguments are the
@@ -103,7 +103,7 @@ impl mcplink_request_t {
 
     /// Parses the arguments before the handler runs. Returns an error if the arguments have no C
     /// representation, for example because a string contains a lone surrogate. Without this check
-    /// they would look missing.
+    /// the arguments would look missing.
     pub(super) fn fault(&self) -> Option<Error> {
         self.arguments?;
         match Document::parse(&self.params) {
@@ -157,8 +157,8 @@ fn parsed(
     tree: &OnceLock<Option<Document>>,
     text: impl FnOnce() -> Option<String>,
 ) -> Option<&mcplink_json_t> {
-    // A message is valid JSON, but may contain a value that can't be represented. Then it has no
-    // tree.
+    // A message is valid JSON, but may contain a value that C can't represent. Then the message has
+    // no tree.
     tree.get_or_init(|| Document::parse(&text()?).ok())
         .as_deref()
 }
@@ -270,7 +270,8 @@ pub unsafe extern "C" fn mcplink_request_session(request: *const mcplink_request
 }
 
 /// Returns the authenticated principal for which the client acts. Over HTTP, the host's check of
-/// the HTTP request sets the principal. Without HTTP, it is set when the session is made.
+/// the HTTP request sets the principal. Without HTTP, the principal is set when the session is
+/// made.
 ///
 /// request: the request; for NULL the function returns empty text.
 /// Returns: text that is valid as long as the request; empty when the principal is unknown.

@@ -1,10 +1,10 @@
-//! Responders: the right to answer a request, exactly once. Also the functions that a handler calls
-//! before it answers.
+//! Responders: each is the right to answer one request, exactly once. The module also has the
+//! functions that a handler calls before it answers.
 //!
-//! **Invariant:** no lock is held while code of the host may run. Sending a message may run it: a
-//! transport of the host, or a log hook. So threads that use the call hold a reference to it,
-//! without the lock. An answer that is given meanwhile is sent by the thread that drops the last
-//! reference.
+//! **Invariant:** no lock is held while code of the host may run. Sending a message may run code of
+//! the host: a transport or a log hook. So threads use the pending request through a reference,
+//! without the lock. If an answer is given meanwhile, the thread that drops the last reference
+//! sends the answer.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -31,14 +31,14 @@ use crate::sync::Mutex;
 /// A responder: the right to answer one request, exactly once, from any thread.
 ///
 /// A handler borrows the responder until the handler returns. To answer later, the handler keeps
-/// the responder with mcplink_responder_keep. If the handler returns without answering or keeping
-/// it, the request is answered with an internal error. If the handler has requested input from the
-/// client, the input requests are sent instead.
+/// the responder with mcplink_responder_keep. If the handler returns without answering the request
+/// or keeping the responder, the request is answered with an internal error. If the handler has
+/// requested input from the client, the input requests are sent instead.
 pub struct mcplink_responder_t {
     request: mcplink_request_t,
     /// The number of the handle to which the handler belongs.
     owner: u64,
-    /// The callback executor; `None` if the host dispatches no pump.
+    /// The callback executor, if the host dispatches a pump; otherwise `None`.
     pump: Option<Arc<CallbackExecutor>>,
     process: Process,
     cancel: CancelToken,
@@ -51,11 +51,11 @@ pub struct mcplink_responder_t {
 struct Slot {
     /// The request to answer. `None` once the request is answered.
     call: Option<Arc<Call>>,
-    /// Sends an answer that was given while other threads used the call.
+    /// Sends an answer that was given while other threads used the request.
     ///
-    /// Invariant: every thread drops its reference to the call under the slot lock. So exactly one
-    /// thread is the last, and that thread sends the answer. Otherwise the answer could be lost or
-    /// sent twice.
+    /// Invariant: every thread drops its reference to the request under the slot lock. So exactly
+    /// one thread is the last, and that thread sends the answer. Otherwise the answer could be lost
+    /// or sent twice.
     answer: Option<Box<dyn FnOnce(Call) + Send>>,
     /// The reason why the answer could not be delivered. A second attempt to answer returns this
     /// reason.
@@ -113,7 +113,7 @@ impl mcplink_responder_t {
     /// request is answered when the handler returns.
     pub(super) fn run(self: Arc<Self>, handler: impl FnOnce(*const mcplink_request_t, *mut Self)) {
         if let Some(fault) = self.request.fault() {
-            // It fails if the peer no longer waits, which is no problem here.
+            // Answering fails if the peer no longer waits, which needs no handling.
             _ = self.answer(match self.request.is_of_tool() {
                 true => Answer::ToolError(format!("invalid arguments: {fault}")),
                 false => Answer::Error(RpcError::new(ErrorCode::INVALID_PARAMS, fault.to_string())),
@@ -122,12 +122,12 @@ impl mcplink_responder_t {
         }
         let responder = Arc::as_ptr(&self).cast_mut();
         // A foreign exception ends the process in `call_back`. A panic of a handler in Rust leaves
-        // the call unanswered, so it is answered with an internal error when it is dropped.
+        // the request unanswered. Dropping the request then sends an internal error.
         _ = call_back(self.owner, || handler(&raw const self.request, responder));
     }
 
-    /// Calls `look` with the pending request, unless the request is answered. Another thread may
-    /// have given an answer meanwhile: if this was the last reference, sends that answer.
+    /// Calls `look` with the pending request. Fails if the request is answered. If another thread
+    /// has answered meanwhile and this thread held the last reference, sends that answer.
     pub(super) fn look<R>(&self, look: impl FnOnce(&Call) -> R) -> Outcome<R> {
         self.process.check()?;
         let slot = self.slot.lock();
@@ -149,11 +149,11 @@ impl mcplink_responder_t {
 
     /// Sends the client a message about the request, unless the request is answered.
     fn tell(&self, tell: impl FnOnce(&Context)) -> Outcome {
-        let told = self.look(|call| {
+        let sent = self.look(|call| {
             let context = call.context()?;
             Some(context.check_open().map(|()| tell(context)))
         })?;
-        told.ok_or_else(unsupported)??;
+        sent.ok_or_else(unsupported)??;
         Ok(mcplink_status::MCPLINK_OK)
     }
 
@@ -193,14 +193,14 @@ impl mcplink_responder_t {
     /// Returns the failure for the host.
     fn close_door(&self, failure: Failure) -> Failure {
         let failure = failure.context("mcplink_responder_need_scopes");
-        // If the request is answered already, that is the better error to return.
-        let told = self.look(|call| {
+        // If the request is answered already, return the error about the earlier answer.
+        let logged = self.look(|call| {
             if let Some(context) = call.context() {
                 context.tell_host(LogLevel::Warning, || failure.to_string());
             }
         });
         let text = "the handler could not find out whether this is allowed";
-        let closed = told.and_then(|()| self.answer(Answer::Error(RpcError::internal(text))));
+        let closed = logged.and_then(|()| self.answer(Answer::Error(RpcError::internal(text))));
         closed.err().unwrap_or(failure)
     }
 
@@ -236,8 +236,8 @@ pub(super) fn unsupported() -> Failure {
     Error::new(ErrorKind::Unsupported, text).into()
 }
 
-/// Keeps a responder, so that the request can be answered after its handler has returned. No thread
-/// waits for the answer.
+/// Adds a reference to a responder, so that the request can be answered after its handler has
+/// returned. No thread of the host has to wait for the answer.
 ///
 /// responder: the responder; for NULL the function returns NULL.
 /// Returns: the same responder. The caller now owns a reference, and frees it with
@@ -253,17 +253,17 @@ pub unsafe extern "C" fn mcplink_responder_keep(
     unsafe { keep(responder) }
 }
 
-/// Releases a responder that was kept. If the request is unanswered, releasing the last reference
-/// answers it. If the handler has requested input, the answer contains the input requests;
-/// otherwise it is an internal error. In a forked process the function does nothing; see
-/// MCPLINK_E_FORKED.
+/// Releases a reference to a responder. If the request is unanswered, releasing the last reference
+/// sends an answer: the input requests if the handler has requested input, and otherwise an
+/// internal error. In a forked process the function does nothing; see MCPLINK_E_FORKED.
 ///
-/// responder: a responder that was kept with mcplink_responder_keep; may be NULL. Threads: any.
-/// Since 0.1.
+/// responder: a responder that mcplink_responder_keep returned; may be NULL. Threads: any. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_free(responder: *mut mcplink_responder_t) {
-    // SAFETY: the header requires that it was kept, and is released once for each time.
+    // SAFETY: the header requires that the responder was kept, and is released once for each
+    // mcplink_responder_keep.
     unsafe {
         if get(responder).is_some_and(|responder| responder.process.is_foreign()) {
             // The parent process answers the request.
@@ -303,15 +303,17 @@ pub unsafe extern "C" fn mcplink_responder_is_cancelled(
     })
 }
 
-/// Called when a request is cancelled, or when its peer has disconnected.
+/// Notifies the host that a request was cancelled, that the peer has disconnected, or that a login
+/// is over.
 pub type mcplink_cancelled_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_void)>;
 
 /// Sets a function that is called once when the peer cancels the request or disconnects.
 ///
 /// responder: the responder.
-/// callback: called at once, on this thread, if the request is cancelled already. Otherwise it runs
-/// on the thread that dispatches the pump. Without a pump, it runs on a thread of the library, and
-/// should be quick. It may run while the request is being answered. NULL removes the function.
+/// callback: called at once, on this thread, if the request is cancelled already. Otherwise the
+/// callback runs on the thread that dispatches the pump. Without a pump, the callback runs on a
+/// thread of the library, and should be quick. The callback may run while the request is being
+/// answered. NULL removes the function.
 /// user, destroy: passed to callback; destroy runs after the callback, when another function is
 /// set, or when the responder is freed.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
@@ -357,13 +359,13 @@ pub unsafe extern "C" fn mcplink_responder_on_cancel(
     })
 }
 
-/// Sends the client a progress notification, if it requested progress.
+/// Sends the client a progress notification, if the client requested progress.
 ///
 /// responder: the responder.
-/// done: the progress so far; it must increase from call to call. If calls come too fast, some are
-/// skipped, but never the last one.
+/// done: the progress so far; it must increase from call to call. If calls come too fast, some
+/// notifications are skipped, but never the last notification.
 /// total: the value of done when the work is complete; 0 when the total is unknown.
-/// message: a text for people; NULL for no text.
+/// message: a text for users; NULL for no text.
 /// Returns: MCPLINK_OK, also when the client did not request progress; MCPLINK_E_CANCELLED or
 /// MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after the
 /// answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client. Threads: any. Blocks: only
@@ -437,9 +439,8 @@ pub(super) fn level_of(level: i32) -> Result<LoggingLevel> {
 /// beforehand are set with mcplink_server_require_scopes.
 ///
 /// If the scopes of the principal are unknown, the request is not refused. Over HTTP, unknown
-/// scopes count as no scopes, and the request is refused. Call this function before sending
-/// anything: over HTTP the refusal is status 403, which is not possible once the response has
-/// begun.
+/// scopes count as no scopes, and the request is refused. Call this function before sending any
+/// message: over HTTP the refusal is status 403, which is not possible once the response has begun.
 ///
 /// responder: the responder.
 /// scopes: all required scopes, separated by spaces.
@@ -509,16 +510,16 @@ pub unsafe extern "C" fn mcplink_responder_log(
 /// (sampling/createMessage), or its roots (roots/list).
 ///
 /// When the client's answers arrive, the handler is run again from its start, and this function
-/// returns the answers. So the code before the last input request runs once in each round. To
-/// request several inputs in one round, call this function for each of them before returning.
+/// returns the answers. So the code before an input request runs again each time. To request
+/// several inputs at once, call this function for each input before the handler returns.
 ///
 /// responder: the responder, of a call of a tool, resource or prompt.
 /// key: identifies this input request within the call.
 /// method: the method, for example "elicitation/create".
-/// params, len: its params as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
-/// none.
-/// answer: receives the client's result, valid as long as the responder; NULL while it is pending.
-/// May be NULL.
+/// params, len: the params of the method as JSON; len may be MCPLINK_NUL for text that ends in NUL.
+/// NULL for no params.
+/// answer: receives the client's result, valid as long as the responder; NULL while the answer is
+/// pending. May be NULL.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK with the answer; MCPLINK_PENDING when the answer has not arrived: return
 /// without answering the request. MCPLINK_E_PEER when the client refused, MCPLINK_E_INVALID for an
@@ -614,8 +615,8 @@ pub unsafe extern "C" fn mcplink_responder_remember(
                 json_payload(json, len, "json")?,
             )
         };
-        let told = responder.look(|call| Some(call.context()?.remember(key, &json)))?;
-        match told.ok_or_else(unsupported)? {
+        let stored = responder.look(|call| Some(call.context()?.remember(key, &json)))?;
+        match stored.ok_or_else(unsupported)? {
             Ok(()) => Ok(mcplink_status::MCPLINK_OK),
             Err(error) => Err(refused(&error, "tools/call")),
         }

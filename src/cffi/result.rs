@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::entry::{get, release, value};
 use super::json::{Document, mcplink_json_t, shown};
 use super::status::mcplink_status;
-use super::text::{Kept, Text, mcplink_str_t, view_of};
+use super::text::{ArenaText, Text, mcplink_str_t, view_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
 use crate::schema::{
@@ -27,15 +27,15 @@ pub struct mcplink_result_t {
     is_tool_error: bool,
     /// The expected shape of the result.
     model: Model,
-    /// The parsed result. It is parsed on first use.
+    /// The result as a JSON tree. The result is parsed on first use.
     tree: OnceLock<Option<Document>>,
-    /// The parts of the result that violate the specification, as JSON. They are collected on first
-    /// use.
+    /// The parts of the result that violate the specification, as JSON. The parts are collected on
+    /// first use.
     misfits: OnceLock<Option<Document>>,
-    /// The text of all text blocks, joined. It is made on first use, if the result has several text
-    /// blocks.
+    /// The text of all text blocks, joined. The text is made on first use, if the result has
+    /// several text blocks.
     text: OnceLock<Text>,
-    /// The decoded bytes of each content block. They are decoded on first use.
+    /// The bytes of each content block. The bytes are decoded on first use.
     bytes: OnceLock<Vec<Decoded>>,
 }
 
@@ -49,7 +49,7 @@ pub enum mcplink_content_kind {
     MCPLINK_CONTENT_TEXT = 1,
     /// An image: see mcplink_result_content_bytes and the member "mimeType".
     MCPLINK_CONTENT_IMAGE = 2,
-    /// Audio. Read it like an image.
+    /// Audio: see mcplink_result_content_bytes and the member "mimeType".
     MCPLINK_CONTENT_AUDIO = 3,
     /// A resource link, in the member "uri".
     MCPLINK_CONTENT_RESOURCE_LINK = 4,
@@ -69,14 +69,14 @@ enum Model {
     Any,
     /// The result type of this method.
     Of(&'static str),
-    /// A list, with the misfits of the entries that were left out of the list.
+    /// A list, with a description of each invalid entry that was left out of the list.
     List(Vec<Misfit>),
 }
 
-/// The decoded bytes of a content block; `None` if the block has no bytes or they are invalid.
+/// The decoded bytes of a content block; `None` if the block has no bytes or invalid bytes.
 type Decoded = OnceLock<Option<Box<[u8]>>>;
 
-/// A result, stored in the text of the message that contained the result, with a terminating NUL.
+/// The JSON text of a result, with a terminating NUL. The text is a part of the received message.
 struct Raw {
     message: String,
     span: Range<usize>,
@@ -140,8 +140,8 @@ impl mcplink_result_t {
         Self::read_as(method, Model::Of(method), raw)
     }
 
-    /// Makes the result of a list, and parses it at once. `misfits` are the entries that were left
-    /// out.
+    /// Makes the result of a list, and parses the result at once. `misfits` describes the entries
+    /// that were left out.
     pub(super) fn of_list(
         method: &'static str,
         raw: RawResult,
@@ -171,8 +171,8 @@ impl mcplink_result_t {
 
     fn tree(&self) -> Option<&mcplink_json_t> {
         let tree = self.tree.get_or_init(|| {
-            // A result of `mcplink_client_request` is valid JSON, but may contain a value that
-            // can't be represented. Then it has no tree.
+            // A result of `mcplink_client_request` is valid JSON, but may contain a value that C
+            // can't represent. Then the result has no tree.
             Document::parse(self.raw.as_str()).ok()
         });
         tree.as_deref()
@@ -185,8 +185,8 @@ impl mcplink_result_t {
                 Model::Of(method) => misfits_in(method, self.raw.as_str()),
                 Model::List(misfits) => misfits.clone(),
             };
-            let told: Vec<Value> = misfits.iter().map(to_json).collect();
-            Document::parse(&Value::Array(told).to_string()).ok()
+            let described: Vec<Value> = misfits.iter().map(to_json).collect();
+            Document::parse(&Value::Array(described).to_string()).ok()
         });
         misfits.as_deref()
     }
@@ -221,7 +221,7 @@ impl mcplink_result_t {
         }
     }
 
-    fn texts(&self) -> impl Iterator<Item = &Kept> {
+    fn texts(&self) -> impl Iterator<Item = &ArenaText> {
         let blocks = (0..self.content_count()).filter_map(|index| self.content(index));
         blocks.filter_map(|block| block.member("text")?.string())
     }
@@ -233,7 +233,7 @@ impl mcplink_result_t {
             (Some(only), None) => only.view(),
             _ => {
                 let joined = self.text.get_or_init(|| {
-                    let all: Vec<&str> = self.texts().map(Kept::as_str).collect();
+                    let all: Vec<&str> = self.texts().map(ArenaText::as_str).collect();
                     all.join("\n").into()
                 });
                 joined.view()
@@ -306,7 +306,7 @@ fn kind_of(block: Option<&mcplink_json_t>) -> Kind {
     }
 }
 
-/// Frees a result. All text and nodes that belong to it are invalid afterwards.
+/// Frees a result. All text and nodes that belong to the result are invalid afterwards.
 ///
 /// result: the result; may be NULL. A result that was passed to a callback must not be freed. Since
 /// 0.1.
@@ -349,7 +349,8 @@ pub unsafe extern "C" fn mcplink_result_raw(result: *const mcplink_result_t) -> 
 
 /// Returns the text of all text blocks, joined with newlines.
 ///
-/// result: of a tool call, of reading a resource, or of getting a prompt; NULL for empty text.
+/// result: the result of a tool call, of reading a resource, or of getting a prompt; for NULL the
+/// function returns empty text.
 /// Returns: text that is valid as long as the result; empty when there is no text. Threads: any.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -412,10 +413,10 @@ pub unsafe extern "C" fn mcplink_result_meta(
 /// invalid content block may lack a member.
 ///
 /// result: the result; for NULL the function returns NULL.
-/// Returns: an array, valid as long as the result; empty when all is valid, NULL for NULL. Each
-/// entry is an object: "index" is the index of the entry in its list, or in its page of a list,
-/// from 0, or null; "name" the name or URI of the entry, or null; "path" a JSON Pointer to the
-/// invalid part; "reason" the reason. At most 1000 entries. Threads: any. Since 0.1.
+/// Returns: an array, valid as long as the result; empty when all parts are valid; NULL if result
+/// is NULL. Each entry is an object: "index" is the position of the entry in its list or page, from
+/// 0, or null; "name" the name or URI of the entry, or null; "path" a JSON Pointer to the invalid
+/// part; "reason" the reason. At most 1000 entries. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_misfits(

@@ -35,7 +35,7 @@ pub enum mcplink_status {
     MCPLINK_E_IO = -8,
     /// The child process could not be started.
     MCPLINK_E_SPAWN = -9,
-    /// The server answered with an HTTP error status that carries no JSON-RPC error: see
+    /// The server answered with an HTTP error status, without a JSON-RPC error: see
     /// mcplink_error_http_status.
     MCPLINK_E_HTTP = -10,
     /// The server requires other credentials, or rejected the credentials that were sent.

@@ -7,7 +7,8 @@ use super::status::{mcplink_status, mcplink_status_t};
 
 /// Turns a tool call into a task, if the client supports tasks. The client receives the task at
 /// once. Then the handler is run again from its start, as after an answer to an input request. If
-/// questions must be answered before the task begins, call this function after them.
+/// the task needs input from the client before it begins, request the input before calling this
+/// function.
 ///
 /// Tasks require revision 2026-07-28 or later, and a server with mcplink_server_options_set_tasks.
 /// Otherwise, and in a call that is a task already, the function does nothing.

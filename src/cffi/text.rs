@@ -1,4 +1,4 @@
-//! Text that crosses the border: UTF-8 with a length, and a NUL behind it as a courtesy.
+//! Text that C and Rust exchange: UTF-8 with a length, followed by a NUL for the convenience of C.
 
 use std::ffi::{CStr, c_char};
 use std::fmt;
@@ -74,17 +74,17 @@ impl fmt::Debug for Text {
 /// An arena of texts. The texts are stored one behind the other and freed together.
 ///
 /// **Invariant:** the texts never exceed the capacity that was reserved at the start. Otherwise the
-/// buffer would be reallocated, and every [`Kept`] would dangle.
+/// buffer would be reallocated, and every [`ArenaText`] would dangle.
 pub(super) struct Texts(String);
 
 /// One text of a [`Texts`] arena, with a terminating NUL. The text is valid as long as the arena.
 /// The owner must keep the text and the arena together.
-pub(super) struct Kept(NonNull<str>);
+pub(super) struct ArenaText(NonNull<str>);
 
-// SAFETY: it is text that nobody changes.
-unsafe impl Send for Kept {}
-// SAFETY: as above.
-unsafe impl Sync for Kept {}
+// SAFETY: the pointer refers to text that never changes.
+unsafe impl Send for ArenaText {}
+// SAFETY: the pointer refers to text that never changes.
+unsafe impl Sync for ArenaText {}
 
 impl Texts {
     /// Makes an arena of `room` bytes. Each text takes one byte more than its length.
@@ -96,17 +96,17 @@ impl Texts {
     ///
     /// # Panics
     ///
-    /// If the arena has no room for the text.
-    pub(super) fn keep(&mut self, text: &str) -> Kept {
+    /// Panics if the arena has no room for the text.
+    pub(super) fn keep(&mut self, text: &str) -> ArenaText {
         let start = self.0.len();
         assert!(text.len() < self.0.capacity() - start, "there is room");
         self.0.push_str(text);
         self.0.push('\0');
-        Kept(NonNull::from(&self.0[start..]))
+        ArenaText(NonNull::from(&self.0[start..]))
     }
 }
 
-impl Kept {
+impl ArenaText {
     fn all(&self) -> &str {
         // SAFETY: the texts live, did not move, and are only read.
         unsafe { self.0.as_ref() }
@@ -136,8 +136,8 @@ pub(super) fn view_or_empty(text: Option<&Text>) -> mcplink_str_t {
     text.map_or(mcplink_str_t::EMPTY, Text::view)
 }
 
-/// The length which means that the text ends in NUL and has to be measured. In the header:
-/// MCPLINK_NUL.
+/// The value of a length parameter for text that ends in NUL: the library then measures the text.
+/// The header calls this value MCPLINK_NUL.
 pub(super) const NUL: usize = usize::MAX;
 
 /// Reads bytes that the host passes with their length. The length [`NUL`] is refused: binary data
@@ -145,8 +145,8 @@ pub(super) const NUL: usize = usize::MAX;
 ///
 /// # Safety
 ///
-/// `ptr` is NULL, or points to `len` bytes. If `len` is [`NUL`], nothing is read. The bytes are not
-/// changed for as long as `'a`.
+/// `ptr` is NULL, or points to `len` bytes. If `len` is [`NUL`], nothing is read. The bytes do not
+/// change during `'a`.
 pub(super) unsafe fn bytes<'a>(ptr: *const c_char, len: usize, what: &str) -> Result<&'a [u8]> {
     if len == NUL {
         let text = "bytes have a length: MCPLINK_NUL is for text";
@@ -161,8 +161,8 @@ pub(super) unsafe fn bytes<'a>(ptr: *const c_char, len: usize, what: &str) -> Re
 ///
 /// # Safety
 ///
-/// `ptr` is NULL, or points to `len` bytes. If `len` is [`NUL`], the bytes end in NUL. The bytes
-/// are not changed for as long as `'a`.
+/// `ptr` is NULL, or points to `len` bytes. If `len` is [`NUL`], the bytes end in NUL. The bytes do
+/// not change during `'a`.
 pub(super) unsafe fn measured<'a>(ptr: *const c_char, len: usize, what: &str) -> Result<&'a [u8]> {
     if len == 0 {
         return Ok(&[]);
@@ -171,14 +171,14 @@ pub(super) unsafe fn measured<'a>(ptr: *const c_char, len: usize, what: &str) ->
         return Err(missing(what));
     }
     if len == NUL {
-        // SAFETY: the caller guarantees that it ends in NUL.
+        // SAFETY: the caller guarantees that `ptr` ends in NUL.
         return Ok(unsafe { CStr::from_ptr(ptr) }.to_bytes());
     }
     if len > isize::MAX as usize {
         let text = format!("the length of {what} is larger than any memory");
         return Err(Error::new(ErrorKind::Invalid, text));
     }
-    // SAFETY: the caller guarantees that so many bytes are there; the length was checked.
+    // SAFETY: the caller guarantees that `ptr` points to `len` bytes; the length was checked.
     Ok(unsafe { slice::from_raw_parts(ptr.cast(), len) })
 }
 
@@ -186,7 +186,7 @@ pub(super) unsafe fn measured<'a>(ptr: *const c_char, len: usize, what: &str) ->
 ///
 /// # Safety
 ///
-/// As for [`measured`].
+/// The requirements of [`measured`] apply.
 pub(super) unsafe fn payload<'a>(ptr: *const c_char, len: usize, what: &str) -> Result<&'a str> {
     // SAFETY: the safety contract of this function.
     let bytes = unsafe { measured(ptr, len, what) }?;
@@ -197,7 +197,7 @@ pub(super) unsafe fn payload<'a>(ptr: *const c_char, len: usize, what: &str) -> 
 ///
 /// # Safety
 ///
-/// `ptr` is NULL or ends in NUL. The text is not changed for as long as `'a`.
+/// `ptr` is NULL or ends in NUL. The text does not change during `'a`.
 pub(super) unsafe fn name<'a>(ptr: *const c_char, what: &str) -> Result<&'a str> {
     // SAFETY: the safety contract of this function.
     unsafe { payload(ptr, NUL, what) }
@@ -208,7 +208,7 @@ pub(super) unsafe fn name<'a>(ptr: *const c_char, what: &str) -> Result<&'a str>
 ///
 /// # Safety
 ///
-/// As for [`name`].
+/// The requirements of [`name`] apply.
 pub(super) unsafe fn filled<'a>(ptr: *const c_char, what: &str) -> Result<&'a str> {
     // SAFETY: the safety contract of this function.
     let text = unsafe { name(ptr, what) }?;
@@ -222,7 +222,7 @@ pub(super) unsafe fn filled<'a>(ptr: *const c_char, what: &str) -> Result<&'a st
 ///
 /// # Safety
 ///
-/// As for [`name`].
+/// The requirements of [`name`] apply.
 pub(super) unsafe fn optional<'a>(ptr: *const c_char, what: &str) -> Result<Option<&'a str>> {
     if ptr.is_null() {
         return Ok(None);
@@ -231,11 +231,11 @@ pub(super) unsafe fn optional<'a>(ptr: *const c_char, what: &str) -> Result<Opti
     unsafe { name(ptr, what) }.map(Some)
 }
 
-/// Reads required bytes that are usually text. Fails if they are blank.
+/// Reads required bytes that are usually text. Fails if the bytes are blank text.
 ///
 /// # Safety
 ///
-/// As for [`measured`].
+/// The requirements of [`measured`] apply.
 pub(super) unsafe fn filled_measured<'a>(
     ptr: *const c_char,
     len: usize,
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn what_the_host_passes_is_looked_at() {
-        // SAFETY: what is passed is as its length says, or is not read.
+        // SAFETY: each text has the given length, or is not read.
         unsafe {
             assert_eq!(payload(c"abc".as_ptr(), 2, "it").expect("text"), "ab");
             assert_eq!(payload(c"abc".as_ptr(), NUL, "it").expect("text"), "abc");

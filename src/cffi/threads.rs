@@ -8,12 +8,12 @@ use super::user::{Hook, UserData, call_back};
 use crate::error::Result;
 use crate::transport::Threads;
 
-/// Runs on a thread of the library: at the start of the thread, before any other code of the host,
-/// or at the end of the thread, after all other code of the host.
+/// A hook that runs on each thread of the library. A start hook runs before any other code of the
+/// host on that thread. A stop hook runs after all other code of the host on that thread.
 ///
-/// name: the thread's name, such as "mcplink-crew"; valid until the callback returns.
-/// The callback should be quick. It may set up the thread, but must not wait for the client or
-/// server that owns the thread.
+/// name: the thread's name, such as "mcplink-call"; valid until the callback returns. The callback
+/// should be quick. It may set up the thread, but must not wait for the client or server that owns
+/// the thread.
 pub type mcplink_thread_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, name: mcplink_str_t)>;
 
@@ -25,7 +25,7 @@ struct Ends {
     stop: Option<ThreadFn>,
 }
 
-/// The thread settings for handles that are made from these options.
+/// The thread settings in the options of a client or server.
 #[derive(Clone, Default)]
 pub(super) struct ThreadOptions {
     threads: Threads,

@@ -24,8 +24,8 @@ const MAX_FED: usize = 16 << 20;
 
 /// A transport of the host, for example its own sockets, a web view, or a serial line.
 ///
-/// Messages are lines. The library writes lines. It also finds the lines in the bytes that the host
-/// feeds, however the bytes are split. One transport serves one connection: pass it once, to
+/// Each message is one line. The library finds the lines in the bytes that the host feeds, however
+/// the bytes are split. One transport serves one connection: pass the transport once, to
 /// mcplink_client_options_set_transport or mcplink_server_attach.
 pub struct mcplink_transport_t {
     gate: Gate,
@@ -43,11 +43,11 @@ pub type mcplink_send_fn = Option<
     ) -> mcplink_status_t,
 >;
 
-/// Called when the connection of a transport has ended, or when the transport accepts bytes again.
-/// The function runs on any thread.
+/// Notifies the host that the connection of a transport has ended, or that the transport accepts
+/// bytes again. The function runs on any thread.
 pub type mcplink_transport_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_void)>;
 
-/// The state that the handle of a transport and its connection share.
+/// The state shared by the handle of a transport and the connection of the transport.
 struct Pipe {
     number: u64,
     state: Mutex<State>,
@@ -100,8 +100,8 @@ impl Pipe {
     }
 
     /// Runs a callback of the host, unless the callback is `None` or the transport is freed. The
-    /// caller holds the lock under which it chose the callback. The lock is released here before
-    /// the callback runs.
+    /// caller passes the lock under which it chose the callback. The lock is released before the
+    /// callback runs.
     fn call<F, R>(
         &self,
         mut state: MutexGuard<'_, State>,
@@ -171,9 +171,9 @@ impl Pipe {
             // Releases the memory of a large burst.
             state.bytes.shrink_to(64 << 10);
         }
-        let told = state.refused && state.bytes.len() <= MAX_FED / 2;
-        let callback = state.room.filter(|_| told);
-        if told {
+        let notifies = state.refused && state.bytes.len() <= MAX_FED / 2;
+        let callback = state.room.filter(|_| notifies);
+        if notifies {
             state.refused = false;
         }
         // SAFETY: the header requires valid arguments.
@@ -321,8 +321,8 @@ pub unsafe extern "C" fn mcplink_transport_new(
 /// Sets the function that sends bytes to the peer.
 ///
 /// transport: the transport.
-/// callback: see mcplink_send_fn. It returns MCPLINK_E_USER when the peer can't be reached any
-/// more.
+/// callback: see mcplink_send_fn. The callback returns MCPLINK_E_USER when the peer can't be
+/// reached any more.
 /// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -459,7 +459,7 @@ unsafe fn changing(
 ///
 /// # Safety
 ///
-/// As for [`bytes`].
+/// The requirements of [`bytes`] apply.
 unsafe fn fed<'a>(ptr: *const c_char, len: usize) -> Outcome<&'a [u8]> {
     // SAFETY: the safety contract of this function.
     Ok(unsafe { bytes(ptr, len, "bytes") }?)
@@ -490,7 +490,7 @@ mod loom_tests {
         ///
         /// `user` points to a live `Host`.
         unsafe fn seen<'a>(user: *mut c_void) -> &'a Self {
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the safety contract of this function.
             let host = unsafe { &*user.cast::<Self>() };
             let is_late = host.freed.load(Ordering::SeqCst);
             host.late.fetch_or(is_late, Ordering::SeqCst);
@@ -509,13 +509,13 @@ mod loom_tests {
     }
 
     unsafe extern "C-unwind" fn close(user: *mut c_void) {
-        // SAFETY: as above.
+        // SAFETY: the host outlives the model's threads.
         let host = unsafe { Host::seen(user) };
         host.closes.fetch_add(1, Ordering::SeqCst);
     }
 
     unsafe extern "C-unwind" fn destroy(user: *mut c_void) {
-        // SAFETY: as above.
+        // SAFETY: the host outlives the model's threads.
         let host = unsafe { Host::seen(user) };
         host.destroys.fetch_add(1, Ordering::SeqCst);
     }

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use super::json::mcplink_json_t;
 
-/// Releases the user data of a callback. It runs exactly once: when the callback is replaced, when
-/// its owner is freed, or at once when the callback can't be registered.
+/// Releases the user data of a callback. The function runs exactly once: when the callback is
+/// replaced, when its owner is freed, or at once when the callback can't be registered.
 pub type mcplink_destroy_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_void)>;
 
-/// Receives an event: one of enum mcplink_event, with details in params. The details are valid
-/// until the callback returns, and NULL for an event without details. Ignore unknown events.
+/// Receives an event: one of enum mcplink_event, with details in params. params is valid until the
+/// callback returns, and is NULL for an event without details. Ignore unknown events.
 pub type mcplink_event_fn = Option<
     unsafe extern "C-unwind" fn(user: *mut c_void, event: i32, params: *const mcplink_json_t),
 >;
@@ -26,10 +26,11 @@ pub(super) struct UserData {
     destroy: mcplink_destroy_fn,
 }
 
-// SAFETY: it is only passed through; the header says that it has to be usable from the threads that
-// callbacks run on.
+// SAFETY: this library only passes the pointer on. The header requires that all threads that run
+// callbacks may use it.
 unsafe impl Send for UserData {}
-// SAFETY: as above.
+// SAFETY: this library only passes the pointer on. The header requires that all threads that run
+// callbacks may use it.
 unsafe impl Sync for UserData {}
 
 impl UserData {
@@ -46,8 +47,8 @@ impl Drop for UserData {
     fn drop(&mut self) {
         if let Some(destroy) = self.destroy {
             let ptr = self.ptr;
-            // SAFETY: the header says what `destroy` is given: the pointer that it was registered
-            // with, once.
+            // SAFETY: the header requires a `destroy` that accepts the pointer with which it was
+            // registered, once.
             let run = || unsafe { destroy(ptr) };
             // A panic in `destroy` can't be reported to a caller.
             _ = catch_unwind(AssertUnwindSafe(run));
@@ -114,8 +115,8 @@ pub(super) fn call_back<R>(handle: u64, callback: impl FnOnce() -> R) -> Option<
     catch_unwind(AssertUnwindSafe(callback)).ok()
 }
 
-/// Returns whether the current thread is inside the handle: it runs a callback of the handle, or a
-/// function of the handle that called the host back.
+/// Returns whether the current thread is inside the handle: the thread runs a callback of the
+/// handle, or a function of the handle that called the host back.
 pub(super) fn is_inside(handle: u64) -> bool {
     INSIDE
         .try_with(|inside| inside.borrow().contains(&handle))

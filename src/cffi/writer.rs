@@ -33,7 +33,7 @@ use mcplink_writer_t as Writer;
 struct Open {
     is_object: bool,
     is_empty: bool,
-    /// True if a key was written whose value comes next.
+    /// Whether a key was written, so that its value must come next.
     has_key: bool,
 }
 
@@ -52,8 +52,7 @@ impl Writer {
         }
     }
 
-    /// Prepares to write a value: checks that a value is allowed at this place, and writes the
-    /// comma.
+    /// Prepares to write a value: checks that a value is allowed next, and writes the comma.
     fn begin_value(&mut self) -> Result<()> {
         match self.open.last_mut() {
             None if self.whole => return Err(wrong("the value is whole already")),

@@ -1,7 +1,8 @@
 //! The authorizer that is built from OAuth settings.
 //!
-//! **Threads.** Callbacks of the token store also run on threads that make calls. The other
-//! callbacks run on the thread of the login. None of them keeps the settings alive.
+//! **Threads.** The callbacks of the token store run on the login thread and on threads that make
+//! calls. The callbacks that obtain credentials run on the login thread. A callback keeps the
+//! settings alive only while it runs.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use crate::transport::http::Http;
 pub(in crate::cffi) struct Made {
     settings: Arc<Settings>,
     inside: Arc<Inside>,
-    /// The authorizer. It is built when a client first needs it.
+    /// The authorizer, built when a client first needs it.
     #[cfg(feature = "auth")]
     oauth: crate::sync::Mutex<Option<crate::auth::OAuth>>,
 }
@@ -38,7 +39,7 @@ impl Made {
         &self.settings
     }
 
-    /// Adds authorization to the requests of the client with this number.
+    /// Adds OAuth authorization to `http`, the transport of the client with the number `client`.
     #[cfg(feature = "http-client")]
     pub(in crate::cffi) fn authorize(&self, http: Http, client: u64) -> Result<Http> {
         #[cfg(feature = "auth")]
@@ -53,7 +54,7 @@ impl Made {
         }
     }
 
-    /// Removes the tokens for a server.
+    /// Removes the tokens for a server from memory and from the token store.
     pub(super) fn forget(&self, server: &str) -> Result<()> {
         #[cfg(feature = "auth")]
         return self.oauth()?.forget(server);
@@ -77,7 +78,7 @@ fn unsupported() -> Error {
     Error::new(ErrorKind::Unsupported, text)
 }
 
-/// The implementation in builds with OAuth.
+/// The implementation of the authorizer in builds with OAuth.
 #[cfg(feature = "auth")]
 mod with {
     use std::ffi::c_void;
@@ -95,7 +96,7 @@ mod with {
     use crate::cffi::auth::registered::{Proof, Registered};
     use crate::cffi::auth::running_callbacks::{Entered, Inside};
     use crate::cffi::auth::settings::{Settings, invalid, mcplink_dpop};
-    use crate::cffi::auth::token_store::{Functions, Kept};
+    use crate::cffi::auth::token_store::{Functions, TokenStore};
     use crate::cffi::client::mcplink_token_t;
     use crate::cffi::log;
     use crate::cffi::text::{Text, mcplink_str_t};
@@ -119,7 +120,8 @@ mod with {
         }
     }
 
-    /// The authorizer of one client. Callbacks of the host run as callbacks of that client.
+    /// The authorizer of one client. Callbacks of the host that the authorizer runs count as
+    /// callbacks of that client.
     pub(super) struct Of {
         pub(super) oauth: OAuth,
         pub(super) client: u64,
@@ -162,7 +164,7 @@ mod with {
         }
     }
 
-    /// Returns the builder of the authorizer, from the Rust API, with all settings applied.
+    /// Returns the Rust API's builder of an authorizer, with all settings applied.
     fn builder(settings: &Settings, inside: &Arc<Inside>) -> Result<OAuthBuilder> {
         let Settings {
             way,
@@ -175,13 +177,13 @@ mod with {
             scopes,
             asks_offline,
             dpop,
-            kept,
+            store,
             step_timeout,
             login_timeout,
             everywhere,
             proxy,
             roots,
-            // Read for each log record.
+            // The log hook is read for each log record.
             log: _,
         } = settings;
         let mut others = clients.iter().map(registered);
@@ -264,10 +266,10 @@ mod with {
         if let Some(pem) = roots {
             builder = builder.root_certificates(pem);
         }
-        builder = match kept {
-            Kept::Memory => builder,
-            Kept::Folder(folder) => builder.store(FileStore::new(folder)?),
-            Kept::Host(_) => builder.store(HostStore(Arc::clone(inside))),
+        builder = match store {
+            TokenStore::Memory => builder,
+            TokenStore::Folder(folder) => builder.store(FileStore::new(folder)?),
+            TokenStore::Host(_) => builder.store(HostStore(Arc::clone(inside))),
         };
         let inside = Arc::clone(inside);
         Ok(builder
@@ -344,7 +346,8 @@ mod with {
         }
     }
 
-    /// A login in a browser, with a callback that shows the login to a person.
+    /// A user agent that logs in with a browser, and shows the login to the person through a
+    /// callback of the host.
     struct Watched {
         browser: Browser,
         inside: Arc<Inside>,
@@ -386,7 +389,8 @@ mod with {
         }
     }
 
-    /// Marks the login of the host as over when this value is dropped, whatever the outcome.
+    /// A guard that ends a login attempt when the guard is dropped, so that the host's `on_over`
+    /// callback runs.
     struct Ending<'a>(&'a Answer);
 
     impl Drop for Ending<'_> {
@@ -395,7 +399,7 @@ mod with {
         }
     }
 
-    /// Runs the callback that shows a login to a person.
+    /// Calls the host's login callback with a new handle of the login.
     fn show(
         entered: &Entered<'_>,
         owner: u64,
@@ -413,12 +417,12 @@ mod with {
         };
         let login = mcplink_login_t::new(&shown, owner, is_answer, answer);
         let pointer = Arc::as_ptr(&login).cast_mut();
-        // SAFETY: the header requires valid arguments: what it was registered with, and a login
-        // that lives until it returns.
+        // SAFETY: the header requires valid arguments: the user data of the callback, and a login
+        // that lives until the callback returns.
         entered.call(|| unsafe { (hook.callback)(hook.user.ptr(), pointer) })
     }
 
-    /// Passes the login to the host, and waits for the answer.
+    /// Passes the login to the host, and blocks until the login is answered or over.
     fn ask(inside: &Inside, login: &Login<'_>) -> Result<Secret> {
         let entered = inside.enter()?;
         let Way::UserAgent { hook, .. } = &entered.settings().way else {
@@ -440,12 +444,12 @@ mod with {
         ask: impl FnOnce(*mut mcplink_token_t) -> i32,
     ) -> Result<Option<Secret>> {
         let mut token = mcplink_token_t { text: None };
-        let place = &raw mut token;
-        entered.ask(what, || ask(place))?;
+        let token_ptr = &raw mut token;
+        entered.ask(what, || ask(token_ptr))?;
         Ok(token.text.map(Secret::new))
     }
 
-    fn there(what: &str, given: Option<Secret>) -> Result<Secret> {
+    fn required(what: &str, given: Option<Secret>) -> Result<Secret> {
         given.ok_or_else(|| {
             let text = format!("the function {what} gave nothing (mcplink_token_set)");
             Error::new(ErrorKind::Auth, text)
@@ -458,11 +462,11 @@ mod with {
             unreachable!("it was made of these settings")
         };
         let (what, audience) = ("for statements about the workload", Text::from(audience));
-        // SAFETY: the header requires valid arguments; text and place outlive the call.
+        // SAFETY: the header requires valid arguments; text and token outlive the call.
         let given = given(&entered, what, |token| unsafe {
             (hook.callback)(hook.user.ptr(), audience.view(), token)
         })?;
-        there(what, given)
+        required(what, given)
     }
 
     fn subject(inside: &Inside) -> Result<SubjectToken> {
@@ -471,11 +475,11 @@ mod with {
             unreachable!("it was made of these settings")
         };
         let what = "for what the user signed on with";
-        // SAFETY: the header requires valid arguments; the place outlives the call.
+        // SAFETY: the header requires valid arguments; the token outlives the call.
         let given = given(&entered, what, |token| unsafe {
             (hook.callback)(hook.user.ptr(), token)
         })?;
-        let token = there(what, given)?;
+        let token = required(what, given)?;
         Ok(match kind {
             mcplink_subject::MCPLINK_SUBJECT_ID_TOKEN => SubjectToken::IdToken(token),
             mcplink_subject::MCPLINK_SUBJECT_REFRESH_TOKEN => SubjectToken::RefreshToken(token),
@@ -483,7 +487,7 @@ mod with {
         })
     }
 
-    /// The token store of the host.
+    /// A token store that calls the functions of the host.
     struct HostStore(Arc<Inside>);
 
     impl HostStore {
@@ -492,7 +496,7 @@ mod with {
             run: impl FnOnce(&Entered<'_>, Functions, *mut c_void) -> Result<R>,
         ) -> Result<R> {
             let entered = self.0.enter()?;
-            let Kept::Host(hook) = &entered.settings().kept else {
+            let TokenStore::Host(hook) = &entered.settings().store else {
                 unreachable!("it was made of these settings")
             };
             run(&entered, hook.callback, hook.user.ptr())
@@ -503,7 +507,7 @@ mod with {
         fn load(&self, name: &str) -> Result<Option<Secret>> {
             let name = Text::from(name);
             self.with(|entered, functions, user| {
-                // SAFETY: the header requires valid arguments; name and place outlive the call.
+                // SAFETY: the header requires valid arguments; name and token outlive the call.
                 given(entered, "that loads tokens", |token| unsafe {
                     (functions.load)(user, name.view(), token)
                 })

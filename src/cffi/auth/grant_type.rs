@@ -12,9 +12,10 @@ use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{filled, mcplink_str_t, missing, optional};
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 
-/// Lets a person log in: opens mcplink_login_url, and passes the URL of the redirect to
-/// mcplink_login_answer. The callback may answer before it returns. If it keeps the login, it may
-/// answer later. It runs on a thread of the library, even if the client has a pump, and may block.
+/// Lets a person log in: opens the URL of mcplink_login_url, and passes the redirect URL to
+/// mcplink_login_answer. The callback may answer the login before it returns. A callback that keeps
+/// the login may answer later. The callback runs on a thread of the library, even if the client has
+/// a pump, and may block.
 pub type mcplink_visit_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, login: *mut mcplink_login_t)>;
 
@@ -79,7 +80,7 @@ impl Default for Way {
     }
 }
 
-/// The credential that an identity provider issued when the user signed on.
+/// The kind of a credential that an identity provider issued when the user signed on.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_subject {
@@ -99,12 +100,13 @@ pub enum mcplink_subject {
 /// port.
 /// program: the program that opens URLs. The URL is its only argument, and no shell is involved.
 /// NULL for the program of the system (xdg-open, open), "" for no program: then only callback runs.
-/// page: the page that the person sees at the end: HTML without scripts. NULL for one sentence.
-/// callback: called before the browser is opened, to show the person the login and its URL. If it
-/// is set, a failure to open the browser is not an error. It must not answer the login. NULL for no
-/// callback.
+/// page: the HTML page, without scripts, that the person sees after the login. NULL for a page with
+/// one sentence.
+/// callback: called before the browser is opened, to show the person the login and its URL. If
+/// callback is set, a failure to open the browser is not an error. The callback must not answer the
+/// login. NULL for no callback.
 /// user, destroy: passed to callback; destroy runs when another grant type is set, or when all
-/// settings, options and clients that use it are freed.
+/// settings, options and clients that use callback are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also if neither a program nor a callback is used.
 /// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -140,14 +142,15 @@ pub unsafe extern "C" fn mcplink_oauth_set_browser(
 
 /// Sets the host and the path of the redirect URI of a login with a browser. The authorization
 /// server sends the browser to the redirect URI at the end of the login. Some authorization servers
-/// accept only one spelling of it. The port is a parameter of mcplink_oauth_set_browser. In any
-/// case only this machine can reach the redirect URI.
+/// accept only one spelling of the redirect URI. The port is a parameter of
+/// mcplink_oauth_set_browser. In any case only this machine can reach the redirect URI.
 ///
 /// oauth: the settings.
-/// host: "127.0.0.1", which is the default, or "localhost": then the library listens at 127.0.0.1
-/// and, if the system has it, at ::1. NULL for the default.
-/// path: begins with '/', or is empty; without a query. NULL for the default, "/callback". An
-/// invalid host or path is reported when a client is opened, with MCPLINK_E_INVALID.
+/// host: "127.0.0.1" or "localhost"; NULL for the default, "127.0.0.1". With "localhost" the
+/// library listens at 127.0.0.1, and also at ::1 if the system has that address.
+/// path: the path, without a query; it is empty or begins with '/'. NULL for the default,
+/// "/callback". An invalid host or path is reported when a client is opened, with
+/// MCPLINK_E_INVALID.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -175,7 +178,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_redirect(
 /// redirect_uri: the redirect URI: an https URL, or an http URL of this machine.
 /// callback: see mcplink_visit_fn.
 /// user, destroy: passed to callback; destroy runs when another grant type is set, or when all
-/// settings, options and clients that use it are freed.
+/// settings, options and clients that use callback are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -199,7 +202,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_visitor(
 }
 
 /// Uses the client credentials grant: a machine acts on its own behalf, as the first client of
-/// mcplink_oauth_add_client. It authenticates with a key or a secret.
+/// mcplink_oauth_add_client. The client authenticates with a key or a secret.
 ///
 /// oauth: the settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. A missing client is reported when a client is opened.
@@ -218,13 +221,13 @@ pub unsafe extern "C" fn mcplink_oauth_set_client_credentials(
     }
 }
 
-/// Uses workload identity: the platform on which the workload runs vouches for it.
+/// Uses workload identity: the platform on which the workload runs vouches for the workload.
 ///
 /// oauth: the settings.
 /// client_id: the client id, if the authorization server requires one; NULL for no client id.
 /// callback: see mcplink_statement_fn.
 /// user, destroy: passed to callback; destroy runs when another grant type is set, or when all
-/// settings, options and clients that use it are freed.
+/// settings, options and clients that use callback are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -248,19 +251,20 @@ pub unsafe extern "C" fn mcplink_oauth_set_workload(
 }
 
 /// Uses enterprise-managed authorization: the identity provider of an organisation vouches for the
-/// user. The client is registered twice. The first client of mcplink_oauth_add_client is the
-/// registration with the authorization server of the MCP server.
+/// user. The client is registered twice: with the identity provider, and with the authorization
+/// server of the MCP server. The second registration is the first client of
+/// mcplink_oauth_add_client.
 ///
 /// oauth: the settings.
 /// token_endpoint: the URL of the identity provider's token endpoint.
-/// client: the registration of this client with the identity provider. The settings copy it, and it
-/// remains the caller's.
+/// client: the registration of this client with the identity provider. The settings copy the
+/// registration, which remains the caller's.
 /// subject: the kind of credential that callback provides, one of enum mcplink_subject.
-/// callback: provides the credential of the user, in the way mcplink_bearer_fn provides tokens. It
-/// runs on a thread of the library, each time the credential is needed. The host is responsible for
-/// the sign-on, including its state, nonce and PKCE.
+/// callback: provides the credential of the user with mcplink_token_set, like mcplink_bearer_fn.
+/// The callback runs on a thread of the library, each time the credential is needed. The host is
+/// responsible for the sign-on, including its state, nonce and PKCE.
 /// user, destroy: passed to callback; destroy runs when another grant type is set, or when all
-/// settings, options and clients that use it are freed.
+/// settings, options and clients that use callback are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

@@ -1,7 +1,7 @@
 //! Pending logins of a person, which the host answers at once or later, from any thread.
 //!
-//! **Invariant:** a login is answered once. Dropping the last reference without an answer refuses
-//! it.
+//! **Invariant:** a login is answered once. Dropping the last reference refuses an unanswered
+//! login.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::protocol::{CancelToken, OnCancel};
 use crate::sync::{Condvar, Mutex};
 
-/// A pending login of a person, which a server requires.
+/// A pending login: a server requires that a person logs in.
 ///
-/// The function that receives the login borrows it until the function returns. To answer later,
-/// keep the login with mcplink_login_keep. A login that is neither answered nor kept is refused.
-/// Any thread may use a login.
+/// The callback that receives the login borrows the login until the callback returns. To answer
+/// later, keep the login with mcplink_login_keep. A login that is neither answered nor kept is
+/// refused. Any thread may use a login.
 pub struct mcplink_login_t {
     url: Text,
     server: Text,
@@ -48,7 +48,7 @@ pub(super) struct Shown<'a> {
     pub(super) scopes: &'a str,
 }
 
-/// The state that the login and the thread that waits for its answer share.
+/// The state shared by a login and the thread that waits for the answer to the login.
 pub(super) struct LoginAttempt {
     /// The first answer to the login; `None` until the host answers. Later answers are refused.
     answer: Mutex<Option<Result<Hidden>>>,
@@ -97,11 +97,11 @@ impl LoginAttempt {
     /// Stores the answer if the login has no answer yet, and returns whether it was stored. The
     /// answer is set once under the lock, so a later answer can't replace an earlier answer.
     fn settle(&self, answer: Result<Hidden>) -> bool {
-        let mut place = self.answer.lock();
-        if place.is_some() {
+        let mut stored = self.answer.lock();
+        if stored.is_some() {
             return false;
         }
-        *place = Some(answer);
+        *stored = Some(answer);
         self.answered.notify_all();
         true
     }
@@ -114,20 +114,20 @@ impl LoginAttempt {
         self.over.cancel();
     }
 
-    /// Waits for the answer. Calls `deadline` before each wait, without the lock, because the
-    /// deadline may change.
+    /// Blocks until the login is answered or the deadline passes. The deadline may change, so
+    /// `deadline` is called before each wait. The lock is not held during that call.
     pub(super) fn wait(&self, deadline: impl Fn() -> Option<std::time::Instant>) -> Result<Hidden> {
         loop {
             let until = deadline();
-            let mut place = self.answer.lock();
-            if let Some(answer) = &*place {
+            let mut stored = self.answer.lock();
+            if let Some(answer) = &*stored {
                 return answer.clone();
             }
             if until.is_some_and(|until| std::time::Instant::now() >= until) {
-                *place = Some(Err(Error::new(ErrorKind::Timeout, "nobody logged in")));
+                *stored = Some(Err(Error::new(ErrorKind::Timeout, "nobody logged in")));
                 continue;
             }
-            drop(self.answered.wait_until(place, until));
+            drop(self.answered.wait_until(stored, until));
         }
     }
 }
@@ -180,9 +180,9 @@ pub unsafe extern "C" fn mcplink_login_scopes(login: *const mcplink_login_t) -> 
     view_or_empty(unsafe { get(login) }.map(|login| &login.scopes))
 }
 
-/// Checks whether the login is over: it was answered, it timed out, or all calls that need it were
-/// cancelled or closed. The host can then remove what it shows. The check is cheap. A function that
-/// asks the person itself polls it, and returns when the login is over.
+/// Checks whether the login is over. A login is over when it was answered, when it timed out, or
+/// when all calls that need the login were cancelled or closed. The host can then close its dialog.
+/// The check is cheap, so a callback that waits for the person itself can poll the login.
 ///
 /// login: the login; for NULL the function returns false.
 /// Returns: true if the login is over. Threads: any. Blocks: no. Since 0.1.
@@ -198,8 +198,9 @@ pub unsafe extern "C" fn mcplink_login_is_over(login: *const mcplink_login_t) ->
 /// Sets a function that is called once when the login is over: see mcplink_login_is_over.
 ///
 /// login: the login.
-/// callback: called at once, on this thread, if the login is over already. Otherwise it runs on a
-/// thread of the library or on a thread that ends a call, and must be quick. NULL for no callback.
+/// callback: called at once, on this thread, if the login is over already. Otherwise the callback
+/// runs later, on a thread of the library or on a thread that ends a call. The callback must be
+/// quick. NULL for no callback.
 /// user, destroy: passed to callback; destroy runs after the callback, when another function is
 /// set, or when the login is freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Since 0.1.
@@ -246,7 +247,7 @@ fn answered(first: bool) -> Outcome {
 ///
 /// login: the login.
 /// url, len: the URL; len may be MCPLINK_NUL for text that ends in NUL.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the URL is not the answer to this login, which
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the URL is not the answer to this login: the login
 /// continues; MCPLINK_E_STATE when the login is over or was answered, or when the library itself
 /// listens for the answer. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -271,8 +272,8 @@ pub unsafe extern "C" fn mcplink_login_answer(
     })
 }
 
-/// Refuses a login: the person declined, or can't be asked. The calls that wait for it fail with
-/// MCPLINK_E_AUTH.
+/// Refuses a login: the person declined, or can't be asked. The calls that wait for the login fail
+/// with MCPLINK_E_AUTH.
 ///
 /// login: the login.
 /// why: a reason for the error message of these calls; NULL for no reason.
@@ -297,8 +298,8 @@ pub unsafe extern "C" fn mcplink_login_refuse(
     })
 }
 
-/// Keeps a login, so that the login can be answered after the function that received it has
-/// returned. No thread of the host waits for the answer.
+/// Adds a reference to a login, so that the login can be answered after the callback that received
+/// the login has returned. No thread of the host has to wait for the answer.
 ///
 /// login: the login; for NULL the function returns NULL.
 /// Returns: the same login. The caller now owns a reference, and frees it with mcplink_login_free,
@@ -307,18 +308,19 @@ pub unsafe extern "C" fn mcplink_login_refuse(
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_keep(login: *mut mcplink_login_t) -> *mut mcplink_login_t {
-    // SAFETY: the header requires a login of this library, which is live; it came from an `Arc`.
+    // SAFETY: the header requires a live login of this library; all logins came from an `Arc`.
     unsafe { keep(login) }
 }
 
-/// Releases a login that was kept. Releasing the last reference refuses an unanswered login. In a
-/// forked process the function does nothing; see MCPLINK_E_FORKED.
+/// Releases a reference to a login. If the login is unanswered, releasing the last reference
+/// refuses the login. In a forked process the function does nothing; see MCPLINK_E_FORKED.
 ///
-/// login: a login that was kept with mcplink_login_keep; may be NULL. Threads: any. Since 0.1.
+/// login: a login that mcplink_login_keep returned; may be NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_free(login: *mut mcplink_login_t) {
-    // SAFETY: the header requires that it was kept, and is released once for each time.
+    // SAFETY: the header requires that the login was kept, and is released once for each
+    // mcplink_login_keep.
     unsafe {
         if get(login).is_some_and(|login| login.process.is_foreign()) {
             // The parent process waits for the answer.

@@ -5,7 +5,7 @@
 //!  grant_type         the grant types;  token_store  the token store
 //!  registered         a client that is registered with an authorization server
 //!  login              a pending login, and the answer of the host
-//!  running_callbacks  running callbacks, and how their owner ends
+//!  running_callbacks  the callbacks that run at the moment, and the wait for their end
 //!  authorizer         the authorizer, built from the settings for the clients that use them
 //! ```
 //!

@@ -9,7 +9,7 @@ use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{filled, filled_measured, optional, payload};
 
 /// An OAuth client that was registered with an authorization server beforehand. Only one thread at
-/// a time may use it.
+/// a time may use the object.
 pub struct mcplink_oauth_client_t {
     pub(super) registered: Registered,
     refusal: Refusal,
@@ -128,7 +128,8 @@ pub unsafe extern "C" fn mcplink_oauth_client_set_secret(
 ///
 /// client: the client.
 /// pem, len: PEM text with the key: PKCS #8 with P-256, P-384, Ed25519 or RSA, or "RSA PRIVATE
-/// KEY". len may be MCPLINK_NUL for text that ends in NUL. It is copied, and never quoted.
+/// KEY". len may be MCPLINK_NUL for text that ends in NUL. The text is copied, and appears in no
+/// error and no log.
 /// key_id: the key id by which the authorization server knows the key (kid); NULL for no key id.
 /// pss: true if an RSA key signs with PS256 instead of RS256.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for text without a supported key. Blocks: no. Since
@@ -161,8 +162,9 @@ pub unsafe extern "C" fn mcplink_oauth_client_set_key(
     }
 }
 
-/// Sets the audience (aud) of the signed statement with which a client with a key authenticates.
-/// Default: the issuer. Some authorization servers require the URL of their token endpoint.
+/// Sets the audience (aud) of the signed statement (JWT). A client with a private key authenticates
+/// with this statement. Default: the issuer. Some authorization servers require the URL of their
+/// token endpoint.
 ///
 /// client: the client.
 /// audience: the audience. NULL and blank text are refused.

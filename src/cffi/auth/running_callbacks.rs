@@ -1,12 +1,13 @@
 //! Running callbacks of the host that take part in an authorization.
 //!
-//! An authorizer, with its callbacks, is shared by all clients that use the same settings. It ends
-//! when the last reference to the settings is released: by the settings object of the host, by
-//! options, or by a client.
+//! An authorizer, with its callbacks, is shared by all clients that use the same settings. The
+//! authorizer ends when the last reference to the settings is released: by the settings object of
+//! the host, by options, or by a client.
 //!
 //! **Invariant:** releasing the last reference waits until no callback runs, and then destroys the
-//! user data on the releasing thread. If that thread is itself inside one of these callbacks, it
-//! does not wait; the user data is destroyed on the callback's thread when the callback returns.
+//! user data on the releasing thread. If the releasing thread is itself inside one of these
+//! callbacks, the release does not wait. The user data is then destroyed when the last running
+//! callback returns.
 
 use std::sync::Arc;
 
@@ -15,23 +16,23 @@ use crate::cffi::user::{call_back, is_inside};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 
-/// The state that the authorizer and the references to the settings share.
+/// The state shared by the authorizer and the references to the settings.
 pub(super) struct Inside {
     number: u64,
-    /// [`enter`](Self::enter) takes the settings and increments `running` in one critical section.
-    /// [`end`](Self::end) removes the settings first. So it waits for every callback that still has
-    /// them.
+    /// [`enter`](Self::enter) copies the reference to the settings and increments `running` in one
+    /// critical section. [`end`](Self::end) first removes the reference, and then waits until
+    /// `running` is 0. So `end` waits for every callback that uses the settings.
     state: Mutex<State>,
     left: Condvar,
 }
 
 struct State {
-    /// The OAuth settings; `None` once the last reference to them is released.
+    /// The OAuth settings; `None` after [`end`](Inside::end).
     settings: Option<Arc<Settings>>,
     running: usize,
 }
 
-/// Keeps the OAuth settings alive while a callback of the host runs.
+/// A guard that keeps the OAuth settings alive while a callback of the host runs.
 pub(super) struct Entered<'a> {
     inside: &'a Inside,
     settings: Option<Arc<Settings>>,
@@ -49,7 +50,7 @@ impl Inside {
         })
     }
 
-    /// The number that identifies these callbacks in this process.
+    /// Returns the number that identifies the callbacks of these settings in this process.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
@@ -67,8 +68,8 @@ impl Inside {
         })
     }
 
-    /// Called when the last reference to the settings is released. Waits until no callback runs,
-    /// unless the current thread is inside a callback.
+    /// Ends the authorizer: blocks until no callback runs, unless the current thread is inside a
+    /// callback. Called when the last reference to the settings is released.
     pub(super) fn end(&self) {
         let mut state = self.state.lock();
         let settings = state.settings.take();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::authorizer::Made;
 use super::grant_type::Way;
 use super::registered::{Registered, mcplink_oauth_client_t};
-use super::token_store::Kept;
+use super::token_store::TokenStore;
 use crate::cffi::entry::{Outcome, ffi, free, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::log::{self, mcplink_log_fn};
@@ -23,7 +23,7 @@ use crate::error::{Error, ErrorKind, Result};
 ///
 /// Clients that are opened with the same settings object share tokens and logins, if the settings
 /// did not change in between. One thread at a time may use the settings object. Clients hold a
-/// reference to it.
+/// reference to the settings object.
 pub struct mcplink_oauth_t {
     made: Arc<Made>,
     refusal: Refusal,
@@ -55,7 +55,7 @@ pub(super) struct Settings {
     pub(super) scopes: Option<Vec<String>>,
     pub(super) asks_offline: Option<bool>,
     pub(super) dpop: mcplink_dpop,
-    pub(super) kept: Kept,
+    pub(super) store: TokenStore,
     pub(super) step_timeout: Option<Duration>,
     pub(super) login_timeout: Option<Duration>,
     pub(super) everywhere: bool,
@@ -69,12 +69,12 @@ pub(super) struct Settings {
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum mcplink_dpop {
-    /// Tokens are bound on request: a client binds tokens if the server requires it; a server
-    /// accepts bound and unbound tokens. This is the default of clients.
+    /// Tokens are bound on request: a client binds tokens if the server requires bound tokens; a
+    /// server accepts bound and unbound tokens. This mode is the default of clients.
     #[default]
     MCPLINK_DPOP_WHEN_ASKED = 0,
-    /// Tokens are never bound. This is the default of servers: they refuse bound tokens, because
-    /// they could not check them.
+    /// Tokens are never bound. This mode is the default of servers: such a server refuses bound
+    /// tokens, because the server could not check the key.
     MCPLINK_DPOP_NEVER = 1,
     /// Tokens are always bound: an unbound token is refused.
     MCPLINK_DPOP_ALWAYS = 2,
@@ -98,14 +98,15 @@ impl mcplink_dpop {
 }
 
 impl mcplink_oauth_t {
-    /// Returns the authorizer of the settings, for a client that uses them.
+    /// Returns the settings together with their authorizer. Clients of unchanged settings share the
+    /// returned object.
     pub(in crate::cffi) fn made(&self) -> Arc<Made> {
         Arc::clone(&self.made)
     }
 }
 
-/// Changes settings. All setters call this function. Clients keep the settings with which they were
-/// opened.
+/// Changes OAuth settings. All setters of OAuth settings call this function. Clients keep the
+/// settings with which they were opened.
 ///
 /// # Safety
 ///
@@ -163,8 +164,8 @@ pub unsafe extern "C" fn mcplink_oauth_free(oauth: *mut mcplink_oauth_t) {
 /// mcplink_oauth_set_client_credentials.
 ///
 /// oauth: the settings.
-/// client: the client. The settings copy it, and it remains the caller's. A client with a refused
-/// setter is refused.
+/// client: the client. The settings copy the client, which remains the caller's. If a setter of the
+/// client was refused, the client is refused too.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -252,7 +253,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_scopes(
     }
 }
 
-/// Requests the scopes that the server supports. This undoes mcplink_oauth_set_scopes.
+/// Requests the scopes that the server supports, and undoes mcplink_oauth_set_scopes.
 ///
 /// oauth: the settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -334,7 +335,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_step_timeout_ms(
 }
 
 /// Sets how long a complete login may take. Default: 5 minutes. While a person logs in, the timeout
-/// of waiting calls does not run. Their total timeout does run: see
+/// of waiting calls is paused. The total timeout of these calls is not paused: see
 /// mcplink_call_options_set_max_timeout_ms and mcplink_client_options_set_max_timeout_ms.
 ///
 /// oauth: the settings.
@@ -382,8 +383,8 @@ pub unsafe extern "C" fn mcplink_oauth_set_private_addresses(
 /// environment.
 ///
 /// oauth: the settings.
-/// url: as for mcplink_client_options_set_proxy, also "environment". NULL is refused: see
-/// mcplink_oauth_clear_proxy.
+/// url: the URL of the proxy, or "environment": see mcplink_client_options_set_proxy. NULL is
+/// refused: see mcplink_oauth_clear_proxy.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -400,7 +401,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_proxy(
     }
 }
 
-/// Connects to authorization servers without a proxy. This undoes mcplink_oauth_set_proxy.
+/// Connects to authorization servers without a proxy, and undoes mcplink_oauth_set_proxy.
 ///
 /// oauth: the settings.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -421,17 +422,18 @@ pub unsafe extern "C" fn mcplink_oauth_clear_proxy(
 /// Sets the certificate authorities that are trusted for OAuth over HTTPS, for example those of a
 /// company. No other authorities are trusted. Default: Mozilla's list.
 ///
-/// The authorities apply to all OAuth requests: for metadata, also from the MCP server, and for
-/// tokens. If the authorization server uses another authority than the company's, the text must
-/// contain both. The certificate bundle of a system usually does.
-/// mcplink_client_options_set_root_certificates applies only to requests to the MCP server.
+/// The authorities apply to all OAuth requests: requests for tokens, and requests for metadata,
+/// also from the MCP server. If the certificate of the authorization server comes from another
+/// authority, the text must contain that authority too. The certificate bundle of a system usually
+/// contains all of them. mcplink_client_options_set_root_certificates applies only to requests to
+/// the MCP server.
 ///
 /// oauth: the settings.
 /// pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.
-/// len may be MCPLINK_NUL for text that ends in NUL. It replaces earlier certificates. NULL and
-/// blank text are refused: see mcplink_oauth_use_default_roots. Text without a valid certificate is
-/// reported when a client is opened, with MCPLINK_E_INVALID. In a build without OAuth (feature
-/// auth) opening fails with MCPLINK_E_UNSUPPORTED.
+/// len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier certificates. NULL
+/// and blank text are refused: see mcplink_oauth_use_default_roots. Text without a valid
+/// certificate is reported when a client is opened, with MCPLINK_E_INVALID. In a build without
+/// OAuth (feature auth) opening fails with MCPLINK_E_UNSUPPORTED.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -449,7 +451,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_root_certificates(
     }
 }
 
-/// Trusts Mozilla's list of certificate authorities. This undoes
+/// Trusts Mozilla's list of certificate authorities, and undoes
 /// mcplink_oauth_set_root_certificates.
 ///
 /// oauth: the settings.
@@ -468,14 +470,14 @@ pub unsafe extern "C" fn mcplink_oauth_use_default_roots(
     }
 }
 
-/// Sets the log hook of authorizations. For authorizations it replaces the hook of mcplink_set_log.
-/// Log records contain no secrets.
+/// Sets the log hook of authorizations. For authorizations, this hook replaces the hook of
+/// mcplink_set_log. Log records contain no secrets.
 ///
 /// oauth: the settings.
 /// level: the least severe level to report, one of enum mcplink_log_level.
 /// callback: the function; NULL for no function. It runs on any thread, and must be quick.
 /// user, destroy: passed to callback; destroy runs when another function is set, or when all
-/// settings, options and clients that use it are freed.
+/// settings, options and clients that use callback are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -504,8 +506,8 @@ pub unsafe extern "C" fn mcplink_oauth_set_log(
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, also if no tokens are stored; MCPLINK_E_INVALID or MCPLINK_E_AUTH for an
 /// invalid URL; MCPLINK_E_UNSUPPORTED in a build without OAuth; or the error of the token store.
-/// Threads: any, while no thread changes the settings. Blocks: as long as the token store. Since
-/// 0.1.
+/// Threads: any, while no thread changes the settings. Blocks: while the token store removes the
+/// tokens. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_forget(

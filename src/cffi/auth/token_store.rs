@@ -12,10 +12,11 @@ use crate::cffi::text::mcplink_str_t;
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 
 /// Loads the content that was saved last under a name, and returns the content with
-/// mcplink_token_set. If nothing is saved, mcplink_token_set is not called. name: contains no
-/// secret; valid until the callback returns. Returns: MCPLINK_OK. Any other status means that the
-/// content can't be read: the call that needs it fails with MCPLINK_E_AUTH. The function runs on
-/// threads that make calls and on threads that log in, possibly on several threads at once.
+/// mcplink_token_set. If nothing is saved, the function does not call mcplink_token_set. name:
+/// contains no secret; valid until the callback returns. Returns: MCPLINK_OK. Any other status
+/// means that the content can't be read: the call that needs the content fails with MCPLINK_E_AUTH.
+/// The function runs on threads that make calls and on threads that log in, possibly on several
+/// threads at once.
 pub type mcplink_store_load_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -27,7 +28,7 @@ pub type mcplink_store_load_fn = Option<
 /// Saves content under a name, atomically: the new content replaces the earlier content completely
 /// or not at all. content: JSON text with secret tokens and keys. Both texts are valid until the
 /// callback returns. Returns: MCPLINK_OK. Any other status means that the content can't be saved:
-/// then it is only kept in memory. For threads see mcplink_store_load_fn.
+/// the library then stores the content in memory only. For threads see mcplink_store_load_fn.
 pub type mcplink_store_save_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -53,7 +54,7 @@ type RemoveFn = unsafe extern "C-unwind" fn(*mut c_void, mcplink_str_t) -> mcpli
 
 /// The kind of the token store.
 #[derive(Clone, Default)]
-pub(super) enum Kept {
+pub(super) enum TokenStore {
     #[default]
     Memory,
     Folder(PathBuf),
@@ -68,12 +69,12 @@ pub(super) struct Functions {
 }
 
 /// Saves tokens and registrations in a folder, in files that only their owner may read. Processes
-/// that share a folder renew tokens one after the other. Default: tokens are kept in memory only.
+/// that share a folder renew tokens one after the other. Default: tokens are stored in memory only.
 ///
 /// oauth: the settings.
 /// folder: the path of the folder. The folder is created with mode 0700 when a client is opened.
 /// Opening fails if the folder belongs to another user, or if other users may write to it. NULL to
-/// keep tokens in memory.
+/// store tokens in memory.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -84,11 +85,11 @@ pub unsafe extern "C" fn mcplink_oauth_set_store_folder(
     // SAFETY: the header requires settings of this library and text that ends in NUL.
     unsafe {
         set(oauth, "mcplink_oauth_set_store_folder", |settings| {
-            settings.kept = if folder.is_null() {
-                Kept::Memory
+            settings.store = if folder.is_null() {
+                TokenStore::Memory
             } else {
                 let path = OsStr::from_bytes(CStr::from_ptr(folder).to_bytes());
-                Kept::Folder(PathBuf::from(path))
+                TokenStore::Folder(PathBuf::from(path))
             };
             Ok(())
         })
@@ -96,12 +97,12 @@ pub unsafe extern "C" fn mcplink_oauth_set_store_folder(
 }
 
 /// Saves tokens and registrations through functions of the host, for example in the key chain of
-/// the system. Default: tokens are kept in memory only.
+/// the system. Default: tokens are stored in memory only.
 ///
 /// oauth: the settings.
-/// load, save, remove: all three functions; or NULL for all three, to keep tokens in memory.
+/// load, save, remove: all three functions; or NULL for all three, to store tokens in memory.
 /// user, destroy: passed to the functions; destroy runs when the store is replaced, or when all
-/// settings, options and clients that use it are freed.
+/// settings, options and clients that use the store are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when only some of the functions are set. Blocks: no.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -127,7 +128,8 @@ pub unsafe extern "C" fn mcplink_oauth_set_store(
                     );
                 }
             };
-            settings.kept = Hook::new(functions, user).map_or(Kept::Memory, Kept::Host);
+            settings.store =
+                Hook::new(functions, user).map_or(TokenStore::Memory, TokenStore::Host);
             Ok(())
         })
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use super::call_options::{copied, mcplink_call_options_t};
-use super::calling::{News, Request, contained, judged};
+use super::calling::{LatestProgress, Request, contained, judged};
 use super::options::span;
 use super::{Shared, mcplink_client_t};
 use crate::cffi::entry::{Outcome, ffi, plain, value};
@@ -50,7 +50,7 @@ type DoneFn = unsafe extern "C-unwind" fn(
     err: *const mcplink_error_t,
 );
 
-/// The state that the handle of a started call and the thread of the call share.
+/// The state shared by the handle of a started call and the thread of the call.
 struct Started {
     id: u64,
     /// The client. The reference is weak, so that a call does not keep a freed client alive.
@@ -113,7 +113,8 @@ impl Started {
         });
     }
 
-    /// Waits for the outcome of the call; returns `None` at the deadline.
+    /// Blocks until the call has an outcome; returns `None` at the deadline. Fails if another
+    /// thread frees the handle.
     fn wait(
         &self,
         deadline: Option<Instant>,
@@ -177,7 +178,7 @@ fn tell(
 ///
 /// # Safety
 ///
-/// The pointers are NULL, or as the header requires.
+/// Each pointer is NULL, or meets the requirements of the C header.
 pub(super) unsafe fn start(
     client: *mut mcplink_client_t,
     options: *const mcplink_call_options_t,
@@ -244,8 +245,8 @@ fn begin(
                 token.on_trigger(move || own.cancel())
             });
             let on_progress = options.progress.clone().map(|hook| {
-                let (news, shared) = (News::new(hook), Arc::clone(&here));
-                move |progress| news.post(&shared, Kind::Call, progress)
+                let (latest, shared) = (LatestProgress::new(hook), Arc::clone(&here));
+                move |progress| latest.post(&shared, Kind::Call, progress)
             });
             let options = options.build(here.timeouts, Some(&own), on_progress);
             judged(work(&connected, options), &here, Some(&own))
@@ -286,8 +287,8 @@ pub unsafe extern "C" fn mcplink_call_cancel(
 /// returns. The function may be called again, also by several threads.
 ///
 /// call: the call.
-/// timeout_ms: the maximum time to wait, in milliseconds; MCPLINK_FOREVER to wait for the deadline
-/// of the call itself.
+/// timeout_ms: the maximum time to wait, in milliseconds; MCPLINK_FOREVER to wait until the call
+/// ends.
 /// out: receives the result, or NULL without a result; the caller frees it with
 /// mcplink_result_free. May be NULL.
 /// err: receives the error on failure; the caller frees it. May be NULL.

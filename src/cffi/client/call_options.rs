@@ -189,7 +189,7 @@ pub unsafe extern "C" fn mcplink_call_options_set_max_timeout_ms(
 /// Sets a token that can cancel the call.
 ///
 /// options: the options.
-/// cancel: the token. It may be freed before the options. NULL for no token.
+/// cancel: the token. The token may be freed before the options. NULL for no token.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -209,9 +209,10 @@ pub unsafe extern "C" fn mcplink_call_options_set_cancel(
 /// Sets the function that receives the progress of the call.
 ///
 /// options: the options.
-/// callback: the function; NULL for no function. For a blocking call it runs on the calling thread,
-/// in order, before the call returns. For a started call it runs where the client's callbacks run;
-/// newer progress replaces older progress that still waits.
+/// callback: the function; NULL for no function. For a blocking call the function runs on the
+/// calling thread, in order, before the call returns. For a started call the function runs on the
+/// thread that runs the client's callbacks, and newer progress replaces older progress that still
+/// waits.
 /// user, destroy: passed to callback; destroy runs when another function is set. Otherwise it runs
 /// when the options are freed and all calls that use them have ended.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.

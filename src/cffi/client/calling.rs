@@ -1,8 +1,8 @@
 //! How a call runs: on the calling thread, or on a thread of the client.
 //!
-//! The thread that runs the client's callbacks passes a blocking call to another thread, if the
-//! client has handlers for requests of the server. It runs those handlers while it waits. Otherwise
-//! call and server would wait for each other.
+//! If the client has handlers for requests of the server, the thread that runs the client's
+//! callbacks makes no blocking call itself. That thread passes the call to another thread, and runs
+//! the handlers while it waits. Otherwise the call and the server would wait for each other.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -56,7 +56,7 @@ pub(super) enum Out {
 ///
 /// # Safety
 ///
-/// The pointers are NULL, or as the header requires.
+/// Each pointer is NULL, or meets the requirements of the C header.
 pub(super) unsafe fn call(
     client: *mut mcplink_client_t,
     options: *const mcplink_call_options_t,
@@ -123,11 +123,11 @@ fn elsewhere(
         // has run by then.
         let outcome = contained(move || {
             let on_progress = options.progress.clone().map(|hook| {
-                let news = News::new(hook);
+                let latest = LatestProgress::new(hook);
                 let shared = Arc::clone(&here);
                 // `serve_questions` runs only jobs of this kind, so progress is delivered while
                 // this thread waits.
-                move |progress| news.post(&shared, Kind::Question, progress)
+                move |progress| latest.post(&shared, Kind::Question, progress)
             });
             let cancel = options.cancel.as_ref();
             let settings = options.build(here.timeouts, cancel, on_progress);
@@ -143,8 +143,8 @@ fn elsewhere(
 }
 
 /// Returns the outcome of a call. If the client is being closed and has handlers for server
-/// requests, the outcome is the error `Closed`: the result may come from a request that was no
-/// longer answered.
+/// requests, the outcome becomes the error `Closed`. The server may have made its result without
+/// the answer of a handler.
 pub(super) fn judged<T>(
     outcome: Result<T>,
     shared: &Shared,
@@ -170,12 +170,12 @@ pub(super) fn contained<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
 }
 
 /// Progress that waits for the callback thread. Newer progress replaces older waiting progress.
-pub(super) struct News {
+pub(super) struct LatestProgress {
     hook: Arc<Hook<ProgressFn>>,
     waiting: Arc<Mutex<Option<Progress>>>,
 }
 
-impl News {
+impl LatestProgress {
     pub(super) fn new(hook: Arc<Hook<ProgressFn>>) -> Self {
         Self {
             hook,
@@ -202,7 +202,8 @@ impl News {
 }
 
 thread_local! {
-    /// The clients on which this thread makes blocking calls. The innermost call is the last.
+    /// The numbers of the clients on which this thread makes blocking calls. The last entry belongs
+    /// to the innermost call.
     static DIRECT: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -225,18 +226,19 @@ impl Drop for Direct {
     }
 }
 
-/// Returns whether the innermost blocking call of this thread is a call of the client.
+/// Returns whether the innermost blocking call of this thread is a call of the client with this
+/// number.
 pub(super) fn is_direct(number: u64) -> bool {
     DIRECT
         .try_with(|direct| direct.borrow().last() == Some(&number))
         .unwrap_or(false)
 }
 
-/// Runs a function that returns no result, and adds the method to the errors of the function.
+/// Runs `act` with the connected client, and adds the method to the errors of `act`.
 ///
 /// # Safety
 ///
-/// The pointers are NULL, or as the header requires.
+/// Each pointer is NULL, or meets the requirements of the C header.
 pub(super) unsafe fn act(
     client: *mut mcplink_client_t,
     err: *mut *mut mcplink_error_t,

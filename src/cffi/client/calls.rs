@@ -186,8 +186,8 @@ unsafe fn any(method: *const c_char, params: *const c_char, len: usize) -> Outco
 /// Returns: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_INVALID for invalid arguments
 /// of this function, MCPLINK_E_UNSUPPORTED when the server has no tools, MCPLINK_E_PEER when the
 /// server refuses, MCPLINK_E_TIMEOUT and MCPLINK_E_CANCELLED (the server is notified),
-/// MCPLINK_E_CLOSED when the server has disconnected, MCPLINK_E_PROTOCOL when its answer is
-/// invalid. Threads: any; also in callbacks. Blocks: until the call has ended. Since 0.1.
+/// MCPLINK_E_CLOSED when the server has disconnected, MCPLINK_E_PROTOCOL when the server's answer
+/// is invalid. Threads: any; also in callbacks. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_call_tool(
@@ -211,8 +211,8 @@ pub unsafe extern "C" fn mcplink_client_call_tool(
 ///
 /// All functions whose names end in _start have these parameters in common:
 ///
-/// callback: receives the outcome, exactly once, after the progress of the call. It runs where the
-/// client's callbacks run. May be NULL.
+/// callback: receives the outcome, exactly once, after the progress of the call. The callback runs
+/// on the thread that runs the client's callbacks. May be NULL.
 /// user, destroy: passed to callback; destroy runs after callback, or at once when the call can't
 /// be started.
 /// out: receives a handle to wait for the call or to cancel it; the caller frees it with
@@ -247,9 +247,9 @@ pub unsafe extern "C" fn mcplink_client_call_tool_start(
 ///
 /// client: the client.
 /// uri: the URI of the resource.
-/// options, out, err: as mcplink_client_call_tool. The result is {"contents":[...]}: see
+/// options, out, err: see mcplink_client_call_tool. The result is {"contents":[...]}: see
 /// mcplink_result_text and mcplink_result_content_bytes.
-/// Returns: as mcplink_client_call_tool; also MCPLINK_E_PEER when the resource does not exist.
+/// Returns: see mcplink_client_call_tool; also MCPLINK_E_PEER when the resource does not exist.
 /// Threads: any. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -267,8 +267,8 @@ pub unsafe extern "C" fn mcplink_client_read_resource(
 /// Starts to read a resource without waiting: the non-blocking form of
 /// mcplink_client_read_resource.
 ///
-/// callback, user, destroy, out: as mcplink_client_call_tool_start.
-/// Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+/// callback, user, destroy, out: see mcplink_client_call_tool_start.
+/// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_read_resource_start(
@@ -295,8 +295,9 @@ pub unsafe extern "C" fn mcplink_client_read_resource_start(
 /// prompt_name: the name of the prompt.
 /// arguments, len: a JSON object of strings, which is copied; len may be MCPLINK_NUL for text that
 /// ends in NUL. NULL for no arguments.
-/// options, out, err: as mcplink_client_call_tool. The result is {"messages":[...]}.
-/// Returns: as mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since 0.1.
+/// options, out, err: see mcplink_client_call_tool. The result is {"messages":[...]}.
+/// Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_get_prompt(
@@ -318,8 +319,8 @@ pub unsafe extern "C" fn mcplink_client_get_prompt(
 
 /// Starts to get a prompt without waiting: the non-blocking form of mcplink_client_get_prompt.
 ///
-/// callback, user, destroy, out: as mcplink_client_call_tool_start.
-/// Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+/// callback, user, destroy, out: see mcplink_client_call_tool_start.
+/// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_get_prompt_start(
@@ -351,8 +352,9 @@ pub unsafe extern "C" fn mcplink_client_get_prompt_start(
 /// typed: the text typed so far; "" for no text.
 /// known, len: the known values of other arguments, a JSON object of strings; NULL for no values.
 /// len may be MCPLINK_NUL for text that ends in NUL.
-/// options, out, err: as mcplink_client_call_tool. The result is {"completion":{"values":[...]}}.
-/// Returns: as mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since 0.1.
+/// options, out, err: see mcplink_client_call_tool. The result is {"completion":{"values":[...]}}.
+/// Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_complete(
@@ -377,8 +379,8 @@ pub unsafe extern "C" fn mcplink_client_complete(
 
 /// Starts to request completions without waiting: the non-blocking form of mcplink_client_complete.
 ///
-/// callback, user, destroy, out: as mcplink_client_call_tool_start.
-/// Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+/// callback, user, destroy, out: see mcplink_client_call_tool_start.
+/// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_complete_start(
@@ -407,8 +409,8 @@ pub unsafe extern "C" fn mcplink_client_complete_start(
 /// Pings the server.
 ///
 /// client: the client.
-/// options, err: as mcplink_client_call_tool.
-/// Returns: MCPLINK_OK if the server answers, otherwise as mcplink_client_call_tool. Threads: any.
+/// options, err: see mcplink_client_call_tool.
+/// Returns: MCPLINK_OK if the server answers, otherwise see mcplink_client_call_tool. Threads: any.
 /// Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -424,8 +426,8 @@ pub unsafe extern "C" fn mcplink_client_ping(
 /// Starts to ping the server without waiting: the non-blocking form of mcplink_client_ping. The
 /// result is {}.
 ///
-/// callback, user, destroy, out: as mcplink_client_call_tool_start.
-/// Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+/// callback, user, destroy, out: see mcplink_client_call_tool_start.
+/// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_ping_start(
@@ -448,8 +450,9 @@ pub unsafe extern "C" fn mcplink_client_ping_start(
 /// request: the method.
 /// params, len: a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
 /// NULL for no params.
-/// options, out, err: as mcplink_client_call_tool. The status is never MCPLINK_TOOL_ERROR.
-/// Returns: as mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since 0.1.
+/// options, out, err: see mcplink_client_call_tool. The status is never MCPLINK_TOOL_ERROR.
+/// Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_request(
@@ -471,8 +474,8 @@ pub unsafe extern "C" fn mcplink_client_request(
 
 /// Starts a request of any method without waiting: the non-blocking form of mcplink_client_request.
 ///
-/// callback, user, destroy, out: as mcplink_client_call_tool_start.
-/// Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+/// callback, user, destroy, out: see mcplink_client_call_tool_start.
+/// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_request_start(

@@ -54,8 +54,8 @@ pub(super) struct Endpoint {
     /// The trusted certificate authorities for servers over HTTPS, as PEM text.
     pub(super) roots: Option<Vec<u8>>,
     pub(super) follows_redirects: Option<bool>,
-    /// The function that adds OAuth authorization to requests. It is set with the OAuth settings,
-    /// so that a program without OAuth is linked without it.
+    /// The function that adds OAuth authorization to requests. The function is set with the OAuth
+    /// settings, so that a program without OAuth is linked without the OAuth code.
     #[cfg(feature = "http-client")]
     pub(super) authorize: Option<Authorize>,
     pub(super) close: Option<Duration>,
@@ -81,8 +81,8 @@ pub(super) enum Variable {
 #[cfg(feature = "http-client")]
 type Authorize = fn(&Made, Http, u64) -> Result<Http>;
 
-/// A function that makes a transport. The setter of an endpoint stores it, so that a program is
-/// linked only with the transports it uses.
+/// A function that makes a transport. The setter of an endpoint stores this function, so that a
+/// program is linked only with the transports that the program uses.
 type Way = dyn Fn(&Endpoint, &Arc<Shared>) -> Outcome<Ready>;
 
 /// A transport that is ready to be opened.
@@ -184,8 +184,8 @@ impl Endpoint {
         if let Some(token) = &self.bearer {
             http = http.bearer(token);
         } else if shared.hooks.bearer.is_some() {
-            // The connection may briefly outlive the handle, which owns the hook. So it holds a
-            // weak reference.
+            // The connection may briefly outlive the handle, which owns the hook. So the connection
+            // holds a weak reference.
             let shared = Arc::downgrade(shared);
             http = http.bearer_with(move || asked(&shared));
         } else if let Some((authorize, oauth)) = self.authorize.zip(shared.hooks.oauth.as_ref()) {
@@ -225,7 +225,7 @@ fn trusting(_: Http, _: &[u8]) -> Result<Http> {
     Err(Error::new(ErrorKind::Unsupported, text))
 }
 
-/// Gets a token from the host's function.
+/// Returns the token that the host's function provides.
 #[cfg(feature = "http-client")]
 fn asked(shared: &Weak<Shared>) -> Result<String> {
     let refused = |text: String| Error::new(ErrorKind::Auth, text);
@@ -259,8 +259,8 @@ pub(super) fn duplicate(fd: RawFd) -> Result<std::os::fd::OwnedFd> {
         let text = format!("{fd} is no descriptor");
         return Err(Error::new(ErrorKind::Invalid, text));
     }
-    // SAFETY: it is not negative, and only looked at for the moment; one that is closed is an error
-    // of the system.
+    // SAFETY: `fd` is not negative, and is borrowed only for the duplication. For a closed
+    // descriptor the system returns an error.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
     let ours = borrowed.try_clone_to_owned();
     ours.map_err(|error| Error::io(format_args!("duplicating descriptor {fd}"), error))

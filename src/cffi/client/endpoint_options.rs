@@ -26,7 +26,8 @@ pub type mcplink_line_fn =
 
 /// Provides the token for one request: calls mcplink_token_set and returns MCPLINK_OK. With any
 /// other status the request is not sent, and fails with MCPLINK_E_AUTH. The function runs on the
-/// thread that sends the request, on several threads at once, and should not wait for the server.
+/// thread that sends the request, possibly on several threads at once. The function should not wait
+/// for the server.
 pub type mcplink_bearer_fn = Option<
     unsafe extern "C-unwind" fn(user: *mut c_void, token: *mut mcplink_token_t) -> mcplink_status_t,
 >;
@@ -40,7 +41,7 @@ unsafe fn system_text(ptr: *const c_char, what: &str) -> Outcome<OsString> {
     if ptr.is_null() {
         return Err(missing(what).into());
     }
-    // SAFETY: the caller guarantees that it ends in NUL.
+    // SAFETY: the caller guarantees that `ptr` ends in NUL.
     let bytes = unsafe { CStr::from_ptr(ptr) }.to_bytes();
     Ok(OsStr::from_bytes(bytes).to_owned())
 }
@@ -140,7 +141,7 @@ pub unsafe extern "C" fn mcplink_client_options_pass_env(
 ///
 /// `variable` is NULL or a text that ends in NUL.
 unsafe fn variable_name(variable: *const c_char) -> Outcome<OsString> {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the safety contract of this function.
     let variable = unsafe { system_text(variable, "variable")? };
     if variable.is_empty() || variable.as_bytes().contains(&b'=') {
         return Err(invalid("an environment variable has a name without '='").into());
@@ -149,8 +150,8 @@ unsafe fn variable_name(variable: *const c_char) -> Outcome<OsString> {
 }
 
 /// Makes the child inherit all environment variables of this process. By default the child inherits
-/// only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER, because others may contain
-/// secrets of this process, such as keys. Replaces mcplink_client_options_clear_env.
+/// only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER. Other variables may contain
+/// secrets of this process, such as keys. This setting replaces mcplink_client_options_clear_env.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -169,10 +170,10 @@ pub unsafe extern "C" fn mcplink_client_options_inherit_env(
 }
 
 /// Sets whether the system kills the child (SIGKILL) when this process ends, even if this process
-/// is killed. Default: false: the standard input of the child ends, and the child may continue.
+/// is killed. Default: false. Then the child sees the end of its standard input, and may continue.
 ///
-/// Only the child is killed; for its own children, standard input ends. The system binds the child
-/// to the thread that starts it. So a thread of the client starts the child, and stays until the
+/// Processes that the child has started are not killed. The system kills the child when the thread
+/// that started the child ends. So a thread of the client starts the child, and waits until the
 /// child has ended. Linux only: on other systems opening the client fails with
 /// MCPLINK_E_UNSUPPORTED.
 ///
@@ -198,8 +199,9 @@ pub unsafe extern "C" fn mcplink_client_options_set_die_with_parent(
     }
 }
 
-/// Makes the child inherit no environment variables. Variables that are set or passed, before or
-/// after this call, are kept. Replaces mcplink_client_options_inherit_env.
+/// Makes the child inherit no environment variables. The child still gets variables of
+/// mcplink_client_options_set_env and mcplink_client_options_pass_env. This setting replaces
+/// mcplink_client_options_inherit_env.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -241,8 +243,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_cwd(
     }
 }
 
-/// Sets whether the child's standard input and output are pipes. Default: false: they are sockets.
-/// Only a program that opens /dev/stdin or /dev/stdout by name needs pipes.
+/// Sets whether the child's standard input and output are pipes. Default: false, which means
+/// sockets. Only a program that opens /dev/stdin or /dev/stdout by name needs pipes.
 ///
 /// options: the options.
 /// pipes: true for pipes.
@@ -266,11 +268,11 @@ pub unsafe extern "C" fn mcplink_client_options_set_pipes(
 ///
 /// options: the options.
 /// mode: one of enum mcplink_stderr.
-/// callback: with MCPLINK_STDERR_CAPTURE, receives each line; NULL for no function. It runs where
-/// the client's callbacks run. At most 1024 lines wait for it; further lines are only available
-/// from mcplink_client_stderr_tail.
+/// callback: with MCPLINK_STDERR_CAPTURE, receives each line; NULL for no function. The function
+/// runs on the thread that runs the client's callbacks. At most 1024 lines wait for the function.
+/// Further lines are only available from mcplink_client_stderr_tail.
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
-/// options and all clients that use it are freed.
+/// options and all clients that use callback are freed.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an unknown mode, or a callback with another mode.
 /// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -307,9 +309,10 @@ pub unsafe extern "C" fn mcplink_client_options_set_stderr(
     }
 }
 
-/// Sets how long closing may take. For a child process, the time limits how long the child may take
-/// to exit after its standard input was closed, and again after SIGTERM, before it is killed.
-/// Default: 2 s. Over HTTP, the time limits how long ending the session may take. Default: 1 s.
+/// Sets how long closing the client may take. A child process has this time to exit after its
+/// standard input was closed. Then the child gets SIGTERM, and is killed after the same time.
+/// Default for a child process: 2 s. Over HTTP, ending the session may take this time. Default over
+/// HTTP: 1 s.
 ///
 /// options: the options.
 /// milliseconds: the time; more than an hour counts as an hour.
@@ -412,7 +415,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_bearer(
 /// callback: see mcplink_bearer_fn. NULL is refused: see
 /// mcplink_client_options_clear_authorization.
 /// user, destroy: passed to callback; destroy runs when the function is replaced, refused or
-/// cleared, or when the options and all clients that use it are freed.
+/// cleared, or when the options and all clients that use callback are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -441,7 +444,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_bearer_hook(
 /// Obtains and renews access tokens for a server over HTTP with OAuth. Replaces
 /// mcplink_client_options_set_bearer and mcplink_client_options_set_bearer_hook.
 ///
-/// A call that needs a login waits for the login, also mcplink_client_open; see
+/// A call that needs a login waits for the login; mcplink_client_open may wait too. See
 /// mcplink_oauth_set_login_timeout_ms. Concurrent calls share one login, and each call can be
 /// cancelled. When no call waits any more, the login is abandoned. If authorization fails, the call
 /// fails with MCPLINK_E_AUTH: the error message contains the step, the server and the reason.
@@ -449,9 +452,10 @@ pub unsafe extern "C" fn mcplink_client_options_set_bearer_hook(
 ///
 /// options: the options.
 /// oauth: the settings, which remain the caller's. They may be passed to several options: clients
-/// with the same settings object share tokens. NULL, and settings with a refused setter,
-/// are refused: see mcplink_client_options_clear_authorization. Other faults are reported when the
-/// client is opened, which fails with MCPLINK_E_UNSUPPORTED in a build without OAuth.
+/// with the same settings object share tokens. NULL is refused: see
+/// mcplink_client_options_clear_authorization. If a setter of the settings was refused, the
+/// settings are refused too. Other faults are reported when the client is opened, which fails with
+/// MCPLINK_E_UNSUPPORTED in a build without OAuth.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused. Blocks:
 /// no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -474,7 +478,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_oauth(
     }
 }
 
-/// Sends no tokens. This undoes mcplink_client_options_set_bearer,
+/// Sends no tokens: undoes mcplink_client_options_set_bearer,
 /// mcplink_client_options_set_bearer_hook and mcplink_client_options_set_oauth.
 ///
 /// options: the options.
@@ -528,7 +532,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_proxy(
     }
 }
 
-/// Uses no proxy. This undoes mcplink_client_options_set_proxy.
+/// Uses no proxy, and undoes mcplink_client_options_set_proxy.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -548,13 +552,13 @@ pub unsafe extern "C" fn mcplink_client_options_clear_proxy(
 }
 
 /// Sets the certificate authorities that are trusted for servers over HTTPS, for example those of a
-/// company. No other authorities are trusted. Default: Mozilla's list. For authorization servers,
-/// which others often run, see mcplink_oauth_set_root_certificates.
+/// company. No other authorities are trusted. Default: Mozilla's list. For requests to
+/// authorization servers see mcplink_oauth_set_root_certificates.
 ///
 /// options: the options.
 /// pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.
-/// len may be MCPLINK_NUL for text that ends in NUL. It replaces earlier certificates. NULL and
-/// blank text are refused: see mcplink_client_options_use_default_roots. Text without a valid
+/// len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier certificates. NULL
+/// and blank text are refused: see mcplink_client_options_use_default_roots. Text without a valid
 /// certificate is reported when the client is opened, with MCPLINK_E_INVALID. In a build without
 /// HTTPS (feature tls) opening fails with MCPLINK_E_UNSUPPORTED.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -578,7 +582,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_root_certificates(
     }
 }
 
-/// Trusts Mozilla's list of certificate authorities. This undoes
+/// Trusts Mozilla's list of certificate authorities, and undoes
 /// mcplink_client_options_set_root_certificates.
 ///
 /// options: the options.
@@ -601,9 +605,9 @@ pub unsafe extern "C" fn mcplink_client_options_use_default_roots(
     }
 }
 
-/// Sets whether the client follows HTTP redirects that keep the method (307, 308). It follows at
-/// most five in a row, and only to the same origin. Default: true. A redirect to another origin is
-/// always an error, which names the origin.
+/// Sets whether the client follows HTTP redirects that keep the method (307, 308). The client
+/// follows at most five redirects in a row, and only to the same origin. Default: true. A redirect
+/// to another origin is always an error, which names the origin.
 ///
 /// options: the options.
 /// follows: true to follow redirects.
@@ -630,9 +634,10 @@ pub unsafe extern "C" fn mcplink_client_options_set_follow_redirects(
 /// Connects over two file descriptors: pipes, sockets or terminals. Each message is a line.
 ///
 /// options: the options.
-/// input, output: the descriptors to read from and to write to; for a socket they may be equal.
-/// They must stay open until the client is opened, which duplicates them. They remain the caller's.
-/// The peer sees the end of the connection only when the caller has closed them too.
+/// input, output: the descriptors to read from and to write to; for a socket they may be equal. The
+/// descriptors must stay open until the client is opened. Opening duplicates the descriptors, and
+/// the originals remain the caller's. The server sees the end of the connection only when the
+/// caller has closed the originals too.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a number that is no descriptor. Blocks: no. Since
 /// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -663,8 +668,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_fds(
 /// Connects over a transport of the host: see mcplink_transport_new.
 ///
 /// options: the options.
-/// transport: the transport, which serves one client. It remains the caller's; free it when the
-/// client is freed. NULL for no transport.
+/// transport: the transport, which serves one client. The transport remains the caller's; free the
+/// transport when the client is freed. NULL for no transport.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

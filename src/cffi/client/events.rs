@@ -1,6 +1,7 @@
 //! Client events outside of calls: connection state, changes on the server, log messages.
 //!
-//! **Order.** Events run in the order in which they happen. Connection events are never dropped.
+//! **Order.** Events are delivered in the order in which they happen. Connection events are never
+//! dropped.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -24,44 +25,48 @@ use crate::sync::Mutex;
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_event {
-    /// A client of mcplink_client_start is connected. No params.
+    /// A client of mcplink_client_start is connected. The event has no params.
     MCPLINK_EVENT_CONNECTED = 1,
-    /// A client of mcplink_client_start could not be connected: {"status":-9,"message":"..."}. Free
-    /// the client.
+    /// A client of mcplink_client_start could not be connected. The params are
+    /// {"status":-9,"message":"..."}. Free the client.
     MCPLINK_EVENT_FAILED = 2,
-    /// The connection to the server was lost, and the server will be restarted:
+    /// The connection to the server was lost, and the server will be restarted. The params are
     /// {"status":-3,"message":"...","attempt":1,"delayMs":250}.
     MCPLINK_EVENT_LOST = 3,
-    /// The server is connected again. The new connection has no state of the lost one:
-    /// {"attempt":1}.
+    /// The server is connected again, after a lost connection. The new connection has none of the
+    /// state of the lost connection. The params are {"attempt":1}.
     MCPLINK_EVENT_RESTORED = 4,
     /// The connection has ended for good. The params are {"status":-3,"message":"..."} when the
     /// connection was lost. There are no params when the client was closed.
     MCPLINK_EVENT_CLOSED = 5,
-    /// The list of tools has changed; see mcplink_client_listen. No params.
+    /// The list of tools has changed; see mcplink_client_listen. The event has no params.
     MCPLINK_EVENT_TOOLS_CHANGED = 6,
-    /// The list of prompts has changed; see mcplink_client_listen. No params.
+    /// The list of prompts has changed; see mcplink_client_listen. The event has no params.
     MCPLINK_EVENT_PROMPTS_CHANGED = 7,
-    /// The list of resources has changed; see mcplink_client_listen. No params.
+    /// The list of resources has changed; see mcplink_client_listen. The event has no params.
     MCPLINK_EVENT_RESOURCES_CHANGED = 8,
-    /// The contents of a resource have changed: {"uri":"..."}; see mcplink_client_subscribe.
+    /// The contents of a resource have changed; see mcplink_client_subscribe. The params are
+    /// {"uri":"..."}.
     MCPLINK_EVENT_RESOURCE_UPDATED = 9,
     /// The server was unreachable, so change notifications may have been missed: assume that
-    /// everything has changed. No params.
+    /// everything has changed. The event has no params.
     MCPLINK_EVENT_EVERYTHING_CHANGED = 10,
-    /// Change notifications have ended, though the connection is open: {"clean":true} when the
-    /// server ended the subscription regularly.
+    /// Change notifications have ended, though the connection is open. The params are
+    /// {"clean":true} when the server ended the subscription regularly, and otherwise
+    /// {"clean":false}.
     MCPLINK_EVENT_CHANGES_ENDED = 11,
-    /// A log message of the server: {"level":"info","logger":"...","data":...}.
+    /// The server has sent a log message. The params are
+    /// {"level":"info","logger":"...","data":...}.
     MCPLINK_EVENT_LOG_MESSAGE = 12,
-    /// The user has completed a URL elicitation: {"elicitationId":"..."} (2025-11-25 only).
+    /// The user has completed a URL elicitation. The params are {"elicitationId":"..."}. Only
+    /// revision 2025-11-25 has this event.
     MCPLINK_EVENT_ELICITATION_COMPLETE = 13,
-    /// A notification for which a function was registered. The params are those of the
-    /// notification.
+    /// The server has sent a notification for which the host has set a function. The params are the
+    /// params of the notification.
     MCPLINK_EVENT_NOTIFICATION = 14,
     /// The state of a task has changed; see mcplink_client_listen. The params are the complete
-    /// task, as returned by tasks/get: {"taskId":"...","status":"completed","result":{...}, and
-    /// more.
+    /// task, as returned by tasks/get, for example
+    /// {"taskId":"...","status":"completed","result":{...},...}.
     MCPLINK_EVENT_TASK_CHANGED = 15,
 }
 
@@ -94,8 +99,9 @@ impl Shared {
         });
     }
 
-    /// Stores the new connection. If `is_told` is true, the host receives the event `CONNECTED`.
-    pub(super) fn connected(&self, client: Client, is_told: bool) -> Result<()> {
+    /// Stores the new connection. If `posts_event` is true, the host receives the event
+    /// `CONNECTED`.
+    pub(super) fn connected(&self, client: Client, posts_event: bool) -> Result<()> {
         let mut phase = self.phase.lock();
         let Phase::Connecting(early) = &mut *phase else {
             drop(phase);
@@ -107,7 +113,7 @@ impl Shared {
         let first = self.client.set(client);
         drop(phase);
         debug_assert!(first.is_ok(), "a client is connected once");
-        if is_told {
+        if posts_event {
             self.tell(Kind::Call, Number::MCPLINK_EVENT_CONNECTED, None);
         }
         if early.is_some() {
@@ -116,16 +122,16 @@ impl Shared {
         Ok(())
     }
 
-    /// Records that connecting has failed. If `is_told` is true, the host receives the event
+    /// Records that connecting has failed. If `posts_event` is true, the host receives the event
     /// `FAILED`.
-    pub(super) fn failed(&self, error: &Error, is_told: bool) {
+    pub(super) fn failed(&self, error: &Error, posts_event: bool) {
         let mut phase = self.phase.lock();
         if let Phase::Connecting(_) = &*phase {
             *phase = Phase::Failed(error.clone());
         }
         drop(phase);
-        if is_told {
-            let params = Some(told(error).to_string());
+        if posts_event {
+            let params = Some(error_params(error).to_string());
             self.tell(Kind::Call, Number::MCPLINK_EVENT_FAILED, params);
         }
     }
@@ -146,7 +152,7 @@ impl Shared {
         *phase = Phase::Closed;
         drop(phase);
         if was_connected {
-            let params = error.map(|error| told(&error).to_string());
+            let params = error.map(|error| error_params(&error).to_string());
             self.tell(Kind::Call, Number::MCPLINK_EVENT_CLOSED, params);
         }
     }
@@ -159,7 +165,7 @@ impl Shared {
                 attempt,
                 delay,
             } => {
-                let mut params = told(&error);
+                let mut params = error_params(&error);
                 params["attempt"] = attempt.into();
                 params["delayMs"] = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX).into();
                 (Phase::Lost, Number::MCPLINK_EVENT_LOST, params)
@@ -202,7 +208,7 @@ impl Shared {
 }
 
 /// Returns an error as the params of an event.
-fn told(error: &Error) -> serde_json::Value {
+fn error_params(error: &Error) -> serde_json::Value {
     let status = mcplink_status::from(error.kind()).code();
     json!({ "status": status, "message": error.to_string() })
 }

@@ -36,16 +36,17 @@ pub(super) struct Hooks {
     pub(super) stderr: Option<Arc<Hook<LineFn>>>,
     pub(super) bearer: Option<Arc<Hook<BearerFn>>>,
     pub(super) oauth: Option<Arc<Made>>,
-    /// The functions for notifications, with their methods.
+    /// The host's functions for notifications, each with its method.
     pub(super) notifications: Vec<(String, Arc<Hook<EventFn>>)>,
     pub(super) elicit: Option<Arc<Hook<HandlerFn>>>,
     pub(super) elicit_url: Option<Arc<Hook<HandlerFn>>>,
     pub(super) sample: Option<Arc<Hook<HandlerFn>>>,
     pub(super) roots: Option<Arc<Hook<HandlerFn>>>,
-    /// The handlers for requests of custom methods, with their methods.
+    /// The host's handlers for requests of custom methods, each with its method.
     pub(super) requests: Vec<(String, Arc<Hook<HandlerFn>>)>,
-    /// The functions that register the handlers with the connection, with the names of their
-    /// setters. The setters store them, so that a program without handlers is linked without them.
+    /// The functions that register handlers with the connection, each with the name of its setter.
+    /// The setters store these functions, so that a program without handlers is linked without
+    /// these functions.
     pub(super) askers: Vec<(&'static str, Asker)>,
 }
 

@@ -113,11 +113,12 @@ fn has(client: &Client, path: &str) -> bool {
     found.is_some_and(|found| !matches!(found, Value::Null | Value::Bool(false)))
 }
 
-/// Returns a JSON document about the client, which `show` makes.
+/// Calls `show` to make a JSON value about the client, and returns the value as a document through
+/// `out`.
 ///
 /// # Safety
 ///
-/// The pointers are NULL, or as the header requires.
+/// Each pointer is NULL, or meets the requirements of the C header.
 unsafe fn document(
     client: *const mcplink_client_t,
     out: *mut *mut mcplink_json_t,
@@ -134,12 +135,12 @@ unsafe fn document(
     }
 }
 
-/// Returns what the server reported about itself in the handshake: its identity and capabilities.
+/// Returns the identity and the capabilities that the server reported in the handshake.
 ///
 /// client: the client.
 /// out: receives {"protocolVersion":"...", "serverInfo":{"name":"...","version":"..."},
 /// "capabilities":{...}, "instructions":"..."}; NULL on failure. The members serverInfo and
-/// instructions may be missing. The caller owns it and frees it with mcplink_json_free.
+/// instructions may be missing. The caller owns the document and frees it with mcplink_json_free.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
 /// Since 0.1.
@@ -172,8 +173,9 @@ pub unsafe extern "C" fn mcplink_client_server_info(
 /// Returns the last 64 KiB that a child process wrote to its standard error.
 ///
 /// client: the client.
-/// out: receives a JSON string: see mcplink_json_str. It is empty without output or without a child
-/// process; NULL on failure. The caller owns it and frees it with mcplink_json_free.
+/// out: receives a JSON string: see mcplink_json_str. The string is empty if there is no child
+/// process or no output. NULL on failure. The caller owns the string and frees it with
+/// mcplink_json_free.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -198,7 +200,7 @@ pub unsafe extern "C" fn mcplink_client_stderr_tail(
 /// out: receives an object of numbers: callsInFlight, requestsInHand, queuedBytes, threads,
 /// lateResponses, unknownResponses, noise, malformed, tooLong, refusedBusy, droppedNotifications,
 /// mergedProgress, cachedResponses, cachedBytes, cacheHits, cacheMisses; NULL on failure. The
-/// caller owns it and frees it with mcplink_json_free.
+/// caller owns the object and frees it with mcplink_json_free.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
 /// Since 0.1.

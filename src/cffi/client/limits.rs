@@ -41,8 +41,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_connect_timeout_ms(
 /// treated as a legacy server. Default: 5 s.
 ///
 /// options: the options.
-/// milliseconds: the timeout. It is not used over HTTP, where a missing answer does not indicate
-/// the era.
+/// milliseconds: the timeout. The timeout is not used over HTTP, where a missing answer does not
+/// indicate the era.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -88,7 +88,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_timeout_ms(
     }
 }
 
-/// Sets the default total timeout of calls. Progress does not restart it. Default: 10 minutes.
+/// Sets the default total timeout of calls. Progress does not restart the total timeout. Default:
+/// 10 minutes.
 ///
 /// options: the options.
 /// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
@@ -112,11 +113,11 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_timeout_ms(
     }
 }
 
-/// Limits the length of a received message. Default: 16 MiB. This is the limit
-/// MCPLINK_LIMIT_MESSAGE_BYTES.
+/// Sets the maximum length of a received message: the limit MCPLINK_LIMIT_MESSAGE_BYTES. Default:
+/// 16 MiB. A longer message is dropped.
 ///
 /// options: the options.
-/// bytes: the limit.
+/// bytes: the maximum length, in bytes.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -159,11 +160,11 @@ pub unsafe extern "C" fn mcplink_client_options_set_limit(
     }
 }
 
-/// Limits how many started calls may run at once; each call uses a thread. Default: 256. The next
-/// call fails with MCPLINK_E_BUSY.
+/// Sets the maximum number of started calls that run at once. Each started call uses a thread.
+/// Default: 256. At the limit, starting another call fails with MCPLINK_E_BUSY.
 ///
 /// options: the options.
-/// count: at least 1.
+/// count: the maximum number, at least 1.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for 0. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -195,8 +196,9 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_started(
 ///
 /// options: the options.
 /// max_attempts: the number of attempts in a row, for example 10; 0 for no restart.
-/// first_delay_ms, max_delay_ms: the delay before the first attempt, and the longest delay. The
-/// delay doubles from attempt to attempt (back-off). Common values are 250 and 30000.
+/// first_delay_ms, max_delay_ms: the delay before the first attempt, and the longest delay, in
+/// milliseconds. The delay doubles from attempt to attempt (back-off). Common values are 250 and
+/// 30000.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -246,8 +248,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_resend_harmless(
     }
 }
 
-/// Pings the server after a silence, and ends the connection when the server does not answer.
-/// Default: no pings.
+/// Makes the client ping the server after a silence, and end the connection when the server does
+/// not answer. Default: no pings.
 ///
 /// options: the options.
 /// interval_ms: the length of the silence, in milliseconds.
@@ -282,8 +284,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_keep_alive(
     }
 }
 
-/// Limits the number of pages and items of lists. Default: 10 000 pages and 100 000 items. Reading
-/// a longer list fails with MCPLINK_E_LIMIT.
+/// Sets the maximum number of pages and of items in a list. Default: 10 000 pages and 100 000
+/// items. Reading a longer list fails with MCPLINK_E_LIMIT.
 ///
 /// options: the options.
 /// pages, items: the maximum number of pages and the maximum number of items.
@@ -305,15 +307,16 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_list(
 }
 
 /// Sets whether answers of the server that violate the specification are refused. Default: false.
-/// Then unambiguous violations are accepted, and invalid entries are left out of lists (see
+/// With false, unambiguous violations are accepted, and invalid entries are left out of lists (see
 /// mcplink_result_misfits).
 ///
 /// With true, an invalid request of the server (elicitation, sampling, roots) reaches no callback:
-/// the request is refused, or the call to which it belongs fails. docs/compatibility.md lists the
-/// violations that are accepted.
+/// the request is refused, or the call to which the request belongs fails. docs/compatibility.md
+/// lists the violations that are accepted.
 ///
 /// options: the options.
-/// strict: true to refuse them: a call with an invalid answer fails with MCPLINK_E_PROTOCOL.
+/// strict: true to refuse invalid answers: a call with an invalid answer fails with
+/// MCPLINK_E_PROTOCOL.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -331,7 +334,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_strict(
 }
 
 /// Sets whether a call is sent although the server did not declare the required capability.
-/// Default: false: the call fails at once, with MCPLINK_E_UNSUPPORTED. Some servers have tools
+/// Default: false. Then the call fails at once with MCPLINK_E_UNSUPPORTED. Some servers have tools
 /// without declaring the capability.
 ///
 /// options: the options.
@@ -381,7 +384,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_slow_handler_ms(
 }
 
 /// Disables the validation of structured tool results against the listed output schemas. Only a
-/// library with the feature "validation" validates them.
+/// build with the feature "validation" validates these results.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -403,12 +406,12 @@ pub unsafe extern "C" fn mcplink_client_options_clear_validation(
     }
 }
 
-/// Sets the stack size of the client's threads that may run code of the host. Default: 8 MiB. The
-/// address space of the stack is reserved, but uses no memory before it is written to.
+/// Sets the stack size of the client's threads that may run code of the host. Default: 8 MiB. A
+/// stack reserves address space, and uses memory only for the pages that were written to.
 ///
 /// options: the options.
-/// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds it up to whole pages. If the
-/// system lacks the memory, starting a thread fails.
+/// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages. If
+/// the system lacks the memory, starting a thread fails.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -430,7 +433,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_thread_stack_size(
 }
 
 /// Sets the prefix of the names of the client's threads. Default: "mcplink". A name consists of the
-/// prefix, a dash and the role of the thread, such as "mcplink-crew". Linux shows 15 bytes of a
+/// prefix, a dash and the role of the thread, such as "mcplink-call". Linux shows 15 bytes of a
 /// name.
 ///
 /// options: the options.
@@ -470,8 +473,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_thread_prefix(
 /// options: the options.
 /// start: called before any other callback on the thread; NULL for no hook.
 /// stop: called after all other callbacks on the thread; NULL for no hook.
-/// user, destroy: passed to both hooks. destroy runs when other hooks are set. Otherwise it runs
-/// when the options, all clients made with them and their kept responders are freed, and their
+/// user, destroy: passed to both hooks. destroy runs when other hooks are set. Otherwise destroy
+/// runs when the options, their clients and the responders that were kept are freed, and all
 /// threads have ended.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

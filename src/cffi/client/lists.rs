@@ -71,15 +71,15 @@ fn prompts() -> Outcome<Request> {
 
 /// Lists all tools of the server. The function reads all pages of the list.
 ///
-/// If the cache contains a fresh result, it is returned without a request: see
+/// If the cache contains a fresh result, the cached result is returned without a request: see
 /// mcplink_call_options_set_bypass_cache.
 ///
 /// client: the client.
 /// options: the options for the request of each page; NULL for the defaults.
-/// out, err: as mcplink_client_call_tool. The result is {"tools":[...]}.
-/// Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items:
-/// see mcplink_client_options_set_max_list.
-/// Threads: any. Blocks: until the call has ended. Since 0.1.
+/// out, err: see mcplink_client_call_tool. The result is {"tools":[...]}.
+/// Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
+/// items: see mcplink_client_options_set_max_list. Threads: any. Blocks: until the call has ended.
+/// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_tools(
@@ -94,8 +94,8 @@ pub unsafe extern "C" fn mcplink_client_list_tools(
 
 /// Starts to list the tools without waiting: the non-blocking form of mcplink_client_list_tools.
 ///
-/// callback, user, destroy, out: as mcplink_client_call_tool_start.
-/// Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+/// callback, user, destroy, out: see mcplink_client_call_tool_start.
+/// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_tools_start(
@@ -115,9 +115,9 @@ pub unsafe extern "C" fn mcplink_client_list_tools_start(
 ///
 /// client: the client.
 /// options: the options for the request of each page; NULL for the defaults.
-/// out, err: as mcplink_client_call_tool. The result is {"resources":[...]}.
-/// Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items.
-/// Threads: any. Blocks: until the call has ended. Since 0.1.
+/// out, err: see mcplink_client_call_tool. The result is {"resources":[...]}.
+/// Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
+/// items. Threads: any. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_resources(
@@ -133,8 +133,8 @@ pub unsafe extern "C" fn mcplink_client_list_resources(
 /// Starts to list the resources without waiting: the non-blocking form of
 /// mcplink_client_list_resources.
 ///
-/// callback, user, destroy, out: as mcplink_client_call_tool_start.
-/// Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+/// callback, user, destroy, out: see mcplink_client_call_tool_start.
+/// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_resources_start(
@@ -163,9 +163,9 @@ pub unsafe extern "C" fn mcplink_client_list_resources_start(
 ///
 /// client: the client.
 /// options: the options for the request of each page; NULL for the defaults.
-/// out, err: as mcplink_client_call_tool. The result is {"resourceTemplates":[...]}.
-/// Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items.
-/// Threads: any. Blocks: until the call has ended. Since 0.1.
+/// out, err: see mcplink_client_call_tool. The result is {"resourceTemplates":[...]}.
+/// Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
+/// items. Threads: any. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_templates(
@@ -181,8 +181,8 @@ pub unsafe extern "C" fn mcplink_client_list_templates(
 /// Starts to list the resource templates without waiting: the non-blocking form of
 /// mcplink_client_list_templates.
 ///
-/// callback, user, destroy, out: as mcplink_client_call_tool_start.
-/// Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+/// callback, user, destroy, out: see mcplink_client_call_tool_start.
+/// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_templates_start(
@@ -211,9 +211,9 @@ pub unsafe extern "C" fn mcplink_client_list_templates_start(
 ///
 /// client: the client.
 /// options: the options for the request of each page; NULL for the defaults.
-/// out, err: as mcplink_client_call_tool. The result is {"prompts":[...]}.
-/// Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items.
-/// Threads: any. Blocks: until the call has ended. Since 0.1.
+/// out, err: see mcplink_client_call_tool. The result is {"prompts":[...]}.
+/// Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
+/// items. Threads: any. Blocks: until the call has ended. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_prompts(
@@ -229,8 +229,8 @@ pub unsafe extern "C" fn mcplink_client_list_prompts(
 /// Starts to list the prompts without waiting: the non-blocking form of
 /// mcplink_client_list_prompts.
 ///
-/// callback, user, destroy, out: as mcplink_client_call_tool_start.
-/// Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+/// callback, user, destroy, out: see mcplink_client_call_tool_start.
+/// Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_list_prompts_start(

@@ -8,9 +8,9 @@
 //!  calls, lists, notifications  the calls and notifications themselves
 //! ```
 //!
-//! **Threads.** A client has the threads that a client in Rust has. In addition it has a dispatcher
-//! thread, unless there is a pump, one thread for each started call in progress, and one that
-//! closes. Freeing joins them all.
+//! **Threads.** A client has the threads that a client in Rust has. A client for C also has a
+//! dispatcher thread, unless the client has a pump. Each started call in progress has a thread, and
+//! closing the connection has a thread. Freeing the client joins all these threads.
 
 mod call;
 mod call_options;
@@ -85,8 +85,8 @@ pub(super) struct Timeouts {
     max_timeout: Option<Duration>,
 }
 
-/// The state that the handle of a client and its callbacks share. The connection holds only a weak
-/// reference to it, so that freeing the handle ends the connection.
+/// The state shared by the handle of a client and the client's callbacks. The connection holds only
+/// a weak reference to this state, so that freeing the handle ends the connection.
 pub(super) struct Shared {
     number: u64,
     stage: Arc<CallbackExecutor>,
@@ -97,8 +97,8 @@ pub(super) struct Shared {
     tail: OnceLock<StderrTail>,
     /// The token that cancels connecting.
     connecting: CancelToken,
-    /// Triggered when the client is being closed. Then no thread waits for the answers to requests
-    /// from the server any more.
+    /// The token that is triggered when closing the client begins. Threads then stop waiting for
+    /// the answers of handlers to requests from the server.
     closing: CancelToken,
     client: OnceLock<Client>,
     phase: Mutex<Phase>,
@@ -110,7 +110,8 @@ pub(super) struct Shared {
 }
 
 enum Phase {
-    /// The client is being connected. If the connection has already ended, this is the reason.
+    /// The client is being connected. The value is the reason if the new connection has already
+    /// ended.
     Connecting(Option<Error>),
     Ready,
     Lost,
@@ -121,7 +122,7 @@ enum Phase {
 /// The subscriptions of the client to changes.
 #[derive(Default)]
 struct Subscriptions {
-    standing: Option<Subscription>,
+    changes: Option<Subscription>,
     resources: HashMap<String, Subscription>,
 }
 
@@ -155,13 +156,13 @@ impl Handled for mcplink_client_t {
         self.shared.close();
         let thread = self.shared.closer.lock().thread.take();
         if let Some(thread) = thread {
-            // The thread does not panic: closing does not.
+            // The thread does not panic, because closing does not panic.
             _ = thread.join();
         }
         self.callers.finish();
         self.shared.stage.finish();
-        let told = std::mem::take(&mut *self.shared.subscriptions.lock());
-        drop(told);
+        let subscriptions = std::mem::take(&mut *self.shared.subscriptions.lock());
+        drop(subscriptions);
     }
 }
 
@@ -219,7 +220,7 @@ impl Shared {
     }
 
     /// Ends the connection, or the attempt to connect. Idempotent. The settings of the connection
-    /// limit how long it takes.
+    /// limit how long closing takes.
     fn close(&self) {
         self.connecting.cancel();
         self.closing.cancel();
@@ -246,8 +247,8 @@ impl Shared {
         }
         let is_here = closer.thread.as_ref().is_some_and(is_this);
         while !closer.is_done {
-            // A transport's close callback runs on the closing thread. If it closes the client, it
-            // would wait for itself.
+            // A transport's close callback runs on the closing thread. If that callback closes the
+            // client, the thread would wait for itself.
             if is_here || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 let text = "the client is still being closed: it goes on, wait with another call of mcplink_client_close";
                 return Err(Error::new(ErrorKind::Timeout, text).into());

@@ -59,7 +59,7 @@ pub unsafe extern "C" fn mcplink_client_notify(
 ///
 /// client: a client with a roots function: see mcplink_client_options_on_roots.
 /// err: receives the error on failure; the caller frees it. May be NULL.
-/// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED without a roots function; otherwise as
+/// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED without a roots function; otherwise see
 /// mcplink_client_notify. Threads: any. Blocks: only while the server does not read. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -84,9 +84,9 @@ pub unsafe extern "C" fn mcplink_client_roots_changed(
 ///
 /// client: the client.
 /// level: one of enum mcplink_log_level.
-/// options, err: as mcplink_client_call_tool.
+/// options, err: see mcplink_client_call_tool.
 /// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED for a modern server, and for a server without
-/// logging; otherwise as mcplink_client_call_tool. Threads: any. Blocks: until the call has ended.
+/// logging; otherwise see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -112,9 +112,9 @@ pub unsafe extern "C" fn mcplink_client_set_log_level(
 }
 
 /// Subscribes to change notifications, which arrive as MCPLINK_EVENT_TOOLS_CHANGED and similar
-/// events. A subscription replaces an earlier subscription of this function. Subscriptions work in
-/// both eras. With mcplink_client_options_set_restart the subscription is renewed on each new
-/// connection.
+/// events. A new subscription replaces the earlier subscription that was made with this function.
+/// Subscriptions work in both eras. With mcplink_client_options_set_restart the subscription is
+/// renewed on each new connection.
 ///
 /// client: the client.
 /// filter, len: a JSON object with the wanted changes:
@@ -123,10 +123,10 @@ pub unsafe extern "C" fn mcplink_client_set_log_level(
 /// NUL. NULL, or an object without any of these members, ends the subscription. For tasks,
 /// MCPLINK_EVENT_TASK_CHANGED reports the state at once and after each change. Tasks require
 /// revision 2026-07-28 or later, and a client with mcplink_client_options_set_tasks.
-/// options, err: as mcplink_client_call_tool.
+/// options, err: see mcplink_client_call_tool.
 /// out: receives the filter that the server accepted, an object like the parameter filter; NULL on
 /// failure. The caller frees it with mcplink_result_free.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an invalid filter; otherwise as
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an invalid filter; otherwise see
 /// mcplink_client_call_tool. After a failure the earlier subscription remains. Threads: any.
 /// Blocks: until the server has answered. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -176,22 +176,24 @@ fn listen(
     options: CallOptions<'_>,
     shared: &Weak<Shared>,
 ) -> Result<Arc<mcplink_result_t>> {
-    let mut standing = None;
+    let mut subscription = None;
     if !filter.is_empty() {
-        standing = Some(client.subscribe_with(filter, options, teller(shared))?);
+        subscription = Some(client.subscribe_with(filter, options, event_poster(shared))?);
     }
-    let granted = standing.as_ref().map(|standing| standing.granted());
+    let granted = subscription
+        .as_ref()
+        .map(|subscription| subscription.granted());
     let granted = serde_json::to_string(&granted.unwrap_or_default());
     let granted = granted.map_err(|error| invalid(error.to_string()))?;
     if let Some(shared) = shared.upgrade() {
-        let former = std::mem::replace(&mut shared.subscriptions.lock().standing, standing);
+        let former = std::mem::replace(&mut shared.subscriptions.lock().changes, subscription);
         drop(former);
     }
     Ok(mcplink_result_t::new(RawResult::alone(granted)))
 }
 
 /// Returns a function that posts change notifications as events of the client.
-fn teller(shared: &Weak<Shared>) -> impl Fn(Event) + Send + Sync + 'static {
+fn event_poster(shared: &Weak<Shared>) -> impl Fn(Event) + Send + Sync + 'static {
     let shared = Weak::clone(shared);
     move |event| {
         if let Some(shared) = shared.upgrade() {
@@ -205,9 +207,9 @@ fn teller(shared: &Weak<Shared>) -> impl Fn(Event) + Send + Sync + 'static {
 ///
 /// client: the client.
 /// uri: the URI of the resource.
-/// options, err: as mcplink_client_call_tool.
+/// options, err: see mcplink_client_call_tool.
 /// Returns: MCPLINK_OK, also when the resource was subscribed already; MCPLINK_E_UNSUPPORTED when
-/// the server refuses the subscription; otherwise as mcplink_client_call_tool. Threads: any.
+/// the server refuses the subscription; otherwise see mcplink_client_call_tool. Threads: any.
 /// Blocks: until the server has answered. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -247,7 +249,7 @@ fn subscribe(
     }
     drop(known);
     let filter = SubscriptionFilter::default().resource_subscriptions(vec![uri.clone()]);
-    let subscription = client.subscribe_with(filter, options, teller(shared))?;
+    let subscription = client.subscribe_with(filter, options, event_poster(shared))?;
     let granted = subscription.granted().resource_subscriptions;
     if granted.is_none_or(|granted| granted.is_empty()) {
         let text = format!("the server does not tell changes of '{uri}'");

@@ -56,19 +56,19 @@ fn prepare(options: &mcplink_client_options_t) -> Outcome<Prepared> {
     })
 }
 
-/// Connects the client. If `is_told` is true, the host receives the outcome as an event.
+/// Connects the client. If `posts_event` is true, the host receives the outcome as an event.
 fn connect(
     shared: &Shared,
     builder: ClientBuilder,
     transport: Box<dyn Transport>,
-    is_told: bool,
+    posts_event: bool,
 ) -> Result<()> {
     let connected = builder.connect(transport);
-    let done = connected.and_then(|client| shared.connected(client, is_told));
-    done.inspect_err(|error| shared.failed(error, is_told))
+    let done = connected.and_then(|client| shared.connected(client, posts_event));
+    done.inspect_err(|error| shared.failed(error, posts_event))
 }
 
-/// Opens a client: starts or connects to its server, and negotiates a protocol revision with it.
+/// Opens a client: starts the server or connects to the server, and negotiates a protocol revision.
 ///
 /// options: the options, which are copied and remain the caller's. Exactly one of command, url, fds
 /// and transport must be set.
@@ -79,9 +79,9 @@ fn connect(
 /// MCPLINK_E_SPAWN when the child can't be started, MCPLINK_E_CLOSED when the server disconnected
 /// (see mcplink_error_peer_stderr), MCPLINK_E_TIMEOUT when the server did not answer,
 /// MCPLINK_E_UNSUPPORTED when there is no common revision, MCPLINK_E_PEER when the server refuses,
-/// MCPLINK_E_PROTOCOL when its answer is invalid, MCPLINK_E_CANCELLED when the token of the options
-/// was triggered; over HTTP also MCPLINK_E_IO, MCPLINK_E_AUTH and MCPLINK_E_HTTP. Threads: any.
-/// Blocks: until the client is connected or has failed, at most for the time of
+/// MCPLINK_E_PROTOCOL when the server's answer is invalid, MCPLINK_E_CANCELLED when the token of
+/// the options was triggered; over HTTP also MCPLINK_E_IO, MCPLINK_E_AUTH and MCPLINK_E_HTTP.
+/// Threads: any. Blocks: until the client is connected or has failed, at most for the time of
 /// mcplink_client_options_set_connect_timeout_ms. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

@@ -39,13 +39,13 @@ pub struct mcplink_client_options_t {
     pub(super) restart: Option<Restart>,
     pub(super) resends: bool,
     takes_tasks: bool,
-    /// The builder of the Rust API. `None` only while a setter changes it.
+    /// The builder of the Rust API. `None` only while a setter changes the builder.
     builder: Option<ClientBuilder>,
     refusal: Refusal,
 }
 
-/// The destination of a token or another secret that a function of the host provides: see
-/// mcplink_client_options_set_bearer_hook.
+/// An output parameter: receives a token or another secret from a function of the host. See
+/// mcplink_token_set.
 pub struct mcplink_token_t {
     pub(in crate::cffi) text: Option<String>,
 }
@@ -202,7 +202,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_info_json(
 /// The client uses the newest revision that the server supports too.
 ///
 /// options: the options.
-/// revisions: their dates, separated by spaces: "2025-11-25 2026-07-28".
+/// revisions: the dates of the revisions, separated by spaces: "2025-11-25 2026-07-28".
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an empty list, MCPLINK_E_UNSUPPORTED for a revision
 /// that this library does not know. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -259,7 +259,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_era(
 /// on a thread of the client.
 ///
 /// options: the options.
-/// pump: the pump. It must not be freed before the client. NULL for no pump.
+/// pump: the pump. The pump must not be freed before the client. NULL for no pump.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -284,7 +284,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_pump(
 /// opening fails with MCPLINK_E_CANCELLED.
 ///
 /// options: the options.
-/// cancel: the token. It may be freed before the options. NULL for no token.
+/// cancel: the token. The token may be freed before the options. NULL for no token.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -301,8 +301,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_cancel(
     }
 }
 
-/// Sets whether servers may answer tool calls with tasks, and declares the extension to servers.
-/// The client follows each task until its result arrives. Default: false.
+/// Sets whether servers may answer tool calls with tasks, and declares the tasks extension to
+/// servers. The client follows each task until its result arrives. Default: false.
 ///
 /// options: the options.
 /// takes: true to accept tasks.
@@ -361,11 +361,11 @@ pub unsafe extern "C" fn mcplink_client_options_add_extension(
 /// server, and log messages of the server.
 ///
 /// options: the options.
-/// callback: the function; NULL for no function. It runs where the client's callbacks run, one
-/// event at a time and in order. At most 1024 changes and log messages wait; further ones are
-/// dropped.
+/// callback: the function; NULL for no function. The function runs on the thread that runs the
+/// client's callbacks, one event at a time and in order. At most 1024 changes and log messages
+/// wait. Further changes and log messages are dropped.
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
-/// options and all clients that use it are freed.
+/// options and all clients that use callback are freed.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -389,10 +389,10 @@ pub unsafe extern "C" fn mcplink_client_options_on_event(
 ///
 /// options: the options.
 /// notification: the method, for example "notifications/com.example/thing".
-/// callback: receives MCPLINK_EVENT_NOTIFICATION and the params. NULL for no function. It runs like
-/// the function of mcplink_client_options_on_event.
+/// callback: receives MCPLINK_EVENT_NOTIFICATION and the params. NULL for no function. The function
+/// runs on the same thread as the function of mcplink_client_options_on_event.
 /// user, destroy: passed to callback; destroy runs when another function is set for the method, or
-/// when the options and all clients that use it are freed.
+/// when the options and all clients that use callback are freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -422,14 +422,15 @@ pub unsafe extern "C" fn mcplink_client_options_on_notification(
     }
 }
 
-/// Sets the log hook of the client. For this client it replaces the hook of mcplink_set_log.
+/// Sets the log hook of the client. For this client, the log hook replaces the hook of
+/// mcplink_set_log.
 ///
 /// options: the options.
 /// level: the least severe level to report, one of enum mcplink_log_level.
 /// callback: the log hook; NULL for no hook. It runs on any thread, also with a pump, and must be
 /// quick.
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
-/// options and all clients that use it are freed.
+/// options and all clients that use callback are freed.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -450,7 +451,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_log(
     }
 }
 
-/// Returns a token or another secret from a function of the host that provides secrets: see
+/// Sets the token or other secret that a function of the host provides: see for example
 /// mcplink_client_options_set_bearer_hook.
 ///
 /// token: the parameter token of the function of the host; valid until that function returns.

@@ -1,9 +1,9 @@
 //! Requests from a server to its client, answered by handlers of the host.
 //!
-//! If this thread makes the blocking call to which the request belongs, the handler runs here.
-//! Otherwise it runs where the client's callbacks run, and the thread that received the request
-//! waits. The wait ends with the answer, with a cancellation by the server, or when the client is
-//! closed.
+//! If the thread that received a request makes the blocking call to which the request belongs, that
+//! thread runs the handler. Otherwise the thread that runs the client's callbacks runs the handler,
+//! and the receiving thread waits. The wait ends with the answer, with a cancellation by the
+//! server, or when the client is closed.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use crate::schema::{
 };
 use crate::sync::{Condvar, Mutex};
 
-/// The answer to a request from the server. A thread waits for it.
+/// A slot for the answer to a request from the server. One thread waits for the answer.
 #[derive(Default)]
 struct Waiting {
     /// Invariant: `give` stores the answer under this lock unless `is_over` is set. `wait` sets
@@ -45,8 +45,8 @@ struct Waiting {
 #[derive(Default)]
 struct State {
     answer: Option<Result<Box<RawValue>, RpcError>>,
-    /// True once the wait is over. It is set under the lock, so that a later answer gets an error
-    /// instead of being lost silently.
+    /// Whether the thread has stopped waiting for the answer. A later answer then fails with an
+    /// error instead of being lost silently.
     is_over: bool,
 }
 
@@ -66,7 +66,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// Waits for the answer to the request; returns `None` when the request was cancelled.
+    /// Blocks until the request is answered; returns `None` when the request was cancelled.
     fn wait(&self, cancel: &CancelToken) -> Option<Result<Box<RawValue>, RpcError>> {
         let mut state = self.state.lock();
         while state.answer.is_none() && !cancel.is_triggered() {
@@ -78,8 +78,8 @@ impl Waiting {
 }
 
 impl Shared {
-    /// Runs the host's handler, and waits for the answer of the handler. A JSON-RPC error refuses
-    /// the request.
+    /// Runs the host's handler for a request of the server, and blocks until the handler has
+    /// answered. Returns the JSON-RPC error for the server if the request is refused.
     fn ask<T: DeserializeOwned>(
         &self,
         hook: &Arc<Hook<HandlerFn>>,
@@ -117,8 +117,9 @@ impl Shared {
         })
     }
 
-    /// Runs the host's handler. During a blocking call it runs on this thread; otherwise it runs
-    /// where the client's callbacks run.
+    /// Runs the host's handler for a request of the server. If this thread makes a blocking call of
+    /// the client, the handler runs on this thread. Otherwise the handler is posted to the callback
+    /// executor.
     fn put(&self, hook: &Arc<Hook<HandlerFn>>, method: &str, params: &str, question: Question) {
         let pump = self.stage.is_pumped().then(|| Arc::clone(&self.stage));
         let responder =
@@ -249,14 +250,14 @@ unsafe fn answer_with(
     options: *mut mcplink_client_options_t,
     handler: (mcplink_handler_fn, *mut c_void, mcplink_destroy_fn),
     asker: (&'static str, Asker),
-    place: impl FnOnce(&mut mcplink_client_options_t) -> &mut Option<Arc<Hook<HandlerFn>>>,
+    hook_of: impl FnOnce(&mut mcplink_client_options_t) -> &mut Option<Arc<Hook<HandlerFn>>>,
 ) -> mcplink_status_t {
     let (callback, user, destroy) = handler;
     let user = UserData::new(user, destroy);
     // SAFETY: the safety contract of this function.
     unsafe {
         set(options, setter, |options| {
-            *place(options) = Hook::new(callback, user);
+            *hook_of(options) = Hook::new(callback, user);
             options.hooks.ask_by(asker);
             Ok(())
         })
@@ -264,7 +265,7 @@ unsafe fn answer_with(
 }
 
 /// Sets the handler for form elicitation (elicitation/create): the server asks the user with a
-/// form. Declares the capability.
+/// form. The client declares this capability to servers.
 ///
 /// The params of the request are {"message":"...","requestedSchema":{...}}. Answer with
 /// mcplink_responder_json: {"action":"accept","content":{...}}, {"action":"decline"} or
@@ -280,7 +281,7 @@ unsafe fn answer_with(
 /// options: the options.
 /// callback: the handler; NULL for no handler.
 /// user, destroy: passed to callback; destroy runs when another function is set, or when the
-/// options and all clients that use it are freed.
+/// options and all clients that use callback are freed.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -304,14 +305,14 @@ pub unsafe extern "C" fn mcplink_client_options_on_elicit(
 }
 
 /// Sets the handler for URL elicitation (elicitation/create with a URL): the server asks the user
-/// to open a web page. Declares the capability.
+/// to open a web page. The client declares this capability to servers.
 ///
 /// The params of the request are {"mode":"url","message":"...","url":"...","elicitationId":"..."}.
 /// The library does not open the page: show the whole URL, ask the user, and open the URL in a
 /// browser. Answer as in mcplink_client_options_on_elicit, without content. The answer "accept"
 /// means that the user agreed to open the page.
 ///
-/// options, callback, user, destroy: as mcplink_client_options_on_elicit.
+/// options, callback, user, destroy: see mcplink_client_options_on_elicit.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -334,15 +335,15 @@ pub unsafe extern "C" fn mcplink_client_options_on_elicit_url(
     }
 }
 
-/// Sets the handler for sampling (sampling/createMessage): the server uses the client's model.
-/// Declares the capability.
+/// Sets the handler for sampling (sampling/createMessage): the server uses the client's model. The
+/// client declares this capability to servers.
 ///
 /// The params of the request are {"messages":[...],"maxTokens":100,...}. Answer with
 /// mcplink_responder_json:
 /// {"role":"assistant","content":{"type":"text","text":"..."},"model":"..."}, or refuse with
 /// mcplink_responder_fail, for example with MCPLINK_RPC_USER_REJECTED.
 ///
-/// options, callback, user, destroy: as mcplink_client_options_on_elicit.
+/// options, callback, user, destroy: see mcplink_client_options_on_elicit.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -389,13 +390,13 @@ pub unsafe extern "C" fn mcplink_client_options_set_sampling(
 }
 
 /// Sets the handler for roots (roots/list): the server requests the locations in which it may work.
-/// Declares the capability.
+/// The client declares this capability to servers.
 ///
 /// The request has no params. Answer with mcplink_responder_json:
 /// {"roots":[{"uri":"file:///home/ada/project","name":"..."}]}. When the roots change, call
 /// mcplink_client_roots_changed.
 ///
-/// options, callback, user, destroy: as mcplink_client_options_on_elicit.
+/// options, callback, user, destroy: see mcplink_client_options_on_elicit.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -423,7 +424,7 @@ pub unsafe extern "C" fn mcplink_client_options_on_roots(
 ///
 /// options: the options.
 /// request: the method.
-/// callback, user, destroy: as mcplink_client_options_on_elicit. The handler answers with any JSON
+/// callback, user, destroy: see mcplink_client_options_on_elicit. The handler answers with any JSON
 /// value, or with an error.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

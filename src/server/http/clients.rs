@@ -1,9 +1,9 @@
-//! The client of a request, as far as it is known before the request is served.
+//! Finds the client whose share of threads or sessions a request uses.
 //!
-//! A share of threads or sessions belongs to the principal if it is known, otherwise to the
-//! address. For threads, each session at one address has a share of its own. Credentials count only
-//! if the server accepted them recently, and a session id only if the session exists. So a client
-//! can't use the share of another client, or a new share, with made-up credentials.
+//! A share belongs to the principal if the principal is known, otherwise to the network address.
+//! For threads, each session at one address has a share of its own. Credentials count only if the
+//! server accepted them recently, and a session id counts only if the session exists. So made-up
+//! credentials give a client neither another client's share nor a new one.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -19,7 +19,8 @@ use crate::sync::Mutex;
 use crate::transport::http::forwarded::client_address;
 use crate::transport::http::{ClientKey, HttpRequest};
 
-/// The size of one generation of the credentials cache. Two generations are kept.
+/// The maximum number of entries in one generation of the credentials cache. The cache has two
+/// generations.
 const REMEMBERED: usize = 4096;
 
 /// The header fields for credentials. If a request has several of them, only the first in this list
@@ -34,8 +35,8 @@ pub(super) struct Verified {
     generations: Mutex<Generations>,
 }
 
-/// The two generations of the cache. When the recent generation is full, it becomes the older one,
-/// and the entries of the former older one are dropped.
+/// The two generations of the credentials cache. When the recent generation is full, it replaces
+/// the older generation, whose entries are dropped.
 #[derive(Debug, Default)]
 struct Generations {
     recent: HashMap<u64, Arc<str>>,
@@ -81,7 +82,8 @@ impl Verified {
 }
 
 impl Served {
-    /// Returns the client of a request, before the request is authenticated.
+    /// Returns the client whose share of threads a request uses. The request is not authenticated
+    /// yet.
     pub(super) fn client(&self, request: &HttpRequest<'_>, address: ClientKey) -> ClientKey {
         if !matches!(self.options.access, Access::Open)
             && let Some(name) = self.verified.find(request)
@@ -96,8 +98,8 @@ impl Served {
         session.unwrap_or(address)
     }
 
-    /// Returns the client that a session counts for: the principal if it is known, otherwise the
-    /// address.
+    /// Returns the client whose share a request or its session uses. The client is the principal if
+    /// there is one, otherwise the network address.
     pub(super) fn owner(&self, request: &HttpRequest<'_>, principal: Option<&Principal>) -> Client {
         if let Some(principal) = principal {
             return principal.client();

@@ -1,6 +1,6 @@
 //! Denied requests: the reason, the HTTP status and the challenge for the client.
 //!
-//! This module also decides the HTTP status of JSON-RPC errors, in both eras.
+//! This module also decides the HTTP status of JSON-RPC errors, for legacy and modern requests.
 //!
 //! Spec: Base Protocol, Authorization, "Error Handling" (2025-03-26 and later); RFC 6750, section
 //! 3; RFC 9449, section 7.1.
@@ -24,7 +24,7 @@ use crate::transport::http::ResponseHead;
 pub(super) const BEARER: &str = "Bearer";
 pub(super) const DPOP: &str = "DPoP";
 
-/// The reason why a request is not served, which decides the HTTP response.
+/// The reason why a request is refused. The reason decides the HTTP response.
 #[derive(Clone, Debug)]
 pub struct Denied(pub(super) Why);
 
@@ -48,18 +48,19 @@ pub(super) enum Why {
 }
 
 impl Denied {
-    /// The sender is unknown: responds 401 with this challenge in `WWW-Authenticate` (RFC 9110,
-    /// section 11.6.1).
+    /// Denies an unknown sender: responds with status 401, and with this challenge in
+    /// `WWW-Authenticate` (RFC 9110, section 11.6.1).
     pub fn unauthorized(challenge: impl Into<String>) -> Self {
         Self(Why::Challenge(challenge.into()))
     }
 
-    /// The sender is known but not allowed: responds 403.
+    /// Denies a sender that is known but not allowed: responds with status 403.
     pub fn forbidden() -> Self {
         Self(Why::Forbidden)
     }
 
-    /// Invalid access token: responds 401 so that the client obtains a new one.
+    /// Denies an invalid access token: responds with status 401, so that the client obtains a new
+    /// token.
     ///
     /// The reason is sent to the client and to
     /// [`ServerBuilder::on_log`](crate::server::ServerBuilder::on_log), so it must not quote the
@@ -68,14 +69,15 @@ impl Denied {
         Self(Why::InvalidToken(why.into()))
     }
 
-    /// The request needs all these scopes, and not all were granted: responds 403, so that the
-    /// client requests the scopes from its user.
+    /// Denies a request whose token lacks one of these required scopes: responds with status 403.
+    /// The client can then request the scopes from its user.
     pub fn insufficient_scope<S: AsRef<str>>(scopes: impl IntoIterator<Item = S>) -> Self {
         Self(Why::Scopes(scope_set(scopes)))
     }
 
-    /// Authorization can't be checked at the moment: responds 503, so that the client keeps its
-    /// token. The reason is logged for the host only.
+    /// Denies a request whose authorization can't be checked at the moment: responds with status
+    /// 503. The client keeps its token. The reason is logged for the host, and is not sent to the
+    /// client.
     pub fn unavailable(why: impl Into<String>) -> Self {
         Self(Why::Unavailable(why.into()))
     }
@@ -104,7 +106,8 @@ impl Denied {
             Why::Challenge(_) | Why::Forbidden => {
                 Some((LogLevel::Debug, "a request was not authorized".to_owned()))
             }
-            // Clients normally get these answers while they find out what the server requires.
+            // Clients normally get these answers while they discover the requirements of the
+            // server.
             Why::NoToken | Why::Nonce(_) => None,
         }
     }
@@ -247,7 +250,7 @@ fn quotable(text: &str) -> String {
     text.chars().filter(allowed).collect()
 }
 
-/// The circumstances of a request that decide the response head of its answer. They are recorded
+/// Chooses the response head for the answer to one request. The reason of a refusal is recorded
 /// before the answer is known.
 pub(super) struct Demand {
     challenger: Arc<Challenger>,
@@ -255,14 +258,15 @@ pub(super) struct Demand {
     note: Mutex<Note>,
 }
 
-/// The era of a request, which decides the status of errors.
+/// The era of a request: legacy (revisions up to 2025-11-25) or modern. The era decides the HTTP
+/// status of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Era {
     Legacy,
     Modern,
 }
 
-/// The recorded reason why a request is refused. It decides the head of the answer.
+/// The recorded reason why a request is refused. The reason decides the response head.
 enum Note {
     Nothing,
     /// The client lacks these scopes.
@@ -314,8 +318,8 @@ impl Era {
     /// Returns the HTTP status of an answer.
     ///
     /// In the legacy era, an answer to a parsed request has status 200, even if the answer is an
-    /// error. In the modern era, errors of this library have different statuses. Among the errors
-    /// of handlers, only a missing client capability has a status of its own.
+    /// error. In the modern era, some errors of this library have status 400 or 404. Of the errors
+    /// of handlers, only a missing client capability has another status than 200.
     ///
     /// Spec: Transports, "Streamable HTTP" (2026-07-28).
     // M-HTTP-S-24, M-HTTP-S-33, M-META-S-14, AMB-05

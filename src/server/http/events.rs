@@ -1,4 +1,4 @@
-//! Event stores: they keep the events of legacy streams, so that clients can resume them.
+//! Event stores, which store the events of legacy streams, so that clients can resume the streams.
 //!
 //! Spec: Transports, "Streamable HTTP", "Resumability and Redelivery" (2025-03-26 to 2025-11-25).
 
@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::error::Result;
 use crate::sync::Mutex;
 
-/// A store for the events of legacy sessions' streams. With it, a client that lost a stream can get
-/// the remaining events (`Last-Event-ID`). See
+/// A store for the events of legacy sessions' streams. A client that lost a stream gets the missed
+/// events from the store (`Last-Event-ID`). See
 /// [`HttpOptions::event_store`](super::HttpOptions::event_store).
 ///
-/// Implement an event store to store more events than should be in memory, or to store them
-/// elsewhere. An event store can't move sessions to another process: a session lives in the process
-/// that opened it, and all its requests must reach that process.
+/// Implement this trait to store more events than fit into memory, or to store events elsewhere. An
+/// event store can't move sessions to another process: a session lives in the process that opened
+/// it, and all its requests must reach that process.
 ///
 /// The library makes the event ids. A store only sees the session, the stream and the number of the
 /// event.
@@ -98,31 +98,34 @@ use crate::sync::Mutex;
 /// # Ok::<_, Error>(())
 /// ```
 pub trait EventStore: Send + Sync {
-    /// Opens the log of a stream. It is called when the stream has its first event, so it is never
-    /// called for a stream without events.
+    /// Opens the log of a stream. The library calls `open` for the first event of a stream, so
+    /// never for a stream without events.
     ///
-    /// `session` is unique among all sessions of all servers: 22 letters, digits, `-` and `_`. It
-    /// is not the secret session id, and gives no access to the session. `stream` is a number
-    /// within the session; 0 is the stream for messages that belong to no request.
+    /// `session` is a name that is unique among all sessions of all servers: 22 letters, digits,
+    /// `-` and `_`. The name is not the secret session id, and gives no access to the session.
+    /// `stream` is a number within the session; 0 is the stream for messages that belong to no
+    /// request.
     ///
     /// `open` runs on the thread that sends the event, and blocks this thread.
     fn open(&self, session: &str, stream: u64) -> Box<dyn EventLog>;
 }
 
-/// The events of one stream. It is dropped when no client can resume the stream any more: the
-/// session has ended, or enough newer streams of the session have ended.
+/// The stored events of one stream. The log is dropped when no client can resume the stream any
+/// more. This happens when the session has ended, or when enough newer streams of the session have
+/// ended.
 ///
-/// One thread at a time uses a log, and waits for it: a handler that sends a message, a thread of
-/// the session that sends a notification, or the thread that reads a resume request. Other senders
-/// on the same stream wait too. The logs of different streams are used concurrently.
+/// One thread at a time uses a log, and blocks during each call. It can be the thread of a handler
+/// that sends a message, a thread of the session that sends a notification, or the thread that
+/// reads a resume request. Other senders on the same stream wait too. The logs of different streams
+/// are used concurrently.
 ///
 /// If a log fails or panics, clients that read at the moment lose nothing: events are still sent in
 /// order. But a stream can't be resumed from before an event that was not stored. The error goes to
 /// [`ServerBuilder::on_log`](crate::server::ServerBuilder::on_log).
 pub trait EventLog: Send {
     /// Stores an event: a message as JSON text, or an empty text for a mark. A mark is a position
-    /// from which a client can resume. Numbers start at 1 and increase by 1. If storing an event
-    /// fails, it is not tried again.
+    /// from which a client can resume. Numbers start at 1 and increase by 1. The library does not
+    /// retry an event that could not be stored.
     ///
     /// # Errors
     ///
@@ -146,8 +149,8 @@ pub trait EventLog: Send {
 /// The default event store: the latest events of each stream, in memory.
 #[derive(Debug)]
 pub(super) struct Recent {
-    /// The maximum number of events that are stored for each stream. The last event of a stream is
-    /// always kept, as long as the memory budget allows.
+    /// The maximum number of events that are stored for each stream. The last event is stored even
+    /// if it exceeds `max_bytes`, as long as the memory budget allows.
     max_events: usize,
     max_bytes: usize,
     room: Arc<Room>,
@@ -162,7 +165,7 @@ impl Recent {
             max_bytes,
             room: Arc::new(Room {
                 max: max_of_all,
-                taken: AtomicUsize::new(0),
+                used_bytes: AtomicUsize::new(0),
                 next: AtomicU64::new(0),
                 logs: Mutex::default(),
             }),
@@ -177,7 +180,7 @@ impl EventStore for Recent {
             max_bytes: self.max_bytes,
             age: Reverse(self.room.next.fetch_add(1, Ordering::Relaxed)),
             room: Arc::clone(&self.room),
-            kept: Arc::default(),
+            stored: Arc::default(),
         })
     }
 }
@@ -188,31 +191,31 @@ const EACH: usize = 48;
 /// The memory budget that the events of all streams share.
 ///
 /// When the budget is used up, the oldest events of one of the largest streams are dropped. Streams
-/// whose sizes differ by less than a factor of two count as equally large. So a stream with few
-/// events keeps them, even if there are many other streams.
+/// count as equally large if their sizes have the same number of bits. So a stream with few events
+/// keeps its events, even if there are many other streams.
 ///
-/// **Invariant:** while no log's lock is held, `taken` is the total size of all logs, and `logs`
-/// holds every non-empty log under its rank.
+/// **Invariant:** while no log's lock is held, `used_bytes` is the total size of all logs, and
+/// `logs` holds every non-empty log under its rank.
 ///
-/// **Locks:** the lock of `logs` is taken inside a log's lock, for moments. No thread holds the
-/// locks of two logs: two such threads could deadlock.
+/// **Locks:** a thread that holds a log's lock may take the lock of `logs`, but only briefly. No
+/// thread holds the locks of two logs: two such threads could deadlock.
 #[derive(Debug)]
 struct Room {
     max: usize,
-    taken: AtomicUsize,
+    used_bytes: AtomicUsize,
     next: AtomicU64,
-    /// All logs, in the order in which their events are dropped, the last log first. The last log
-    /// is the oldest of the largest logs. A log moves only when its size doubles or halves, so
-    /// storing an event seldom takes this lock.
+    /// All non-empty logs. The last log in this order is the oldest of the largest logs, and loses
+    /// its events first. A log moves only when the number of bits of its size changes, so storing
+    /// an event seldom takes this lock.
     logs: Mutex<Ranked>,
 }
 
-/// Logs by rank, and logs of equal rank by age.
-type Ranked = BTreeMap<(u32, Reverse<u64>), Arc<Mutex<Kept>>>;
+/// Event logs, ordered by rank and then by age.
+type Ranked = BTreeMap<(u32, Reverse<u64>), Arc<Mutex<StoredEvents>>>;
 
 /// The stored events of a stream.
 #[derive(Debug, Default)]
-struct Kept {
+struct StoredEvents {
     events: VecDeque<Box<[u8]>>,
     bytes: usize,
     /// The number of the last event of the stream, even if that event is not stored.
@@ -221,7 +224,7 @@ struct Kept {
     rank: u32,
 }
 
-impl Kept {
+impl StoredEvents {
     fn size(&self) -> usize {
         self.bytes + self.events.len() * EACH
     }
@@ -233,7 +236,8 @@ impl Kept {
 
     fn push(&mut self, event: Box<[u8]>, room: &Room) {
         self.bytes += event.len();
-        room.taken.fetch_add(event.len() + EACH, Ordering::Relaxed);
+        room.used_bytes
+            .fetch_add(event.len() + EACH, Ordering::Relaxed);
         self.events.push_back(event);
     }
 
@@ -243,7 +247,8 @@ impl Kept {
             return false;
         };
         self.bytes -= event.len();
-        room.taken.fetch_sub(event.len() + EACH, Ordering::Relaxed);
+        room.used_bytes
+            .fetch_sub(event.len() + EACH, Ordering::Relaxed);
         if self.events.is_empty() {
             self.events = VecDeque::new();
         }
@@ -253,13 +258,13 @@ impl Kept {
 
 impl Room {
     fn is_too_full(&self) -> bool {
-        self.taken.load(Ordering::Relaxed) > self.max
+        self.used_bytes.load(Ordering::Relaxed) > self.max
     }
 
     /// Moves a log to the rank that belongs to its size. The caller holds the log's lock.
-    fn rank(&self, age: Reverse<u64>, kept: &mut Kept, log: &Arc<Mutex<Kept>>) {
-        let due = kept.due_rank();
-        let rank = std::mem::replace(&mut kept.rank, due);
+    fn rank(&self, age: Reverse<u64>, stored: &mut StoredEvents, log: &Arc<Mutex<StoredEvents>>) {
+        let due = stored.due_rank();
+        let rank = std::mem::replace(&mut stored.rank, due);
         if rank == due {
             return;
         }
@@ -272,7 +277,8 @@ impl Room {
         drop(removed);
     }
 
-    /// Drops events until the memory budget is met. The caller holds no log's lock.
+    /// Drops the oldest events of the largest streams, until the memory budget is met. The caller
+    /// holds no log's lock.
     fn tidy(&self) {
         while self.is_too_full() {
             let most = self.logs.lock().last_key_value().map(|(key, log)| {
@@ -280,10 +286,10 @@ impl Room {
                 (age, Arc::clone(log))
             });
             let Some((age, log)) = most else { return };
-            let mut kept = log.lock();
-            let rank = kept.rank;
-            while self.is_too_full() && kept.due_rank() == rank && kept.pop(self) {}
-            self.rank(age, &mut kept, &log);
+            let mut stored = log.lock();
+            let rank = stored.rank;
+            while self.is_too_full() && stored.due_rank() == rank && stored.pop(self) {}
+            self.rank(age, &mut stored, &log);
         }
     }
 }
@@ -293,21 +299,21 @@ struct RecentOfStream {
     max_bytes: usize,
     age: Reverse<u64>,
     room: Arc<Room>,
-    kept: Arc<Mutex<Kept>>,
+    stored: Arc<Mutex<StoredEvents>>,
 }
 
 impl EventLog for RecentOfStream {
     fn append(&mut self, number: u64, event: &[u8]) -> Result<()> {
         let most = self.max_bytes.max(event.len());
         let event = event.into();
-        let mut kept = self.kept.lock();
-        kept.last = number;
-        kept.push(event, &self.room);
-        while kept.events.len() > self.max_events || kept.bytes > most {
-            kept.pop(&self.room);
+        let mut stored = self.stored.lock();
+        stored.last = number;
+        stored.push(event, &self.room);
+        while stored.events.len() > self.max_events || stored.bytes > most {
+            stored.pop(&self.room);
         }
-        self.room.rank(self.age, &mut kept, &self.kept);
-        drop(kept);
+        self.room.rank(self.age, &mut stored, &self.stored);
+        drop(stored);
         self.room.tidy();
         Ok(())
     }
@@ -317,11 +323,11 @@ impl EventLog for RecentOfStream {
         number: u64,
         send: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
-        let kept = self.kept.lock();
-        let first = kept.last + 1 - kept.events.len() as u64;
+        let stored = self.stored.lock();
+        let first = stored.last + 1 - stored.events.len() as u64;
         let from = (number + 1).max(first);
         let skipped = usize::try_from(from - first).unwrap_or(usize::MAX);
-        for (number, event) in (from..).zip(kept.events.iter().skip(skipped)) {
+        for (number, event) in (from..).zip(stored.events.iter().skip(skipped)) {
             if send(number, event).is_break() {
                 break;
             }
@@ -332,9 +338,9 @@ impl EventLog for RecentOfStream {
 
 impl Drop for RecentOfStream {
     fn drop(&mut self) {
-        let mut kept = self.kept.lock();
-        while kept.pop(&self.room) {}
-        self.room.rank(self.age, &mut kept, &self.kept);
+        let mut stored = self.stored.lock();
+        while stored.pop(&self.room) {}
+        self.room.rank(self.age, &mut stored, &self.stored);
     }
 }
 
@@ -376,7 +382,7 @@ mod tests {
         check(100, 1000, 3, &[4, 5, 6]);
     }
 
-    fn kept(log: &mut dyn EventLog) -> Vec<u64> {
+    fn stored(log: &mut dyn EventLog) -> Vec<u64> {
         let mut seen = Vec::new();
         log.replay_after(0, &mut |number, _| {
             seen.push(number);
@@ -398,27 +404,27 @@ mod tests {
         for number in 1..=50 {
             for log in &mut others {
                 append(&mut **log, number);
-                assert!(store.room.taken.load(Ordering::Relaxed) <= 10_000);
+                assert!(store.room.used_bytes.load(Ordering::Relaxed) <= 10_000);
             }
         }
-        assert_eq!(kept(&mut *small), [1]);
+        assert_eq!(stored(&mut *small), [1]);
         let mut all = 0;
         for log in &mut others {
-            let seen = kept(&mut **log);
+            let seen = stored(&mut **log);
             assert!(!seen.is_empty() && seen.iter().copied().eq(51 - seen.len() as u64..=50));
             all += seen.len();
         }
         assert_eq!(all, 9);
 
-        // An event larger than the whole budget is not kept, and displaces others only briefly.
+        // An event larger than the whole budget is not stored, and displaces others only briefly.
         others[0].append(51, &[b'x'; 20_000]).expect("taken");
-        assert_eq!(kept(&mut *others[0]), [0; 0]);
-        assert_eq!(kept(&mut *small), [1]);
+        assert_eq!(stored(&mut *others[0]), [0; 0]);
+        assert_eq!(stored(&mut *small), [1]);
         append(&mut *others[0], 52);
-        assert_eq!(kept(&mut *others[0]), [52]);
+        assert_eq!(stored(&mut *others[0]), [52]);
 
         drop((small, others));
-        assert_eq!(store.room.taken.load(Ordering::Relaxed), 0);
+        assert_eq!(store.room.used_bytes.load(Ordering::Relaxed), 0);
         assert!(store.room.logs.lock().is_empty());
     }
 }

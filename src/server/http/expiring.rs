@@ -1,6 +1,6 @@
 //! Ends a long-lived stream when the authorization of its reader expires.
 //!
-//! A call is not ended: it was authorized when it came, and gets its answer.
+//! A call is not ended, since it was authorized when its request came.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -9,8 +9,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::principal::Principal;
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
-/// A response writer that fails the first write after the authorization has expired. The stream
-/// then ends with a last write, which is allowed.
+/// A response writer that fails the first write after the authorization has expired. Later writes
+/// are allowed again, so that the stream can end with a last event.
 #[derive(Debug)]
 struct Expiring {
     inner: Box<dyn ResponseWriter>,
@@ -18,7 +18,8 @@ struct Expiring {
     has_refused: bool,
 }
 
-/// Wraps the response writer of a stream, if the principal's authorization expires.
+/// Wraps the response writer of a stream if the principal's authorization has an expiry. Otherwise
+/// returns the writer unchanged.
 pub(super) fn bounded(
     response: Box<dyn ResponseWriter>,
     principal: Option<&Principal>,

@@ -50,7 +50,8 @@ pub(super) fn check(options: &HttpOptions, request: &HttpRequest<'_>) -> Result<
     ))
 }
 
-/// Returns whether web pages of an origin may also read responses.
+/// Returns whether an origin is in `HttpOptions::allowed_origins`. Web pages of such an origin may
+/// read responses.
 pub(super) fn is_listed(options: &HttpOptions, origin: &str) -> bool {
     let mut allowed = options.allowed_origins.iter();
     allowed.any(|allowed| allowed.eq_ignore_ascii_case(origin))
@@ -66,7 +67,7 @@ fn is_loopback(address: &SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 
-/// Returns whether this is one of the documented names of this machine.
+/// Returns whether a host name is in [`LOOPBACK`], the documented names of this machine.
 ///
 /// [`is_loopback_host`](crate::schema::url::is_loopback_host) accepts more, such as `app.localhost`
 /// and `127.0.0.2`. This list decides which requests are served, so it stays as short as
@@ -75,11 +76,12 @@ fn is_loopback_name(name: &str) -> bool {
     LOOPBACK.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
 
-/// Returns whether no attacker can own this host name: it is an IP address, or a name of this
-/// machine.
+/// Returns whether a host name is an IP address or a name of this machine. No attacker can own such
+/// a name.
 ///
-/// The owner of another name can let the name resolve to this server's address for a moment. A page
-/// that was loaded from this name before can then call the server as its own host (DNS rebinding).
+/// The owner of any other name can let the name resolve to this server's address for a moment. A
+/// page that was loaded from this name before can then call the server as its own host (DNS
+/// rebinding).
 fn names_a_machine(name: &str) -> bool {
     let bare = name
         .strip_prefix('[')
@@ -93,8 +95,8 @@ fn names_a_machine(name: &str) -> bool {
 
 /// Returns `host` of `host:port`. The brackets of an IPv6 address stay.
 ///
-/// Unlike [`Url::read`], it accepts a malformed `host:port`: the caller compares the result with
-/// the names that it allows.
+/// Unlike [`Url::read`], this function accepts a malformed `host:port`: the caller compares the
+/// result with the allowed names.
 fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port))
@@ -112,8 +114,8 @@ fn without_port(host: &str) -> &str {
 fn origin_host(origin: &str) -> Option<&str> {
     let url = Url::read(origin)?;
     let is_origin = (url.is("http") || url.is("https")) && url.user.is_none();
-    let (_, place) = origin.split_once("://")?;
-    (is_origin && url.path.is_empty()).then_some(place)
+    let (_, authority) = origin.split_once("://")?;
+    (is_origin && url.path.is_empty()).then_some(authority)
 }
 
 #[cfg(test)]

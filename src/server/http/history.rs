@@ -1,4 +1,4 @@
-//! The events of one stream: numbered, stored and replayed.
+//! Numbers, stores and replays the events of one stream.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -10,10 +10,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{LogHook, LogLevel, tell};
 use crate::transport::http::event::{write_event, write_mark};
 
-/// The maximum size of one piece of a replay, in bytes.
+/// The number of appended bytes after which [`History::read`] stops.
 const PIECE: usize = 64 << 10;
 
-/// The id of an event: the number of its stream, and its number on the stream.
+/// The id of an event: the number of the stream, and the number of the event on that stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EventId {
     pub(super) stream: u64,
@@ -39,7 +39,7 @@ impl fmt::Display for EventId {
 /// The event store of a session.
 pub(super) struct Keeper {
     pub(super) store: Arc<dyn EventStore>,
-    /// Whether the store is code of the host, which may be slow.
+    /// Whether the host implements the store. Such a store may be slow.
     pub(super) is_hosts: bool,
     /// The session's name in the store.
     pub(super) name: String,
@@ -49,7 +49,7 @@ pub(super) struct Keeper {
 /// The reason why a stream can't be resumed.
 #[derive(Debug)]
 pub(super) enum Missing {
-    /// The event after the client's position is not stored, or not any more.
+    /// The next event for the client is not stored, or was dropped.
     Gone,
     /// The event store failed.
     Failed(Error),
@@ -60,12 +60,12 @@ pub(super) struct History {
     stream: u64,
     /// The number of the last event of the stream.
     sequence: u64,
-    /// The number of the last event that could not be stored. Zero if all were stored.
+    /// The number of the last event that could not be stored. Zero if all events were stored.
     lost: u64,
     is_failing: bool,
-    /// Whether the last event is a mark that is not stored yet.
+    /// Whether the last event is a mark (an event without a message) that is not stored yet.
     is_marked: bool,
-    /// The stream's log in the event store. `Some` after the first stored event.
+    /// The stream's log in the event store. `None` until the first attempt to store an event.
     log: Option<Box<dyn EventLog>>,
 }
 
@@ -94,11 +94,11 @@ impl History {
         }
     }
 
-    /// Numbers and stores an event. An event that can't be stored keeps its number, so a client
-    /// that received it can resume after it.
+    /// Numbers and stores an event. The number stays used even if the event can't be stored. So a
+    /// client that received the event can resume after it.
     ///
-    /// Returns the error for the host's log. If several events in a row can't be stored, only the
-    /// first error is returned.
+    /// Returns the error for the host's log if the event can't be stored. If several events in a
+    /// row fail, only the first failure returns an error.
     #[must_use]
     pub(super) fn keep(&mut self, keeper: &Keeper, text: &[u8]) -> Option<Error> {
         self.sequence += 1;
@@ -132,13 +132,16 @@ impl History {
         }
     }
 
-    /// Appends the last event to `out`, in its wire format.
+    /// Appends `text` to `out` in the wire format of an event, with the id of the last event.
     pub(super) fn write_last(&self, text: &[u8], out: &mut Vec<u8>) {
         write(out, self.last_id(), text);
     }
 
-    /// Appends events after the number `after` to `out`, and returns the number of the last one.
-    /// Appends at most one piece. With `may_skip`, events that are not stored are left out.
+    /// Appends the events after the number `after` to `out`, until [`PIECE`] bytes are appended.
+    /// Returns the number of the event to continue after.
+    ///
+    /// With `may_skip`, events that are not stored are left out. Without `may_skip`, the call fails
+    /// if the event after `after` is not stored.
     pub(super) fn read(
         &mut self,
         after: u64,
@@ -206,7 +209,7 @@ pub(super) fn write(out: &mut Vec<u8>, id: EventId, text: &[u8]) {
     }
 }
 
-/// Runs code of the host, and turns a panic into an error.
+/// Runs the code of an event store, and turns a panic into an error.
 fn guarded<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
         let text = "the event store panicked";

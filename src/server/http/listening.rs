@@ -15,7 +15,8 @@ use crate::transport::http::{HttpLimits, HttpListener, HttpStats, Service};
 /// How long the closing server waits for clients to read the last data.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// An HTTP server: it listens for clients of a [`Server`]. Dropping it closes it.
+/// An HTTP server that listens for clients of a [`Server`]. Dropping the `HttpServer` calls
+/// [`close`](Self::close).
 pub struct HttpServer {
     server: Server,
     service: HttpService,
@@ -28,7 +29,7 @@ pub struct HttpServer {
 
 impl Server {
     /// Listens for HTTP clients on an address such as `192.0.2.1:8080`, or on a port of the
-    /// loopback address such as `8080`. The system chooses the port if it is 0.
+    /// loopback address such as `8080`. If the port is 0, the system chooses a port.
     ///
     /// Every client that can reach the address can send requests. Pass only a port, unless other
     /// machines must connect. If other machines must connect, authenticate clients with
@@ -131,7 +132,7 @@ impl HttpServer {
     /// [`ServerBuilder::drain`](crate::server::ServerBuilder::drain). Then the server ends
     /// sessions, answers the remaining calls with an error, and closes connections.
     ///
-    /// Returns after at most the drain time and a few seconds. A handler that has not returned
+    /// Blocks for at most the drain time and a few seconds. A handler that has not returned
     /// continues to occupy its thread, but nothing else.
     pub fn close(&self) {
         self.service.end_streams();

@@ -1,4 +1,4 @@
-//! An MCP server over Streamable HTTP, for both eras at one URL.
+//! An MCP server over Streamable HTTP. Legacy and modern clients use the same URL.
 //!
 //! [`Server::listen_http`](super::Server::listen_http) opens a complete HTTP listener.
 //! [`HttpService`] only answers requests: mount it in another web server, which passes it an
@@ -11,8 +11,7 @@
 //!                 ╰─ legacy: a session for each client, or no session if sessions are disabled
 //! ```
 //!
-//! **Threads.** A handler runs on the thread that brought the request. Open streams occupy no
-//! thread.
+//! **Threads.** A handler runs on the thread that read the request. Open streams occupy no thread.
 //!
 //! **Disconnects.** If a modern client disconnects, its request is cancelled. If a legacy client
 //! disconnects, its request continues: the client may reconnect and get the remaining messages.

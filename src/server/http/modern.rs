@@ -1,4 +1,5 @@
-//! Compares the header fields of a modern request with its body, which must agree.
+//! Compares the header fields of a modern request with its body. The fields must agree with the
+//! body.
 //!
 //! Spec: Transports, "Streamable HTTP", "Server Validation" (2026-07-28).
 // AMB-01
@@ -42,7 +43,7 @@ impl<'a> ParamMembers<'a> {
     pub(super) fn of(params: RawObject<'a>) -> Self {
         let mut envelope = Self::default();
         for (key, value) in params {
-            let place = match &*key {
+            let member = match &*key {
                 "_meta" => &mut envelope.meta,
                 "name" => &mut envelope.name,
                 "uri" => &mut envelope.uri,
@@ -50,7 +51,7 @@ impl<'a> ParamMembers<'a> {
                 "arguments" => &mut envelope.arguments,
                 _ => continue,
             };
-            if place.replace(value).is_some() {
+            if member.replace(value).is_some() {
                 return Self::default();
             }
         }
@@ -65,7 +66,7 @@ impl<'a> ParamMembers<'a> {
 }
 
 impl<'a> Meta<'a> {
-    /// Returns the revision that the body of the request names.
+    /// Returns the protocol revision that the body of the request names.
     pub(super) fn version(&self) -> Option<Cow<'a, str>> {
         self.version.map(RawValue::get).and_then(text_of)
     }
@@ -83,8 +84,8 @@ fn text_of(value: &str) -> Option<Cow<'_, str>> {
 /// the revision.
 ///
 /// A mismatch in the header fields of a tool's parameters is returned as `Ok(Some(error))`. The
-/// caller reports it only after the guards have admitted the client, because the error reveals that
-/// the tool exists.
+/// caller reports this error only after the guards have admitted the client, because the error
+/// reveals that the tool exists.
 pub(super) fn check(
     server: &Inner,
     http: &HttpRequest<'_>,
@@ -166,16 +167,16 @@ fn compare_parameters(
     Ok(())
 }
 
-/// Returns the value of a header field, or `None` without the field. Returns `Some(None)` if the
-/// value can't be decoded, or if the field occurs several times with different values. In the
-/// latter case an intermediary may have read another value.
+/// Returns the value of a header field, or `None` if the request lacks the field. Returns
+/// `Some(None)` if the value can't be decoded, or if the field occurs several times with different
+/// values. In the latter case an intermediary may have read another value.
 fn said<'a>(http: &HttpRequest<'a>, name: &str) -> Option<Option<Cow<'a, str>>> {
     let mut values = http.values(name);
     let value = values.next()?;
     Some(field::decode(value).filter(|_| values.all(|other| other == value)))
 }
 
-/// The reason why the value of an existing header field can't be used.
+/// The error text for a header field that is present but has no usable value.
 const UNREADABLE: &str = "it can't be decoded, or is there more than once with different values";
 
 fn compare(http: &HttpRequest<'_>, name: &str, body: &str) -> Result<(), RpcError> {

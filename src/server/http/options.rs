@@ -83,11 +83,12 @@ impl HttpOptions {
         self
     }
 
-    /// Sets the host names of the server, which the `Host` field must match without its port.
-    /// Behind a proxy, use the names that the proxy sends.
+    /// Sets the host names of the server. The `Host` field of a request must have one of these
+    /// names; a port in the field is ignored. Other requests get status 403. Behind a proxy, use
+    /// the names that the proxy sends.
     ///
-    /// By default, requests on a loopback address must use `localhost`, `127.0.0.1` or `[::1]`.
-    /// Other requests may use any name.
+    /// By default, requests that arrive at a loopback address must use `localhost`, `127.0.0.1` or
+    /// `[::1]`. Other requests may use any name.
     pub fn allowed_hosts<S: Into<String>>(mut self, hosts: impl IntoIterator<Item = S>) -> Self {
         self.allowed_hosts = Some(hosts.into_iter().map(Into::into).collect());
         self
@@ -99,7 +100,7 @@ impl HttpOptions {
     /// Responses to these pages have the CORS fields that browsers require. By default only pages
     /// of the server's own host may call the server. The server's own host must be one of
     /// [`allowed_hosts`](Self::allowed_hosts), an IP address or a name of this machine. The owner
-    /// of any other name could let it resolve to this server (DNS rebinding).
+    /// of any other name could let that name resolve to this server (DNS rebinding).
     pub fn allowed_origins<S: Into<String>>(
         mut self,
         origins: impl IntoIterator<Item = S>,
@@ -122,9 +123,9 @@ impl HttpOptions {
     /// request. Handlers get the resulting principal from
     /// [`Context::principal`](crate::server::Context::principal).
     ///
-    /// The function runs on the thread that read the request. If it panics, the request is answered
-    /// with status 503 and the panic is logged. Replaces [`authorization`](Self::authorization). By
-    /// default requests have no principal.
+    /// The function runs on the thread that read the request. If the function panics, the request
+    /// is answered with status 503 and the panic is logged. Replaces
+    /// [`authorization`](Self::authorization). By default requests have no principal.
     pub fn authenticate(
         mut self,
         check: impl Fn(&HttpRequest<'_>) -> Result<Principal, Denied> + Send + Sync + 'static,
@@ -133,7 +134,8 @@ impl HttpOptions {
         self
     }
 
-    /// Sets whether legacy clients get sessions. Defaults to yes. Modern clients need no session.
+    /// Sets whether legacy clients get sessions. Defaults to `true`. Modern clients need no
+    /// session.
     ///
     /// Without sessions, any replica can answer any request. But legacy clients then get neither
     /// input requests nor change notifications.
@@ -153,8 +155,8 @@ impl HttpOptions {
     /// ([`HttpLimits::part_percent`]). It can displace only sessions of clients with more sessions
     /// than it has.
     ///
-    /// The client info of all sessions has a limit too: 2 KiB for each possible session, at least 1
-    /// MiB. The params of one `initialize` are limited to 256 KiB.
+    /// The client info of all sessions together is limited too: to 2 KiB for each possible session,
+    /// but at least 1 MiB. The params of one `initialize` are limited to 256 KiB.
     pub fn max_sessions(mut self, max: usize) -> Self {
         self.max_sessions = max;
         self
@@ -187,8 +189,8 @@ impl HttpOptions {
     }
 
     /// Sets a limit for the subscriptions of all modern clients together. Each
-    /// `subscriptions/listen` stream counts, and each resource and task in its filter. Defaults to
-    /// 10,000.
+    /// `subscriptions/listen` stream counts as one, and so does each resource and task in its
+    /// filter. Defaults to 10,000.
     ///
     /// Further streams get a "busy" error. A part of the limit is reserved for principals and
     /// addresses with few streams
@@ -199,8 +201,9 @@ impl HttpOptions {
     }
 
     /// Sets the maximum number of events that are stored for each stream of a legacy session, and
-    /// the maximum of their bytes. Clients that reconnect get the stored events. Defaults to 256
-    /// events and 1 MiB. Not used with a custom event store.
+    /// the maximum size of these events in bytes. Above a maximum, the oldest events of the stream
+    /// are dropped. Clients that reconnect get the stored events. Defaults to 256 events and 1 MiB.
+    /// A custom event store does not use these settings.
     pub fn kept_events(mut self, events: usize, bytes: usize) -> Self {
         (self.max_events, self.max_event_bytes) = (events, bytes);
         self
@@ -227,14 +230,15 @@ impl HttpOptions {
     /// Sets the interval of keep-alive comments on a quiet stream, so that intermediaries don't
     /// drop the connection. Defaults to 15 s.
     ///
-    /// A response without data for this time begins as an event stream, if the client accepts one.
+    /// If a response has no data for this time, it begins as an event stream, provided that the
+    /// client accepts event streams.
     pub fn keep_alive(mut self, interval: Duration) -> Self {
         self.keep_alive = interval;
         self
     }
 
-    /// Sets the proxies whose information about the client's address is trusted. Defaults to the
-    /// proxies in [`HttpLimits::trusted_proxies`]; by default there are no proxies in it.
+    /// Sets the proxies whose information about the client's address is trusted. Defaults to
+    /// [`HttpLimits::trusted_proxies`], which is empty by default.
     pub fn trusted_proxies(mut self, proxies: impl IntoIterator<Item = Network>) -> Self {
         self.trusted_proxies = Some(proxies.into_iter().collect());
         self

@@ -1,4 +1,4 @@
-//! Refusals: HTTP responses to requests that do not reach a handler, with the reason.
+//! HTTP responses to requests that do not reach a handler, with the reason of the refusal.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::error::{Excerpt, RpcError};
 use crate::jsonrpc::{self, Malformed, Request};
 use crate::transport::http::{HttpRequest, ResponseHead};
 
-/// The HTTP response to a request that is not served.
+/// The HTTP response to a request that is answered without a handler, most often a refusal.
 pub(super) struct Refusal {
     pub(super) head: ResponseHead,
     pub(super) body: Vec<u8>,
@@ -83,8 +83,8 @@ pub(super) const DECIDING: [&str; 7] = [
 /// The header fields that repeat members of the body.
 pub(super) const MIRRORING: [&str; 3] = ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"];
 
-/// Returns the first of these header fields that a request has several times with different values.
-/// Two programs that forward or read the request could use different values.
+/// Returns a field of `names` that occurs several times in a request, with different values. Two
+/// programs that forward or read such a request could use different values.
 pub(super) fn contradicted(
     request: &HttpRequest<'_>,
     names: &[&'static str],
@@ -119,7 +119,7 @@ pub(super) fn without_slash(path: &str) -> &str {
     path.strip_suffix('/').unwrap_or(path)
 }
 
-/// Checks that the request has a JSON body, and that the client accepts the types of the response.
+/// Checks that a request declares a JSON body, and that the client accepts JSON or event streams.
 ///
 /// Spec: RFC 9110, section 15.5.16.
 // AMB-07
@@ -140,7 +140,7 @@ pub(super) fn check_media(request: &HttpRequest<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Refuses a body with a content coding, since the server can't decode it.
+/// Refuses a request whose body has a content coding, since the server decodes no content coding.
 pub(super) fn check_encoding(request: &HttpRequest<'_>) -> Result<(), Refusal> {
     let codings = request
         .values("Content-Encoding")

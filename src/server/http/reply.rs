@@ -1,5 +1,5 @@
-//! The response to one modern request. It is plain JSON, or an event stream if other messages
-//! precede the answer.
+//! The HTTP response to a modern request, or to a legacy request without a session. The response is
+//! plain JSON, or an event stream if other messages precede the answer.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,21 +15,21 @@ use crate::sync::{Mutex, MutexGuard};
 use crate::transport::http::event::{EVENT_STREAM, QUIET, write_event};
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
-/// The HTTP response of a modern request. All messages about the request are written to it. Modern
-/// streams can't be resumed: if the client disconnects, its request is cancelled.
+/// The HTTP response to one request without a session, with all messages that belong to the
+/// request. Such a response can't be resumed: if the client disconnects, its request is cancelled.
 ///
 /// **Invariant:** only the thread that holds the lock uses the writer. A thread that must not block
 /// sets a flag (`closed` or `silent`) and then tries the lock. The holder releases the lock and
-/// then checks the flags ([`settle`](Self::settle)). So one of the two always acts on the flag, and
-/// no close is lost.
+/// then checks the flags ([`settle`](Self::settle)). So one of the two threads always acts on the
+/// flag, and no close is lost.
 pub(super) struct Reply {
     state: Mutex<State>,
     closed: AtomicBool,
-    /// Whether nothing was sent for the keep-alive interval: the response has to begin as an event
-    /// stream.
+    /// Whether nothing was sent for the keep-alive interval. If so, the response has to begin as an
+    /// event stream.
     silent: AtomicBool,
-    /// The error that is sent instead of the answer when the response is closed. If it is unset,
-    /// the closed response gets no error.
+    /// The error that is sent instead of the answer when the response is closed. If `last` is
+    /// unset, the closed response gets no error.
     last: OnceLock<Vec<u8>>,
     demand: Demand,
     keep_alive: Duration,
@@ -82,9 +82,9 @@ impl Reply {
         self.state.lock()
     }
 
-    /// Acts on the flags `closed` and `silent`, unless another thread holds the lock. It is called
-    /// after a flag was set, and after the lock was released. So either this thread or the holder
-    /// of the lock acts on a flag, and neither blocks.
+    /// Acts on the flags `closed` and `silent`, unless another thread holds the lock. A thread
+    /// calls this function after it has set a flag, and after it has released the lock. So either
+    /// this thread or the holder of the lock acts on a flag, and neither blocks.
     fn settle(&self) {
         while self.closed.load(Ordering::SeqCst) || self.silent.load(Ordering::SeqCst) {
             let Some(mut state) = self.state.try_lock() else {
@@ -101,12 +101,12 @@ impl Reply {
 }
 
 impl State {
-    /// Ends the response: with this error, or without an answer if there is no error.
+    /// Ends the response with the error `error`, or without an answer if there is no error.
     fn end(&mut self, error: Option<&Vec<u8>>) {
         let Some(writer) = self.writer.take() else {
             return;
         };
-        // This fails when the client has gone. Then nothing is left to do.
+        // An error means that the client has disconnected. Then nothing is left to do.
         _ = end_with(writer, self.begun, None, error.map(Vec::as_slice));
     }
 
@@ -116,14 +116,15 @@ impl State {
             && !self.begun
         {
             self.begun = true;
-            // This fails when the client has gone, which the writer also reports by itself.
+            // An error means that the client has disconnected, which the writer also reports by
+            // itself.
             _ = writer.begin(head, b"");
         }
     }
 }
 
-/// Ends a response without an answer: with an error if there is one, otherwise with nothing. Does
-/// not wait until the client has read a stream.
+/// Ends a response without its answer. If there is an error, the client gets the error instead. On
+/// an event stream, the call does not wait until the client has read the error.
 pub(super) fn end_with(
     mut writer: Box<dyn ResponseWriter>,
     begun: bool,

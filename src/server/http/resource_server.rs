@@ -1,4 +1,4 @@
-//! An OAuth resource server: it accepts access tokens and publishes where clients get them.
+//! An OAuth resource server, which accepts access tokens and publishes where clients get tokens.
 //!
 //! Spec: Base Protocol, "Authorization" (2025-06-18 and later); RFC 9728; RFC 6750.
 
@@ -77,9 +77,9 @@ pub(super) trait ProofCheck: Send + Sync {
     /// Returns the accepted signature algorithms of proofs.
     fn algorithms(&self) -> &'static [&'static str];
 
-    /// Checks that a request to the URL `target` carries a valid proof for its token. The proof
-    /// must be made for this request and this token, with the key of this thumbprint. The proof is
-    /// remembered for `client`.
+    /// Checks that a request to the URL `target` has a valid proof for its token. The proof must be
+    /// made for this request and this token, with the key whose thumbprint is `thumbprint`. The
+    /// proof counts for `client` among the remembered proofs.
     fn check(
         &self,
         request: &HttpRequest<'_>,
@@ -149,7 +149,7 @@ impl ResourceServer {
         })
     }
 
-    /// Sets the scopes that every request needs. The first challenge lists them. Defaults to no
+    /// Sets the scopes that every request needs. Each challenge lists these scopes. Defaults to no
     /// scopes. To require more scopes for single items, see
     /// [`ServerBuilder::require_scopes`](crate::server::ServerBuilder::require_scopes).
     pub fn required_scopes<S: AsRef<str>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
@@ -168,8 +168,8 @@ impl ResourceServer {
         self
     }
 
-    /// Declares that the scope `broad` includes these narrower scopes, and all scopes that the
-    /// narrower ones include. By default no scope includes another one.
+    /// Declares that the scope `broad` includes the narrower scopes `narrow`, and all scopes that
+    /// these include. By default no scope includes another one.
     // M-AUTH-S-60
     pub fn implies<S: AsRef<str>>(
         mut self,
@@ -180,8 +180,8 @@ impl ResourceServer {
         self
     }
 
-    /// Adds a name that stands for this server in the audience of tokens. It is for authorization
-    /// servers that don't use the server's URL. By default only the URL is accepted.
+    /// Adds a name that stands for this server in the audience of tokens. Some authorization
+    /// servers use such a name instead of the server's URL. By default only the URL is accepted.
     pub fn audience(mut self, audience: impl AsRef<str>) -> Self {
         self.audiences.push(canonical(audience.as_ref()));
         self
@@ -194,7 +194,8 @@ impl ResourceServer {
         self
     }
 
-    /// Sets the URL of a documentation page for developers. By default there is no such page.
+    /// Sets the URL of a documentation page for developers, which the metadata names. By default
+    /// the metadata names no such page.
     pub fn documentation(mut self, url: impl Into<String>) -> Self {
         self.documentation = Some(url.into());
         self
@@ -263,8 +264,8 @@ impl ResourceServer {
         Ok(principal)
     }
 
-    /// Returns the token of a request, and the way in which the token was sent. Only the
-    /// `Authorization` field is read.
+    /// Returns the token of a request, and the authentication scheme with which the token was sent.
+    /// Only the `Authorization` field is read.
     fn token_of<'a>(&self, request: &HttpRequest<'a>) -> Result<(Way, &'a str), Denied> {
         let mut fields = request.values("Authorization");
         let Some(field) = fields.next() else {
@@ -294,7 +295,9 @@ impl ResourceServer {
         Ok((way, token))
     }
 
-    /// Checks the request's proof, if its token is bound to a key.
+    /// Checks the proof of the key that a token is bound to. Refuses a bound token that is sent
+    /// without a proof. Refuses an unbound token that is sent with a proof, and every unbound token
+    /// if proofs are required.
     fn check_key(
         &self,
         options: &HttpOptions,
@@ -320,7 +323,8 @@ impl ResourceServer {
         Err(Denied::invalid_token(why))
     }
 
-    /// Returns the URL that a request was sent to, in the client's spelling.
+    /// Returns the URL that a client sent a request to. Scheme and host are those of the server's
+    /// configured URL, since a proxy may have changed the `Host` field.
     fn target_of(&self, options: &HttpOptions, request: &HttpRequest<'_>) -> String {
         let path = request.target.split('?').next().unwrap_or_default();
         match path.strip_prefix(options.path.as_str()) {
@@ -415,12 +419,12 @@ impl fmt::Debug for ResourceServer {
     }
 }
 
-/// The way in which a token is sent.
+/// The authentication scheme with which a client sends a token.
 #[derive(Clone, Copy)]
 enum Way {
-    /// As a bearer token: the token alone (`Authorization: Bearer`).
+    /// The client sends the token alone (`Authorization: Bearer`).
     Bearer,
-    /// As a bound token, with a proof of its key (`Authorization: DPoP`).
+    /// The client sends the token with a proof of its key (`Authorization: DPoP`).
     Proved,
 }
 
@@ -450,12 +454,12 @@ fn canonical(address: &str) -> String {
         return address.to_owned();
     };
     let end = rest.find('/').unwrap_or(rest.len());
-    let (place, path) = rest.split_at(end);
+    let (authority, path) = rest.split_at(end);
     let path = if path == "/" { "" } else { path };
     format!(
         "{}://{}{path}",
         scheme.to_ascii_lowercase(),
-        place.to_ascii_lowercase()
+        authority.to_ascii_lowercase()
     )
 }
 

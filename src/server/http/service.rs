@@ -1,4 +1,4 @@
-//! The HTTP service: it checks a request and passes it to the connection that serves it.
+//! The HTTP service, which checks each request and passes it to the connection that serves it.
 
 mod old;
 mod streams;
@@ -36,17 +36,17 @@ use crate::transport::http::event::EVENT_STREAM;
 use crate::transport::http::{ClientKey, HttpRequest, ResponseHead, ResponseWriter, Service};
 use crate::transport::{Control, Sender, SessionMessage};
 
-/// A service that answers the HTTP requests of a server. It is cheap to clone.
+/// A service that answers HTTP requests for a server. Clones are cheap, and share all sessions.
 #[derive(Clone)]
 pub struct HttpService(Arc<Served>);
 
 pub(super) struct Served {
     server: Arc<Inner>,
     pub(super) options: HttpOptions,
-    /// The connection of all modern clients.
+    /// The connection that all modern clients share.
     modern: Connection,
     modern_link: Arc<Conversation>,
-    /// The connections of legacy clients without a session, by revision.
+    /// The shared connections of legacy clients without a session, one for each revision.
     sessionless: Vec<(ProtocolVersion, Connection)>,
     pub(super) sessions: Arc<Sessions>,
     pub(super) verified: Verified,
@@ -58,7 +58,7 @@ pub(super) struct Served {
 type Handled = std::result::Result<(), (Refusal, Box<dyn ResponseWriter>)>;
 
 impl Server {
-    /// Returns a service that answers the HTTP requests of this server. Mount it in a web server of
+    /// Returns a service that answers HTTP requests for this server. Mount it in a web server of
     /// your own.
     pub fn http_service(&self, options: HttpOptions) -> HttpService {
         HttpService::new(self, options)
@@ -126,8 +126,8 @@ impl HttpService {
         self.0.sessions.end_streams();
     }
 
-    /// Ends every session, stream and request. Active requests are answered with an error, and new
-    /// ones are refused. Idempotent and bounded in time.
+    /// Ends every session, stream and request; idempotent. Active requests are answered with an
+    /// error, and new requests are refused. Blocks for a bounded time.
     pub fn close(&self) {
         self.end_streams();
         let why = "the server is closing";
@@ -146,7 +146,7 @@ impl HttpService {
 impl Service for HttpService {
     fn serve(&self, request: HttpRequest<'_>, response: Box<dyn ResponseWriter>) {
         if let Err((refusal, mut response)) = self.0.serve(request, response) {
-            // This fails when the client has gone.
+            // An error means that the client has disconnected.
             _ = response.respond(&refusal.head, &refusal.body);
         }
     }
@@ -169,9 +169,9 @@ impl fmt::Debug for HttpService {
     }
 }
 
-/// Methods that are answered without a handler of the host, as notifications and responses are. The
-/// HTTP listener serves them even if handlers have taken all permits. So a cancellation does not
-/// wait behind the request that it cancels.
+/// The methods that the server answers without a handler of the host. The HTTP listener serves
+/// these requests, and all notifications and responses, even if handlers hold all permits. So a
+/// cancellation does not wait behind the request that it cancels.
 const QUICK: [&str; 5] = [
     method::PING,
     method::INITIALIZE,
@@ -189,7 +189,7 @@ impl Served {
         }
     }
 
-    /// Returns whether a message will certainly be refused, because the server is closing or the
+    /// Returns whether a request will certainly be refused, because the server is closing or the
     /// session does not exist.
     fn is_refused(&self, request: &HttpRequest<'_>) -> bool {
         let session = session_id(request).filter(|_| self.options.sessions);
@@ -260,8 +260,8 @@ impl Served {
         }
     }
 
-    /// Checks a request before its body is parsed: its path, host, origin and authorization.
-    /// Returns its principal.
+    /// Checks the path, host, origin and authorization of a request, before its body is parsed.
+    /// Returns the principal of the request.
     fn let_in(&self, request: &HttpRequest<'_>) -> std::result::Result<Option<Principal>, Refusal> {
         let old = self.options.old_paths.as_ref();
         let is_old =
@@ -481,7 +481,7 @@ impl Served {
         bytes: usize,
     ) -> std::result::Result<Arc<Session>, Refusal> {
         let owner = self.owner(http, principal.as_ref());
-        let Some(place) = self.sessions.take_place(owner, bytes) else {
+        let Some(slot) = self.sessions.reserve_slot(owner, bytes) else {
             return Err(self.no_room(http));
         };
         Session::open(
@@ -491,7 +491,7 @@ impl Served {
             principal,
             peer_name(http),
             on_one_stream,
-            place,
+            slot,
         )
         .map_err(|error| {
             self.log(LogLevel::Error, || {
@@ -512,7 +512,8 @@ impl Served {
         Refusal::text(503, text).header("Retry-After", "30")
     }
 
-    /// Takes a notification or a response of a client. Neither gets an answer.
+    /// Handles a notification or a response from a client. Neither gets an answer: the HTTP
+    /// response is status 202.
     fn take(
         &self,
         http: &HttpRequest<'_>,
@@ -644,7 +645,7 @@ impl Served {
         reply
     }
 
-    /// Returns the stream for the answers to a request or to a batch in a session.
+    /// Creates the stream for the answers to a request or to a batch in a session.
     fn stream_in(
         &self,
         session: &Arc<Session>,
@@ -656,7 +657,7 @@ impl Served {
         Arc::new(RequestStream::new(stream, demand, takes_events))
     }
 
-    /// Passes a request to its session, and sends the answer on a stream of its own.
+    /// Passes a request to its session. The answer is sent on the request's own stream.
     fn feed_in_session(
         &self,
         session: &Arc<Session>,
@@ -675,8 +676,8 @@ impl Served {
             .feed(Message::Request(request), &origin);
     }
 
-    /// Returns the origin of a request on a shared connection. The id of this request is unique
-    /// only among the requests of its client.
+    /// Returns the [`Origin`] of a request on a shared connection: its client, principal and
+    /// response sink. The id of the request is unique only among the requests of its client.
     fn apart(
         &self,
         http: &HttpRequest<'_>,
@@ -743,8 +744,8 @@ fn header_version(request: &HttpRequest<'_>) -> Version {
     }
 }
 
-/// Returns whether a request has the field `MCP-Protocol-Version` with a revision that has no
-/// sessions: a modern or unknown one.
+/// Returns whether the field `MCP-Protocol-Version` names a modern or unknown revision. Such a
+/// revision has no sessions.
 fn names_no_revision(request: &HttpRequest<'_>) -> bool {
     matches!(header_version(request), Version::Other)
 }
@@ -764,7 +765,7 @@ fn peer_name(request: &HttpRequest<'_>) -> String {
     }
 }
 
-/// A sender that discards messages which belong to no request.
+/// A sender that discards messages which belong to no request, since no client would read them.
 #[derive(Debug)]
 struct Nowhere;
 
@@ -779,7 +780,7 @@ impl Sender for Nowhere {
     }
 }
 
-/// The control of a connection that many clients share.
+/// Implements [`Control`] for a connection that many clients share.
 #[derive(Debug)]
 struct Everybody(String);
 

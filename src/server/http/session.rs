@@ -1,17 +1,17 @@
-//! Sessions of legacy clients: the state of `initialize`, kept between requests.
+//! The sessions of legacy clients over HTTP, and the table of all these sessions.
 //!
-//! When the table is full, an idle session is ended to make room for a new one: see [`Shares`].
+//! When the table is full, an idle session is ended to make room for a new session: see [`Shares`].
 //!
 //! **Invariant:** a session is in the table from the successful answer to `initialize` until its
 //! end. A session ends by DELETE, by its idle timeout, by eviction, or with the service. The code
 //! that removes a session from the table closes its connection.
 //!
 //! **Invariant:** a session without an eviction rank was in use at the last check, and has
-//! `was_busy` set. The next use that ends restores its rank. Without a rank, the session could
-//! never be evicted.
+//! `was_busy` set. The session gets a rank again when its next use ends. Without a rank, the
+//! session could never be evicted.
 //!
-//! **Locks:** under the table's lock sessions are only inspected. They are closed and dropped after
-//! its release, because both may run other code.
+//! **Locks:** while the table's lock is held, sessions are only inspected. Sessions are closed and
+//! dropped after the lock is released, because closing and dropping may run other code.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
@@ -41,23 +41,24 @@ use crate::transport::http::{ClientKey, ResponseHead, ResponseWriter};
 use crate::transport::sys::random;
 use crate::transport::{Control, Sender, SessionMessage};
 
-/// How many ended streams of a session are kept, for clients that missed the end.
+/// The maximum number of ended streams that a session stores. Clients that missed the end of a
+/// stream can still resume it.
 const REMEMBERED: usize = 16;
 
-/// The maximum size of the params of an `initialize` that opens a session, in bytes. The client
-/// info in them is kept as long as the session. Parsed JSON may take a hundred times the memory of
-/// its text.
+/// The maximum size of the params of an `initialize` that opens a session, in bytes. The session
+/// stores the client info in these params. Parsed JSON may take a hundred times the memory of its
+/// text.
 const MAX_OPENING: usize = 256 << 10;
 
-/// The budget for the `initialize` params of all sessions together: this many bytes for each
-/// possible session. The budget has a minimum, since few clients need as much.
+/// The memory budget for `initialize` params, in bytes for each possible session. The budget of all
+/// sessions together is at least [`LEAST_BYTES`], since a few clients may need more each.
 const BYTES_OF_ONE: usize = 2 << 10;
 const LEAST_BYTES: usize = 1 << 20;
 
 /// The minimum time between two searches for busy sessions that have become idle.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Checks the size of the params of `initialize`.
+/// Checks that the params of an `initialize` request are not too large.
 pub(super) fn check_opening(request: &Request) -> std::result::Result<(), RpcError> {
     let bytes = request.params().len();
     if bytes <= MAX_OPENING {
@@ -74,40 +75,42 @@ pub(super) struct Session {
     principal: Option<Principal>,
     link: Arc<Conversation>,
     connection: OnceLock<Connection>,
-    pub(super) standing: Arc<Stream>,
-    /// The streams of the session that a client can resume, by number.
+    pub(super) get_stream: Arc<Stream>,
+    /// The streams of the session that a client can resume, by stream number.
     streams: Mutex<BTreeMap<u64, Arc<Stream>>>,
     next_stream: AtomicU64,
     keep_alive: Duration,
-    /// Stores the events of all streams of the session. `None` if streams can't be resumed.
+    /// Stores the events of the session's streams. `None` if streams can't be resumed.
     pub(super) keeper: Option<Keeper>,
     born: Instant,
     /// The time of the session's last use, in milliseconds since `born`. A use is a request, an
     /// answer, or the end of a reader's connection.
     used: AtomicU64,
-    /// The position of the session's last use in the order of the uses of all sessions.
+    /// The sequence number of the session's last use, counted over the uses of all sessions.
     order: AtomicU64,
     /// Whether the session was used after it was opened.
     is_used: AtomicBool,
     /// Whether the session was in use at the table's last check.
     was_busy: AtomicBool,
-    /// The client that the session counts for in the limits of the table.
+    /// The client whose share of the table the session uses.
     owner: Client,
     table: Weak<Sessions>,
-    /// Whether all messages of the session are sent on the standing stream, as in 2024-11-05. If
-    /// so, the session ends with this stream.
+    /// Whether all messages of the session are sent on the GET stream, as in 2024-11-05. If so, the
+    /// session ends with this stream.
     on_one_stream: bool,
     entered: AtomicBool,
     ended: AtomicBool,
-    /// The slot that is reserved in the table. `None` once the session is in the table.
-    place: Mutex<Option<Place>>,
-    /// The bytes that the session takes from [`State::bytes`]. They change only under the table's
-    /// lock.
+    /// The slot that is reserved for the session in the table. `None` once the session is in the
+    /// table.
+    slot: Mutex<Option<Slot>>,
+    /// The bytes of client info that the session holds in [`State::bytes`]. Changed only while the
+    /// table's lock is held.
     bytes: AtomicUsize,
 }
 
 impl Session {
-    /// Opens a session. Clients can't use the session before `initialize` is answered.
+    /// Opens a session. Clients can't use the session until [`enter`](Self::enter) has put it into
+    /// the table.
     pub(super) fn open(
         server: &Arc<Inner>,
         options: &HttpOptions,
@@ -115,12 +118,12 @@ impl Session {
         principal: Option<Principal>,
         peer: String,
         on_one_stream: bool,
-        place: Place,
+        slot: Slot,
     ) -> Result<Arc<Self>> {
         let mut bytes = [0; 24 + 16];
         random::fill(&mut bytes)?;
         let (secret, name) = bytes.split_at(24);
-        // A client of 2024-11-05 that loses its stream has lost the session, so nothing is stored.
+        // If a client of 2024-11-05 loses its stream, its session ends. So nothing is stored.
         let keeper = (!on_one_stream).then(|| Keeper {
             store: Arc::clone(&table.store),
             is_hosts: table.has_hosts_store,
@@ -133,7 +136,7 @@ impl Session {
             principal,
             link: Arc::clone(&link),
             connection: OnceLock::new(),
-            standing: Arc::new(Stream::standing(session.clone(), options.keep_alive)),
+            get_stream: Arc::new(Stream::for_get(session.clone(), options.keep_alive)),
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),
             keep_alive: options.keep_alive,
@@ -143,18 +146,18 @@ impl Session {
             order: AtomicU64::new(table.next_order()),
             is_used: AtomicBool::new(false),
             was_busy: AtomicBool::new(false),
-            owner: place.owner.clone(),
+            owner: slot.owner.clone(),
             table: Arc::downgrade(table),
             on_one_stream,
             entered: AtomicBool::new(false),
             ended: AtomicBool::new(false),
-            bytes: AtomicUsize::new(place.bytes),
-            place: Mutex::new(Some(place)),
+            bytes: AtomicUsize::new(slot.bytes),
+            slot: Mutex::new(Some(slot)),
         });
-        let standing: Weak<dyn StandingStream> = Arc::downgrade(&session) as Weak<Self>;
-        link.tell_on(standing);
+        let reader: Weak<dyn StandingStream> = Arc::downgrade(&session) as Weak<Self>;
+        link.tell_on(reader);
         let connection = Server::connection(&link).open_fed(
-            Box::new(StandingSender(Arc::downgrade(&session))),
+            Box::new(GetStreamSender(Arc::downgrade(&session))),
             Arc::new(SessionControl {
                 session: Arc::downgrade(&session),
                 peer,
@@ -214,7 +217,7 @@ impl Session {
 
     pub(super) fn find_stream(&self, number: u64) -> Option<Arc<Stream>> {
         if number == 0 {
-            return Some(Arc::clone(&self.standing));
+            return Some(Arc::clone(&self.get_stream));
         }
         self.streams.lock().get(&number).cloned()
     }
@@ -233,17 +236,19 @@ impl Session {
         }
     }
 
-    /// Puts the session into the table. Returns `true` if this call has put it in.
+    /// Adds the session to the table. Returns `false` if an earlier call has added the session, or
+    /// if the table is closed.
     pub(super) fn enter(self: &Arc<Self>) -> bool {
         if self.entered.swap(true, Ordering::SeqCst) {
             return false;
         }
-        let place = self.place.lock().take();
+        let slot = self.slot.lock().take();
         let table = self.table.upgrade();
-        place.is_some_and(|place| table.is_some_and(|table| table.enter(self, place)))
+        slot.is_some_and(|slot| table.is_some_and(|table| table.enter(self, slot)))
     }
 
-    /// Records that the standing stream has no reader any more. Neither blocks nor runs user code.
+    /// Handles the disconnect of the GET stream's last reader: ends the session if it has no other
+    /// streams. Neither blocks nor runs code of the host.
     pub(super) fn lost_its_stream(self: &Arc<Self>) {
         if self.on_one_stream {
             let session = Arc::clone(self);
@@ -274,18 +279,18 @@ impl Session {
     /// Returns whether the session has an active request, or a stream with a reader.
     fn is_busy(&self) -> bool {
         self.connection().peer().stats().requests_in_flight > 0
-            || self.standing.is_read()
+            || self.get_stream.is_read()
             || self.streams.lock().values().any(|stream| stream.is_read())
     }
 
-    /// Returns the eviction rank. The lowest is evicted first.
+    /// Returns the eviction rank of the session. The session with the lowest rank is evicted first.
     fn rank(&self) -> (u8, u64) {
         let rank = u8::from(self.is_used.load(Ordering::Relaxed));
         (rank, self.order.load(Ordering::Relaxed))
     }
 
-    /// Ends the session and everything in it, with the reason `why`; idempotent. Does not block:
-    /// active requests are answered with an error, and a thread of the session closes the rest.
+    /// Ends the session with the reason `why`; idempotent. Active requests are answered with an
+    /// error. Does not block: a thread of the session closes the connection.
     pub(super) fn end(&self, why: &Error) {
         if !self.ended.swap(true, Ordering::SeqCst) {
             self.connection().peer().core().end_soon(why);
@@ -293,7 +298,8 @@ impl Session {
         }
     }
 
-    /// Ends the session because this side closes it.
+    /// Ends the session with the reason `why`, because the server closes it; idempotent. Does not
+    /// block.
     fn close(&self, why: &str) {
         if !self.ended.swap(true, Ordering::SeqCst) {
             self.connection().peer().core().close_soon(why);
@@ -302,12 +308,12 @@ impl Session {
     }
 
     fn close_streams(&self) {
-        self.standing.close_now(None);
+        self.get_stream.close_now(None);
         let streams = std::mem::take(&mut *self.streams.lock());
         streams.values().for_each(|stream| stream.close_now(None));
     }
 
-    /// Records that the standing stream has a reader again. Neither blocks nor runs user code.
+    /// Records that the GET stream has a reader again. Neither blocks nor runs code of the host.
     pub(super) fn has_its_stream(&self) {
         self.link.reader_came();
     }
@@ -315,11 +321,11 @@ impl Session {
 
 impl StandingStream for Session {
     fn offer(&self, text: &[u8]) -> Offered {
-        self.standing.offer(text)
+        self.get_stream.offer(text)
     }
 
     fn announce(&self, text: &[u8]) {
-        self.standing.announce(text);
+        self.get_stream.announce(text);
     }
 
     fn is_quick(&self) -> bool {
@@ -341,10 +347,10 @@ impl fmt::Debug for Session {
 pub(super) struct Sessions {
     state: Mutex<State>,
     store: Arc<dyn EventStore>,
-    /// Whether the event store is code of the host.
+    /// Whether the host implements the event store.
     has_hosts_store: bool,
     idle: Duration,
-    /// The next position in the order of the uses of all sessions.
+    /// The sequence number of the next use of a session, counted over all sessions.
     next_order: AtomicU64,
     displaced: AtomicU64,
 }
@@ -352,13 +358,13 @@ pub(super) struct Sessions {
 #[derive(Debug)]
 struct State {
     open: HashMap<Arc<str>, Entry>,
-    /// The clients' shares of the slots for sessions. A session takes a slot as soon as its opening
+    /// The slots for sessions that each client holds. A session takes a slot as soon as its opening
     /// begins.
-    places: Shares<Arc<str>>,
+    slots: Shares<Arc<str>>,
     /// The memory that each client uses for the client info of its sessions.
     bytes: Shares<Arc<str>>,
     swept: Instant,
-    /// When all busy sessions were last checked. They are checked when there is no idle session to
+    /// When all busy sessions were last checked. The check runs when there is no idle session to
     /// evict.
     searched: Option<Instant>,
     closed: bool,
@@ -368,51 +374,52 @@ struct State {
 struct Entry {
     session: Arc<Session>,
     /// The eviction rank of the session. `None` while the session is in use.
-    place: Option<(u8, u64)>,
+    rank: Option<(u8, u64)>,
 }
 
 impl State {
     /// Sets or removes the eviction rank of a session.
-    fn set_place(&mut self, id: &Arc<str>, place: Option<(u8, u64)>) {
+    fn set_rank(&mut self, id: &Arc<str>, new: Option<(u8, u64)>) {
         let Some(entry) = self.open.get_mut(id) else {
             return;
         };
         let owner = &entry.session.owner;
-        let shares = [&mut self.places, &mut self.bytes];
-        let replaced = std::mem::replace(&mut entry.place, place);
+        let shares = [&mut self.slots, &mut self.bytes];
+        let replaced = std::mem::replace(&mut entry.rank, new);
         for shares in shares {
             if let Some((rank, order)) = replaced {
                 shares.set_busy(owner, rank, order);
             }
-            if let Some((rank, order)) = place {
+            if let Some((rank, order)) = new {
                 shares.set_idle(owner, rank, order, Arc::clone(id));
             }
         }
     }
 
-    /// Checks whether a session is in use. Sets or removes its eviction rank accordingly.
+    /// Removes the eviction rank of a session that is in use. Sets the eviction rank of an idle
+    /// session.
     fn look_at(&mut self, session: &Arc<Session>) {
-        // The mark is set before the check. A use that ends after the check then sees the mark, and
-        // calls `look_again`. In the other order an idle session could stay without a rank.
+        // `was_busy` is set before the check. A use that ends after the check then sees `was_busy`,
+        // and calls `look_again`. In the other order an idle session could stay without a rank.
         session.was_busy.store(true, Ordering::SeqCst);
         if session.is_busy() {
-            self.set_place(&session.id, None);
+            self.set_rank(&session.id, None);
         } else {
             session.was_busy.store(false, Ordering::SeqCst);
-            self.set_place(&session.id, Some(session.rank()));
+            self.set_rank(&session.id, Some(session.rank()));
         }
     }
 
     fn remove(&mut self, id: &Arc<str>) -> Option<Arc<Session>> {
-        self.set_place(id, None);
+        self.set_rank(id, None);
         let session = self.open.remove(id)?.session;
         let bytes = session.bytes.load(Ordering::Relaxed);
-        self.places.give_back(&session.owner, 1);
+        self.slots.give_back(&session.owner, 1);
         self.bytes.give_back(&session.owner, bytes);
         Some(session)
     }
 
-    /// Makes room for one more session of a client, or for a session's client info. Evicted
+    /// Makes room for `sessions` more sessions of a client, and for `bytes` of client info. Evicted
     /// sessions are added to `ended`. Returns whether there is room.
     fn make_room(
         &mut self,
@@ -431,10 +438,10 @@ impl State {
             let Some(entry) = self.open.get(&id) else {
                 return false;
             };
-            let (session, place) = (Arc::clone(&entry.session), entry.place);
+            let (session, rank) = (Arc::clone(&entry.session), entry.rank);
             // The session may have been used since it got its rank.
             self.look_at(&session);
-            if self.open.get(&id).is_some_and(|entry| entry.place == place) {
+            if self.open.get(&id).is_some_and(|entry| entry.rank == rank) {
                 ended.extend(self.remove(&id));
             }
         }
@@ -442,7 +449,7 @@ impl State {
 
     fn admit(&self, owner: &Client, sessions: usize, bytes: usize) -> Admission<Arc<str>> {
         if sessions > 0 {
-            let admission = self.places.admit(owner, sessions);
+            let admission = self.slots.admit(owner, sessions);
             if !matches!(admission, Admission::Granted) {
                 return admission;
             }
@@ -454,35 +461,35 @@ impl State {
     }
 
     /// Checks all busy sessions again, to find those that have become idle. Takes time linear in
-    /// their number. Returns whether any session was checked.
+    /// the number of busy sessions. Returns whether any session was checked.
     fn search(&mut self) -> bool {
         let now = Instant::now();
         if self.searched.is_some_and(|at| now < at + SEARCH_INTERVAL) {
             return false;
         }
         self.searched = Some(now);
-        let busy = self.open.values().filter(|entry| entry.place.is_none());
+        let busy = self.open.values().filter(|entry| entry.rank.is_none());
         let busy: Vec<_> = busy.map(|entry| Arc::clone(&entry.session)).collect();
         busy.iter().for_each(|session| self.look_at(session));
         !busy.is_empty()
     }
 }
 
-/// The slot in the table for a session that is being opened. The slot is released if the session is
-/// not opened.
+/// The reserved slot in the table for a session that is being opened. The slot is released if the
+/// session is not opened.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Slot {
     sessions: Arc<Sessions>,
     owner: Client,
     bytes: usize,
-    is_taken: bool,
+    is_reserved: bool,
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
-        if self.is_taken {
+        if self.is_reserved {
             let mut state = self.sessions.state.lock();
-            state.places.give_back(&self.owner, 1);
+            state.slots.give_back(&self.owner, 1);
             state.bytes.give_back(&self.owner, self.bytes);
         }
     }
@@ -495,7 +502,7 @@ impl Sessions {
         let part_of = |bound| options.limits.part_of(bound);
         let state = State {
             open: HashMap::new(),
-            places: Shares::new(max, part_of(max), 0),
+            slots: Shares::new(max, part_of(max), 0),
             bytes: Shares::new(max_bytes, part_of(max_bytes), 0),
             swept: Instant::now(),
             searched: None,
@@ -522,33 +529,33 @@ impl Sessions {
         self.next_order.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Returns the number of sessions that were ended to make room for others.
+    /// Returns the number of sessions that were ended to make room for other sessions.
     pub(super) fn displaced(&self) -> u64 {
         self.displaced.load(Ordering::Relaxed)
     }
 
-    /// Takes a slot for a new session of a client, with `bytes` of client info, if there is room.
-    /// Also ends sessions that were idle too long.
-    pub(super) fn take_place(self: &Arc<Self>, owner: Client, bytes: usize) -> Option<Place> {
+    /// Reserves a slot for a new session of a client, with `bytes` of client info, if there is
+    /// room. Also ends sessions that were idle too long.
+    pub(super) fn reserve_slot(self: &Arc<Self>, owner: Client, bytes: usize) -> Option<Slot> {
         let mut state = self.state.lock();
         let mut ended = self.sweep(&mut state);
         let has_room = !state.closed && state.make_room(&owner, 1, bytes, &mut ended);
         if has_room {
-            state.places.take(&owner, 1);
+            state.slots.take(&owner, 1);
             state.bytes.take(&owner, bytes);
         }
         drop(state);
         self.end_all(&ended);
-        has_room.then(|| Place {
+        has_room.then(|| Slot {
             sessions: Arc::clone(self),
             owner,
             bytes,
-            is_taken: true,
+            is_reserved: true,
         })
     }
 
-    /// Makes room for the client info of a session that was opened before its `initialize` came.
-    /// Returns whether there is room.
+    /// Makes room for the client info of a session that was opened before its `initialize` request
+    /// came. Returns whether there is room.
     pub(super) fn keep(&self, session: &Session, bytes: usize) -> bool {
         let mut state = self.state.lock();
         // An earlier `initialize` that could not be read may have counted already.
@@ -565,7 +572,7 @@ impl Sessions {
         may_keep
     }
 
-    /// Checks a session again, after a use of the session has ended.
+    /// Updates the eviction rank of a session after a use of the session has ended.
     fn look_again(&self, session: &Session) {
         let mut state = self.state.lock();
         let found = state.open.get(&session.id);
@@ -574,8 +581,8 @@ impl Sessions {
         }
     }
 
-    /// Removes and returns sessions that were idle too long. It runs at intervals, when requests
-    /// come. So no thread is needed for it.
+    /// Removes and returns sessions that were idle too long. Requests trigger this check at
+    /// intervals, so the check needs no thread of its own.
     fn sweep(&self, state: &mut State) -> Vec<Arc<Session>> {
         let interval = (self.idle / 8).min(Duration::from_secs(60));
         if state.swept.elapsed() < interval {
@@ -588,7 +595,8 @@ impl Sessions {
         over.iter().filter_map(|id| state.remove(id)).collect()
     }
 
-    /// Ends sessions that were removed from the table because they were idle or to make room.
+    /// Ends sessions that were removed from the table, because they were idle too long or to make
+    /// room.
     fn end_all(&self, ended: &[Arc<Session>]) {
         for session in ended {
             let text = match session.is_unused_for(self.idle) {
@@ -605,25 +613,25 @@ impl Sessions {
         }
     }
 
-    fn enter(&self, session: &Arc<Session>, mut place: Place) -> bool {
+    fn enter(&self, session: &Arc<Session>, mut slot: Slot) -> bool {
         let mut state = self.state.lock();
         if state.closed {
             drop(state);
             return false;
         }
-        // From now on the session in the table holds the slot. Both happen under one lock, so the
-        // slot is counted exactly once.
-        place.is_taken = false;
+        // From now on the session in the table holds the slot. The slot changes its holder under
+        // one lock, so it is counted exactly once.
+        slot.is_reserved = false;
         let entry = Entry {
             session: Arc::clone(session),
-            place: None,
+            rank: None,
         };
         state.open.insert(Arc::clone(&session.id), entry);
-        state.set_place(&session.id, Some(session.rank()));
+        state.set_rank(&session.id, Some(session.rank()));
         true
     }
 
-    /// Finds a session by its secret id. Only the principal that opened the session finds it.
+    /// Finds a session by its secret id. Only the principal that opened the session can find it.
     pub(super) fn find(&self, id: &[u8], principal: Option<&str>) -> Option<Arc<Session>> {
         let id = std::str::from_utf8(id).ok()?;
         let mut state = self.state.lock();
@@ -639,8 +647,8 @@ impl Sessions {
         Some(session)
     }
 
-    /// Returns the client whose share of threads is used by the requests of a session that come
-    /// from this address.
+    /// Returns the client whose share of threads a session's requests use. The client is the
+    /// principal of the session if there is one, otherwise the session at this address.
     pub(super) fn client_of(&self, id: &[u8], address: &ClientKey) -> Option<ClientKey> {
         let id = std::str::from_utf8(id).ok()?;
         let state = self.state.lock();
@@ -666,14 +674,14 @@ impl Sessions {
         self.state.lock().open.len()
     }
 
-    /// Ends the standing streams of all sessions.
+    /// Ends the GET streams of all sessions.
     pub(super) fn end_streams(&self) {
         let state = self.state.lock();
         let all = state.open.values().map(|entry| Arc::clone(&entry.session));
         let all: Vec<_> = all.collect();
         drop(state);
         all.iter()
-            .for_each(|session| session.standing.close_now(None));
+            .for_each(|session| session.get_stream.close_now(None));
     }
 
     /// Ends all sessions with the reason `why`, refuses new sessions, and waits for the threads of
@@ -689,18 +697,19 @@ impl Sessions {
     }
 }
 
-/// A sender that writes messages which belong to no request to the standing stream.
+/// A sender that writes messages to the GET stream of a session. These messages belong to no
+/// request.
 #[derive(Debug)]
-struct StandingSender(Weak<Session>);
+struct GetStreamSender(Weak<Session>);
 
-impl Sender for StandingSender {
+impl Sender for GetStreamSender {
     fn send(&mut self, queue: &mut VecDeque<SessionMessage>, _deadline: Instant) -> Result<()> {
         let Some(session) = self.0.upgrade() else {
             queue.clear();
             return Ok(());
         };
         while let Some(message) = queue.pop_front() {
-            session.standing.announce(&message.text);
+            session.get_stream.announce(&message.text);
         }
         Ok(())
     }

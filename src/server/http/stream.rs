@@ -1,12 +1,12 @@
 //! The streams of a legacy session, and their resumption.
 //!
-//! A stream belongs to one request. The standing stream, which a client opens with GET, has all
-//! other messages. Events are numbered and stored for a while. A client that reconnects with the
-//! number of the last event it saw gets the later events. If a client disconnects, its requests are
-//! not cancelled.
+//! Each request has its own stream. All other messages go to the GET stream, which the client opens
+//! with a GET request. Events are numbered and stored for a while. A client that reconnects with
+//! the number of the last event that it received gets the later events. If a client disconnects,
+//! its requests are not cancelled.
 //!
 //! ```text
-//!            begin (first event, or long silence)      client gone, or told to retry
+//!            begin (first event, or long silence)      disconnect, or order to retry
 //!  silent ─────────────────────────────────▶ flowing ─────────────────────────────────▶ waiting
 //!    │  response first: plain JSON              │  ▲                                      │
 //!    ▼                                          │  ╰──────── GET with Last-Event-ID ──────╯
@@ -14,17 +14,17 @@
 //! ```
 //!
 //! Several clients may read one stream. The newest reader gets the new events. Older readers stay
-//! connected and get nothing. When the newest reader leaves, the next newest one gets the new
+//! connected and get nothing. When the newest reader leaves, the next newest reader gets the new
 //! events.
 //!
 //! **Invariant:** an event is numbered, stored and written under the stream's lock. Otherwise a
-//! reader could miss an event or get one twice.
+//! reader could miss an event or get an event twice.
 //!
-//! **Threads.** While the lock is held, the host's event store or a slow client can block. So only
-//! a thread that sends or begins to read waits for the lock. Other threads close the stream, report
-//! a reader that has gone, or begin a silent response. Such a thread leaves a request in `words`
-//! and tries the lock. If the lock is taken, its holder acts on the request after releasing the
-//! lock ([`Stream::settle`]).
+//! **Threads.** The holder of a stream's lock can be blocked by the host's event store or by a slow
+//! client. So only a thread that sends or begins to read waits for the lock. Other threads close
+//! the stream, report a disconnected reader, or begin a silent response. Such a thread adds an
+//! entry to `actions` and tries the lock. If another thread holds the lock, that thread performs
+//! the action after it has released the lock ([`Stream::settle`]).
 //!
 //! Spec: Transports, "Streamable HTTP", "Resumability and Redelivery" (2025-03-26 to 2025-11-25).
 
@@ -47,41 +47,43 @@ use crate::sync::{Mutex, MutexGuard};
 use crate::transport::http::event::{write_event, write_mark};
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
-/// The maximum number of older readers of one stream. If there are more, the oldest reader is
-/// ended.
+/// The maximum number of older readers of one stream. If there are more, the response to the oldest
+/// reader is ended.
 const MAX_OLDER: usize = 32;
 
-/// One stream of a session.
+/// An event stream of a legacy session.
 pub(super) struct Stream {
     pub(super) number: u64,
     session: Weak<Session>,
     keep_alive: Duration,
     state: Mutex<State>,
-    /// Whether the last event of the stream was sent. Set under the lock.
+    /// Whether the stream has ended. Set while the lock of `state` is held.
     done: AtomicBool,
-    /// Whether a client reads the stream, or is about to. Set under the lock.
+    /// Whether a client reads the stream, or is about to read it. Set while the lock of `state` is
+    /// held.
     is_read: AtomicBool,
-    /// The requests that other threads have left for the holder of the stream's lock. No other lock
-    /// is taken while the lock of `words` is held.
-    words: Mutex<Words>,
-    /// Whether `words` is not empty. Set after `words` was changed, and cleared before `words` is
-    /// taken. So a holder of the stream's lock that sees `false` has missed no request.
-    has_words: AtomicBool,
+    /// The actions that other threads have left to the holder of the lock of `state`. No thread
+    /// takes another lock while it holds the lock of `actions`.
+    actions: Mutex<Actions>,
+    /// Whether `actions` has entries. Set after an entry was added, and cleared before all entries
+    /// are removed. So a holder of the stream's lock that sees `false` has missed no action.
+    has_actions: AtomicBool,
 }
 
-/// The requests on which a thread with the stream's lock must act.
+/// The actions that threads have left to the next holder of a stream's lock.
 #[derive(Default)]
-struct Words {
-    /// Whether the stream has to end. It ends with the error in `last`, if there is an error.
+struct Actions {
+    /// Whether the stream has to end. If `last` has an error, the stream ends with this error.
     closed: bool,
     last: Option<Vec<u8>>,
-    /// The numbers of the readers that have gone.
+    /// The numbers of the readers that have disconnected.
     gone: Vec<u64>,
-    /// Whether nothing was sent for the keep-alive interval: the response has to begin.
+    /// Whether nothing was sent for the keep-alive interval. If so, the response has to begin as an
+    /// event stream.
     silent: bool,
 }
 
-/// A client that reads the stream.
+/// A client that reads a stream.
 struct Reader {
     /// The number of the reader, which is unique within the stream.
     number: u64,
@@ -91,26 +93,27 @@ struct Reader {
 struct State {
     /// The newest reader, which gets the new events.
     reader: Option<Reader>,
-    /// Older readers, the oldest first.
+    /// The older readers, from the oldest to the newest.
     older: Vec<Reader>,
     /// The number of readers that the stream has had so far.
     readers: u64,
     /// Whether the response has begun as an event stream.
     begun: bool,
     /// The number of the last event that was written to a reader.
-    told: u64,
+    last_written: u64,
     history: History,
 }
 
 impl State {
-    /// Ends all readers. The newest reader gets the error `last` first, if there is an error.
+    /// Ends the responses to all readers. The newest reader gets the error `last` first, if there
+    /// is an error.
     fn hang_up(&mut self, last: Option<&[u8]>) {
         if let Some(reader) = self.reader.take() {
             let id = (last.is_some() && self.history.sequence() > 0).then(|| {
                 self.history.mark();
                 self.history.last_id().to_string()
             });
-            // This fails when the client has gone. Then nothing is left to do.
+            // An error means that the client has disconnected. Then nothing is left to do.
             _ = end_with(reader.writer, self.begun, id.as_deref(), last);
         }
         for mut reader in std::mem::take(&mut self.older) {
@@ -118,21 +121,22 @@ impl State {
         }
     }
 
-    /// Removes a reader that has gone. Returns the reader, and whether it was the newest one.
+    /// Removes a reader that has disconnected. Returns the reader, and whether this reader was the
+    /// newest one.
     fn lose(&mut self, number: u64) -> (Option<Reader>, bool) {
         if let Some(reader) = self.reader.take_if(|reader| reader.number == number) {
             self.reader = self.older.pop();
             return (Some(reader), true);
         }
-        let place = self.older.iter().position(|reader| reader.number == number);
-        (place.map(|place| self.older.remove(place)), false)
+        let position = self.older.iter().position(|reader| reader.number == number);
+        (position.map(|position| self.older.remove(position)), false)
     }
 }
 
 impl Stream {
-    /// Creates the stream for messages that belong to no request. The stream has no reader at
-    /// first.
-    pub(super) fn standing(session: Weak<Session>, keep_alive: Duration) -> Self {
+    /// Creates the GET stream of a session, for messages that belong to no request. The stream has
+    /// no reader at first.
+    pub(super) fn for_get(session: Weak<Session>, keep_alive: Duration) -> Self {
         Self::new(0, session, keep_alive, None)
     }
 
@@ -162,12 +166,12 @@ impl Stream {
                 older: Vec::new(),
                 readers: 0,
                 begun: false,
-                told: 0,
+                last_written: 0,
                 history: History::of(number),
             }),
             done: AtomicBool::new(false),
-            words: Mutex::default(),
-            has_words: AtomicBool::new(false),
+            actions: Mutex::default(),
+            has_actions: AtomicBool::new(false),
         }
     }
 
@@ -175,7 +179,7 @@ impl Stream {
         self.state.lock()
     }
 
-    /// Releases the lock, and then acts on the requests that other threads have left.
+    /// Releases the stream's lock, and then performs the actions that other threads have left.
     fn unlock(self: &Arc<Self>, state: MutexGuard<'_, State>) {
         let is_read = state.reader.is_some();
         self.is_read.store(is_read, Ordering::SeqCst);
@@ -188,7 +192,7 @@ impl Stream {
         self.done.load(Ordering::SeqCst)
     }
 
-    /// Returns whether a client reads the stream, or is about to.
+    /// Returns whether a client reads the stream, or is about to read it.
     pub(super) fn is_read(&self) -> bool {
         self.is_read.load(Ordering::SeqCst)
     }
@@ -197,7 +201,7 @@ impl Stream {
         stream_head(Some(self.keep_alive))
     }
 
-    /// Sends an event. An event that can't be written now is stored, and the client gets it when it
+    /// Sends an event on the stream. An event that can't be written now is stored until the client
     /// reconnects.
     fn say(self: &Arc<Self>, text: &[u8], deadline: Option<Instant>) -> Result<bool> {
         let session = self.session()?;
@@ -207,8 +211,8 @@ impl Stream {
         }
         let begins = !state.begun && state.reader.is_some();
         if begins && self.number > 0 {
-            // The stream is registered before the first write, because the client may lose it and
-            // reconnect right after that.
+            // The stream is registered before the first write, because the client may lose the
+            // stream and reconnect right after the write.
             session.remember(self);
         }
         let mut event = Vec::with_capacity(text.len() + 32);
@@ -225,21 +229,24 @@ impl Stream {
                 }
             }
         }
-        let is_behind = state.told < before && session.keeper.is_some();
+        let is_behind = state.last_written < before && session.keeper.is_some();
         let reader = state.reader.as_ref().map(|reader| reader.number);
         let written = match &mut state.reader {
             None => Ok(true),
             Some(reader) if begins => reader.writer.begin(&self.head(), &event).map(|()| true),
-            // The reader before this one left before it got all events.
-            Some(_) if is_behind => self.tell_rest(&mut state),
+            // The previous reader disconnected before it had got all events.
+            Some(_) if is_behind => self.write_rest(&mut state),
             Some(reader) => reader.writer.write(&event, deadline),
         };
         state.begun |= begins;
         match (written, reader) {
             (_, None) => {}
-            (Ok(true), Some(_)) => state.told = state.history.sequence(),
-            // The reader is too slow or has gone. The event is stored for its reconnect.
-            (Ok(false) | Err(_), Some(number)) => self.leave_word(|words| words.gone.push(number)),
+            (Ok(true), Some(_)) => state.last_written = state.history.sequence(),
+            // The reader is too slow or has disconnected. It gets the stored event when it
+            // reconnects.
+            (Ok(false) | Err(_), Some(number)) => {
+                self.leave_action(|actions| actions.gone.push(number))
+            }
         }
         self.unlock(state);
         if let (Some(keeper), Some(error)) = (&session.keeper, complaint) {
@@ -249,11 +256,11 @@ impl Stream {
     }
 
     /// Writes the events that no reader has received yet, until a write would block. Returns
-    /// whether all were written.
-    fn tell_rest(&self, state: &mut State) -> Result<bool> {
+    /// whether all events were written.
+    fn write_rest(&self, state: &mut State) -> Result<bool> {
         let State {
             reader: Some(reader),
-            told,
+            last_written,
             history,
             ..
         } = state
@@ -261,9 +268,9 @@ impl Stream {
             return Ok(true);
         };
         let mut piece = Vec::new();
-        while *told < history.sequence() {
+        while *last_written < history.sequence() {
             piece.clear();
-            let reached = history.read(*told, true, &mut piece);
+            let reached = history.read(*last_written, true, &mut piece);
             let reached = reached.map_err(|missing| match missing {
                 Missing::Failed(error) => error,
                 Missing::Gone => gone(),
@@ -271,30 +278,29 @@ impl Stream {
             if !piece.is_empty() && !reader.writer.write(&piece, None)? {
                 return Ok(false);
             }
-            *told = reached;
+            *last_written = reached;
         }
         Ok(true)
     }
 
-    /// Writes the events that no reader has received yet, to the reader that has become the newest
-    /// one.
+    /// Writes the events that no reader has received yet to the newest reader.
     fn catch_up(self: &Arc<Self>) {
         let mut state = self.lock();
         let number = state.reader.as_ref().map(|reader| reader.number);
-        if let (false, Some(number)) = (self.tell_rest(&mut state).unwrap_or(false), number) {
-            self.leave_word(|words| words.gone.push(number));
+        if let (false, Some(number)) = (self.write_rest(&mut state).unwrap_or(false), number) {
+            self.leave_action(|actions| actions.gone.push(number));
         }
         self.unlock(state);
     }
 
-    /// Adds a reader, which writes to `writer`.
+    /// Adds a reader, whose response is `writer`.
     ///
-    /// First the reader gets `preface`. If `seen` is set, it then gets the events after that one;
-    /// otherwise it gets the events that no reader has received yet. An earlier reader stays
-    /// connected, but gets nothing while this one reads. If the client has seen everything and the
-    /// stream has ended, the response is status 204.
+    /// The reader first gets `preface`. If `seen` is set, the reader then gets the events after
+    /// that event, otherwise the events that no reader has received yet. Earlier readers stay
+    /// connected, but get nothing while the new reader reads. If the client has seen all events and
+    /// the stream has ended, the response is status 204.
     ///
-    /// On error returns `writer` and the reason: events after `seen` are no longer available.
+    /// If the events after `seen` are not available, returns the reason and `writer`.
     pub(super) fn read_from(
         self: &Arc<Self>,
         seen: Option<u64>,
@@ -304,7 +310,7 @@ impl Stream {
         let mut state = self.lock();
         self.is_read.store(true, Ordering::SeqCst);
         let (may_skip, mut piece, mut complaint) = (seen.is_none(), preface, None);
-        let from = seen.unwrap_or(state.told);
+        let from = seen.unwrap_or(state.last_written);
         let mut reached = match state.history.read(from, may_skip, &mut piece) {
             Ok(reached) => reached,
             Err(missing) if !may_skip => {
@@ -323,16 +329,16 @@ impl Stream {
             return Ok(());
         }
         state.begun = true;
-        let mut taken = writer.begin(&self.head(), &piece).map(|()| true);
-        // Only what the client takes without blocking. If it is slower, it must reconnect for the
-        // rest.
-        while let Ok(true) = taken {
-            state.told = reached;
+        let mut accepted = writer.begin(&self.head(), &piece).map(|()| true);
+        // Writes only as long as the client accepts data without blocking. A slower client must
+        // reconnect for the remaining events.
+        while let Ok(true) = accepted {
+            state.last_written = reached;
             if reached == state.history.sequence() {
                 break;
             }
             piece.clear();
-            taken = match state.history.read(reached, may_skip, &mut piece) {
+            accepted = match state.history.read(reached, may_skip, &mut piece) {
                 Ok(next) => {
                     reached = next;
                     if piece.is_empty() {
@@ -346,7 +352,7 @@ impl Stream {
                 }
             };
         }
-        match taken {
+        match accepted {
             Ok(true) if self.is_done() => _ = writer.finish(),
             Ok(true) => self.watch(&mut state, writer),
             Ok(false) | Err(_) => drop(writer),
@@ -378,13 +384,14 @@ impl Stream {
         read.map(|_| !is_done || !piece.is_empty())
     }
 
-    /// Makes `writer` the newest reader, and registers a callback for its disconnect.
+    /// Makes `writer` the response to the newest reader, and registers a callback for the reader's
+    /// disconnect.
     fn watch(self: &Arc<Self>, state: &mut State, mut writer: Box<dyn ResponseWriter>) {
         state.readers += 1;
         let (number, stream) = (state.readers, Arc::downgrade(self));
         writer.on_gone(Box::new(move || {
             if let Some(stream) = stream.upgrade() {
-                stream.leave_word(|words| words.gone.push(number));
+                stream.leave_action(|actions| actions.gone.push(number));
                 stream.settle();
             }
         }));
@@ -404,15 +411,15 @@ impl Stream {
         let stream = Arc::downgrade(self);
         let begin = move || {
             if let Some(stream) = stream.upgrade() {
-                stream.leave_word(|words| words.silent = true);
+                stream.leave_action(|actions| actions.silent = true);
                 stream.settle();
             }
         };
         reader.writer.on_silence(self.keep_alive, Box::new(begin));
     }
 
-    /// Begins the response as an event stream without a message. Since 2025-11-25 the client gets a
-    /// mark from which it can resume. Runs no code of the host.
+    /// Begins the response as an event stream without a message. Since revision 2025-11-25 the
+    /// client gets a mark, from which it can resume. Runs no code of the host.
     fn begin_silently(self: &Arc<Self>, state: &mut State) {
         let (Ok(session), Some(reader)) = (self.session(), &mut state.reader) else {
             return;
@@ -426,16 +433,16 @@ impl Stream {
             if session.marks_beginnings() {
                 state.history.mark();
                 state.history.write_last(b"", &mut mark);
-                state.told = state.history.sequence();
+                state.last_written = state.history.sequence();
             }
         }
         state.begun = true;
-        // This fails when the client has gone, which the writer also reports by itself.
+        // An error means that the client has disconnected, which the writer also reports by itself.
         _ = reader.writer.begin(&self.head(), &mark);
     }
 
     /// Ends the response and tells the reader to reconnect after `retry`. Events that are sent
-    /// meanwhile are stored for it.
+    /// meanwhile are stored for the reader. Does nothing if the reader can't resume the stream.
     pub(super) fn close_stream_and_retry(self: &Arc<Self>, retry: Duration) -> Result<()> {
         let session = self.session()?;
         if !session.marks_beginnings() {
@@ -449,7 +456,7 @@ impl Stream {
             return Ok(());
         };
         let complaint = state.history.keep(keeper, b"");
-        state.told = state.history.sequence();
+        state.last_written = state.history.sequence();
         let mut mark = Vec::new();
         write_mark(&mut mark, &state.history.last_id().to_string(), Some(retry));
         let begins = !std::mem::replace(&mut state.begun, true);
@@ -480,55 +487,57 @@ impl Stream {
     /// Ends the stream. The newest reader gets the error `last` first, if there is an error. Never
     /// blocks.
     pub(super) fn close_now(self: &Arc<Self>, last: Option<Vec<u8>>) {
-        self.leave_word(|words| {
-            words.closed = true;
-            words.last = words.last.take().or(last);
+        self.leave_action(|actions| {
+            actions.closed = true;
+            actions.last = actions.last.take().or(last);
         });
         self.settle();
     }
 
-    fn leave_word(&self, leave: impl FnOnce(&mut Words)) {
-        let mut words = self.words.lock();
-        leave(&mut words);
-        drop(words);
-        self.has_words.store(true, Ordering::SeqCst);
+    fn leave_action(&self, leave: impl FnOnce(&mut Actions)) {
+        let mut actions = self.actions.lock();
+        leave(&mut actions);
+        drop(actions);
+        self.has_actions.store(true, Ordering::SeqCst);
     }
 
-    /// Acts on the requests that other threads have left in `words`.
+    /// Performs the actions that other threads have left in `actions`.
     ///
-    /// It is called after a request was left, and after the stream's lock was released. If the lock
-    /// is taken, this function returns, because the holder checks `has_words` after releasing the
-    /// lock. So no request is lost, and no thread blocks.
+    /// A thread calls this function after it has left an action, and after it has released the
+    /// stream's lock. If another thread holds the lock, this function returns, because the holder
+    /// checks `has_actions` after releasing the lock. So no action is lost, and no thread blocks.
     fn settle(self: &Arc<Self>) {
-        while self.has_words.load(Ordering::SeqCst) {
+        while self.has_actions.load(Ordering::SeqCst) {
             let Some(mut state) = self.state.try_lock() else {
                 return;
             };
-            // Cleared before the requests are taken: a later request sets it again.
-            self.has_words.store(false, Ordering::SeqCst);
-            let words = std::mem::take(&mut *self.words.lock());
+            // The flag is cleared before the actions are removed: a later action sets the flag
+            // again.
+            self.has_actions.store(false, Ordering::SeqCst);
+            let actions = std::mem::take(&mut *self.actions.lock());
             let mut lost = Vec::new();
             let mut has_new_reader = false;
-            for number in words.gone {
+            for number in actions.gone {
                 let (reader, was_newest) = state.lose(number);
                 lost.extend(reader);
                 has_new_reader |= was_newest;
             }
-            if words.closed {
+            if actions.closed {
                 self.done.store(true, Ordering::SeqCst);
-                state.hang_up(words.last.as_deref());
-            } else if words.silent {
+                state.hang_up(actions.last.as_deref());
+            } else if actions.silent {
                 self.begin_silently(&mut state);
             }
             let is_read = state.reader.is_some();
-            let is_behind = has_new_reader && is_read && state.told < state.history.sequence();
+            let is_behind =
+                has_new_reader && is_read && state.last_written < state.history.sequence();
             self.is_read.store(is_read, Ordering::SeqCst);
             drop(state);
             if !lost.is_empty()
                 && let Some(session) = self.session.upgrade()
             {
-                // The idle time of the session begins now, unless it has another stream with a
-                // reader.
+                // The idle time of the session begins now, unless another stream of the session has
+                // a reader.
                 session.touch();
                 if is_behind {
                     let stream = Arc::clone(self);
@@ -542,8 +551,8 @@ impl Stream {
         }
     }
 
-    /// Sends an event on the standing stream if its reader has room. An event that was not sent is
-    /// not stored.
+    /// Sends an event on the GET stream, if the event can be written without blocking. An event
+    /// that was not sent is not stored.
     pub(super) fn offer(self: &Arc<Self>, text: &[u8]) -> Offered {
         let Ok(session) = self.session() else {
             return Offered::Over;
@@ -555,9 +564,10 @@ impl Stream {
         let Some(number) = state.reader.as_ref().map(|reader| reader.number) else {
             return Offered::Unread;
         };
-        // A reader that has just taken over first gets the events that the reader before it missed.
-        let is_told = match session.keeper {
-            Some(_) => self.tell_rest(&mut state),
+        // A reader that has just become the newest one first gets the events that the previous
+        // reader missed.
+        let has_written_rest = match session.keeper {
+            Some(_) => self.write_rest(&mut state),
             None => Ok(true),
         };
         let mut event = Vec::with_capacity(text.len() + 32);
@@ -565,13 +575,13 @@ impl Stream {
             None => write_event(&mut event, None, text),
             Some(_) => history::write(&mut event, state.history.next_id(), text),
         }
-        let written = match (is_told, &mut state.reader) {
+        let written = match (has_written_rest, &mut state.reader) {
             (Ok(true), Some(reader)) => reader.writer.write(&event, None),
-            (told, _) => told,
+            (rest, _) => rest,
         };
         let (mut complaint, is_written) = (None, matches!(written, Ok(true)));
-        // A reader that has gone may have got the event. So the event is stored, and counts as
-        // sent.
+        // A reader that has disconnected may have got the event. So the event is stored, and counts
+        // as sent.
         if is_written || written.is_err() {
             complaint = session
                 .keeper
@@ -579,10 +589,10 @@ impl Stream {
                 .and_then(|keeper| state.history.keep(keeper, text));
         }
         if is_written {
-            state.told = state.history.sequence();
+            state.last_written = state.history.sequence();
         }
         if written.is_err() {
-            self.leave_word(|words| words.gone.push(number));
+            self.leave_action(|actions| actions.gone.push(number));
         }
         self.unlock(state);
         if let (Some(keeper), Some(error)) = (&session.keeper, complaint) {
@@ -594,22 +604,23 @@ impl Stream {
         }
     }
 
-    /// Sends an event on the standing stream.
+    /// Sends an event on the GET stream.
     pub(super) fn announce(self: &Arc<Self>, text: &[u8]) {
-        // This fails when the session is over.
+        // An error means that the session is over.
         _ = self.say(text, None);
     }
 }
 
-/// The response sink of a request in a legacy session.
+/// The response sink of a request in a legacy session: all messages go to the request's stream.
 pub(super) struct RequestStream {
     stream: Arc<Stream>,
     demand: Demand,
 }
 
 impl RequestStream {
-    /// Creates the response sink, and watches for the reader's disconnect. If the client accepts
-    /// events, the response begins as an event stream after a long silence.
+    /// Creates the response sink of a request, and registers a callback for the reader's
+    /// disconnect. If the client accepts events, the response begins as an event stream after a
+    /// long silence.
     pub(super) fn new(stream: Arc<Stream>, demand: Demand, takes_events: bool) -> Self {
         let mut state = stream.lock();
         if let Some(Reader { writer, .. }) = state.reader.take() {

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use super::denied::Denied;
 use crate::protocol::principal::Principal;
 
-/// The tolerated difference between the clocks of this machine and the issuer's.
+/// The tolerated difference between the clock of this machine and the clock of the issuer.
 pub(super) const LEEWAY: Duration = Duration::from_secs(60);
 
 /// Returns whether a time has passed by at least the tolerated difference between clocks.
@@ -24,9 +24,9 @@ pub(super) fn has_passed(when: SystemTime) -> bool {
 /// obtain tokens of its own.
 // M-AUTH-S-43
 pub trait TokenVerifier: Send + Sync {
-    /// Verifies a token. The verifier runs on the thread that read the request. Many threads may
-    /// call it at once. If the verifier panics, the request is answered with status 503 and the
-    /// panic is logged.
+    /// Verifies a token. The verifier runs on the thread that read the request. Several threads may
+    /// call `verify` at once. If the verifier panics, the request is answered with status 503 and
+    /// the panic is logged.
     ///
     /// # Errors
     ///
@@ -55,7 +55,7 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// Creates the grant of a token for `principal`, issued for the servers in `audience`.
+    /// Creates the grant of a token that was issued to `principal`, for the servers in `audience`.
     ///
     /// The token is refused unless this server's URL is in `audience`. A verifier that checks the
     /// audience in another way must add that URL itself.
@@ -70,8 +70,8 @@ impl Grant {
         }
     }
 
-    /// Binds the token to a key of the client (DPoP), by the thumbprint that the token or the
-    /// authorization server gives (`cnf.jkt`; RFC 7638).
+    /// Binds the token to a key of the client (DPoP). `thumbprint` identifies the key: the token or
+    /// the authorization server gives it as `cnf.jkt` (RFC 7638).
     ///
     /// The token is then valid only with a proof of that key. Without `ResourceServer::dpop`
     /// (feature `jwt`) the token is refused. If a verifier omits the thumbprint of a bound token, a

@@ -1,4 +1,4 @@
-//! Discovery of an issuer's keys: its metadata and its key set.
+//! Fetches an issuer's keys: first the issuer's metadata, then the key set that the metadata names.
 //!
 //! Spec: RFC 8414, section 3; OpenID Connect Discovery 1.0, section 4.
 
@@ -32,17 +32,17 @@ struct Metadata {
 
 /// Fetches the key set of an issuer. The URL of the key set is in the issuer's metadata.
 ///
-/// All known metadata URLs are tried. At one of them there may be a web page, or metadata without a
-/// key set, which RFC 8414 allows.
+/// All known metadata URLs are tried. Some of them may have a web page, or metadata without a key
+/// set, which RFC 8414 allows.
 pub(super) fn discover(issuer: &str, way: &Way) -> Result<String> {
     // The error of a document that exists is more useful than that of a missing one.
     let (mut missing, mut useless) = (None, None);
-    for place in places(issuer) {
-        match fetch(&place, way).map(|text| key_place(issuer, &place, &text)) {
+    for url in metadata_urls(issuer) {
+        match fetch(&url, way).map(|text| key_set_url(issuer, &url, &text)) {
             Ok(Ok(keys)) => return fetch(&keys, way),
             Ok(Err(error)) => useless = useless.or(Some(error)),
-            // All URLs have one host, and it is too slow. A request waits for this, so there is no
-            // further try.
+            // All URLs have the same host, which is too slow. A request waits for the keys, so
+            // there is no further try.
             Err(error) if error.kind() == ErrorKind::Timeout => return Err(error),
             Err(error) => missing = Some(error),
         }
@@ -53,9 +53,9 @@ pub(super) fn discover(issuer: &str, way: &Way) -> Result<String> {
     }))
 }
 
-fn key_place(issuer: &str, place: &str, text: &str) -> Result<String> {
+fn key_set_url(issuer: &str, url: &str, text: &str) -> Result<String> {
     let bad = |why: &str| {
-        let text = format!("the metadata at '{}' {why}", Excerpt(place));
+        let text = format!("the metadata at '{}' {why}", Excerpt(url));
         Error::new(ErrorKind::Auth, text)
     };
     let metadata: Metadata =
@@ -70,30 +70,30 @@ fn key_place(issuer: &str, place: &str, text: &str) -> Result<String> {
 }
 
 /// Returns the URLs at which an issuer's metadata may be.
-fn places(issuer: &str) -> Vec<String> {
+fn metadata_urls(issuer: &str) -> Vec<String> {
     let Some((scheme, rest)) = issuer.split_once("://") else {
         return Vec::new();
     };
     let rest = rest.trim_end_matches('/');
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let mut places = ["oauth-authorization-server", "openid-configuration"]
+    let mut urls = ["oauth-authorization-server", "openid-configuration"]
         .map(|name| format!("{scheme}://{host}/.well-known/{name}{path}"))
         .to_vec();
     if !path.is_empty() {
-        places.push(format!(
+        urls.push(format!(
             "{scheme}://{host}{path}/.well-known/openid-configuration"
         ));
     }
-    places
+    urls
 }
 
 /// Fetches a document. The URL must be `https`, or `http` on this machine. Redirects are not
 /// followed.
-pub(super) fn fetch(place: &str, way: &Way) -> Result<String> {
+pub(super) fn fetch(url: &str, way: &Way) -> Result<String> {
     let failed = |kind, why: &dyn std::fmt::Display| {
-        Error::new(kind, format!("'{}' can't be had: {why}", Excerpt(place)))
+        Error::new(kind, format!("'{}' can't be had: {why}", Excerpt(url)))
     };
-    let is_safe = Url::read(place).is_some_and(|url| {
+    let is_safe = Url::read(url).is_some_and(|url| {
         url.user.is_none() && (url.is("https") || url.is("http") && url.is_loopback())
     });
     if !is_safe {
@@ -102,7 +102,7 @@ pub(super) fn fetch(place: &str, way: &Way) -> Result<String> {
     let went_wrong = |error: ureq::Error| match &error {
         ureq::Error::Timeout(_) => failed(ErrorKind::Timeout, &error),
         ureq::Error::Io(io) if io.kind() == std::io::ErrorKind::OutOfMemory => {
-            fallible::no_memory(format_args!("'{}'", Excerpt(place)))
+            fallible::no_memory(format_args!("'{}'", Excerpt(url)))
         }
         ureq::Error::Io(io) => match untrusted(io, "JwtVerifier::root_certificates") {
             Some(why) => failed(ErrorKind::Io, &why),
@@ -110,7 +110,7 @@ pub(super) fn fetch(place: &str, way: &Way) -> Result<String> {
         },
         _ => failed(ErrorKind::Io, &error),
     };
-    let proxy = place
+    let proxy = url
         .parse()
         .map_err(|_| failed(ErrorKind::Auth, &"it is no URL"))
         .and_then(|uri| {
@@ -131,7 +131,7 @@ pub(super) fn fetch(place: &str, way: &Way) -> Result<String> {
         ))
         .build();
     let answer = Agent::from(config)
-        .get(place)
+        .get(url)
         .header("Accept", "application/json")
         .call()
         .map_err(went_wrong)?;
@@ -156,14 +156,14 @@ mod tests {
     #[test]
     fn metadata_is_looked_for_where_issuers_have_it() {
         assert_eq!(
-            places("https://as/"),
+            metadata_urls("https://as/"),
             [
                 "https://as/.well-known/oauth-authorization-server",
                 "https://as/.well-known/openid-configuration",
             ]
         );
         assert_eq!(
-            places("https://as/t/1"),
+            metadata_urls("https://as/t/1"),
             [
                 "https://as/.well-known/oauth-authorization-server/t/1",
                 "https://as/.well-known/openid-configuration/t/1",

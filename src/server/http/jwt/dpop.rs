@@ -59,8 +59,7 @@ pub struct Dpop {
     window: Duration,
     nonces: Option<Nonces>,
     max_proofs: usize,
-    /// The proofs that clients have used. The lock guards nothing else, and is held only for
-    /// moments.
+    /// The proofs that clients have used. The lock guards nothing else, and is held only briefly.
     seen: Mutex<Seen>,
 }
 
@@ -76,7 +75,8 @@ impl Default for Dpop {
 }
 
 impl Dpop {
-    /// Accepts tokens that are bound to a key, with a proof, and also tokens that are not bound.
+    /// Creates settings that accept unbound tokens. Tokens that are bound to a key are accepted if
+    /// the request has a proof of the key.
     pub fn new() -> Self {
         Self {
             is_required: false,
@@ -95,7 +95,7 @@ impl Dpop {
     }
 
     /// Sets the tolerated difference between the time in a proof and the present, in both
-    /// directions. Defaults to 5 min, which is also the maximum.
+    /// directions. Defaults to 5 min, which is also the maximum: larger values are reduced to it.
     pub fn window(mut self, window: Duration) -> Self {
         self.window = window.min(WINDOW);
         self
@@ -104,13 +104,13 @@ impl Dpop {
     /// Sets the maximum number of proofs that are remembered. A remembered proof is not accepted a
     /// second time.
     ///
-    /// The limit is for all clients together; a proof is remembered as long as it could be
+    /// The limit is for all clients together. A proof is remembered as long as it could be
     /// accepted. Defaults to 100,000 proofs, which take about 25 MB. That is enough for 330
     /// requests a second of clients with correct clocks. With 0, replays are not detected.
     ///
     /// Above the limit, the oldest proofs of the client with most proofs are dropped. After that, a
-    /// proof of this client is refused if it is as old as a dropped one. Other clients are not
-    /// affected.
+    /// proof of this client is refused if it is not newer than a dropped proof. Other clients are
+    /// not affected.
     pub fn max_proofs(mut self, max: usize) -> Self {
         self.max_proofs = max;
         self.seen = Mutex::new(Seen::new(max));
@@ -119,9 +119,10 @@ impl Dpop {
 
     /// Requires a nonce of this server in each proof, so that no proof can be made in advance.
     ///
-    /// A client without a nonce is refused with a new one (`use_dpop_nonce`) and retries. A nonce
-    /// is valid for `life`, but at least for a second. The first key seals the nonces, and every
-    /// key can open them. Replicas must share their keys. By default no nonces are required.
+    /// If a proof has no valid nonce, the request is refused with a new nonce (`use_dpop_nonce`),
+    /// and the client retries. A nonce is valid for `life`, but at least for a second. The first
+    /// key seals the nonces, and every key can open them. Replicas must share their keys. By
+    /// default no nonces are required.
     ///
     /// # Errors
     ///
@@ -137,8 +138,8 @@ impl Dpop {
         Ok(self)
     }
 
-    /// Checks that the proof was not used before, and remembers it. If it was used or may have been
-    /// used, returns the reason for the client.
+    /// Checks that a proof was not used before, and remembers the proof. If the proof was used or
+    /// may have been used, returns the reason for the client.
     fn check_replay(&self, client: &Client, proof: &Proof, now: f64) -> Result<(), &'static str> {
         if self.max_proofs == 0 {
             return Ok(());

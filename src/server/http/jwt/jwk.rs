@@ -125,8 +125,8 @@ impl Key {
         })
     }
 
-    /// Verifies that this key has made a signature of `signed` with this algorithm. Symmetric
-    /// algorithms are always refused.
+    /// Returns whether `signature` is a signature of `signed` by this key, with this algorithm.
+    /// Symmetric algorithms are always refused.
     pub(super) fn confirms(&self, algorithm: &str, signed: &[u8], signature: &[u8]) -> bool {
         if self
             .algorithm
@@ -192,7 +192,8 @@ fn ecdsa(
     key.verify(signed, signature).is_ok()
 }
 
-/// Encodes a point of an elliptic curve. Returns `None` unless both coordinates have this length.
+/// Encodes a point of an elliptic curve in uncompressed form. Returns `None` unless both
+/// coordinates have `length` bytes.
 fn uncompressed(x: Vec<u8>, y: Vec<u8>, length: usize) -> Option<Vec<u8>> {
     (x.len() == length && y.len() == length).then(|| [vec![4], x, y].concat())
 }

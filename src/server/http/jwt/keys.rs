@@ -35,17 +35,17 @@ pub(super) struct Keys {
 #[derive(Default)]
 struct State {
     keys: Arc<Vec<Key>>,
-    /// When `keys` were fetched.
+    /// When the issuer's keys in `keys` were fetched.
     since: Option<Instant>,
-    /// When the last fetch ended. If it failed, `failure` is its error.
+    /// When the last fetch ended. `failure` is the error of that fetch, if it failed.
     tried: Option<Instant>,
     failure: Option<String>,
     /// When the current fetch began; `None` when there is no fetch.
     fetching: Option<Instant>,
 }
 
-/// The result of searching the keys for checking a signature.
-pub(super) enum Found {
+/// The result of a search for the keys that may verify a signature.
+pub(super) enum KeyLookup {
     Keys(Arc<Vec<Key>>),
     /// The issuer has no key with this id.
     Unknown,
@@ -65,23 +65,24 @@ impl Keys {
         }
     }
 
-    /// Returns all keys of the issuer, if one of them has this id, or if one of them has no id. If
-    /// `id` is `None`, returns all keys, and the caller tries each of them.
-    pub(super) fn find(&self, id: Option<&str>) -> Found {
+    /// Returns all keys of the issuer if one of them has the id `id`, or has no id. If `id` is
+    /// `None`, returns all keys, and the caller tries each key.
+    pub(super) fn find(&self, id: Option<&str>) -> KeyLookup {
         self.find_but(None, id)
     }
 
-    /// Returns newer keys than `than`, if there are any. Fetches the issuer's keys if
-    /// `min_interval` allows.
+    /// Returns keys that are newer than the keys `than`, if there are any. Fetches the issuer's
+    /// keys if `min_interval` allows.
     pub(super) fn find_newer(&self, than: &Arc<Vec<Key>>) -> Option<Arc<Vec<Key>>> {
         match self.find_but(Some(than), None) {
-            Found::Keys(keys) if !Arc::ptr_eq(&keys, than) => Some(keys),
+            KeyLookup::Keys(keys) if !Arc::ptr_eq(&keys, than) => Some(keys),
             _ => None,
         }
     }
 
-    /// Returns the issuer's keys. If newer keys than `old` are available, returns the newer keys.
-    fn find_but(&self, old: Option<&Arc<Vec<Key>>>, id: Option<&str>) -> Found {
+    /// Returns the issuer's keys for the key id `id`. If the current keys are `old`, first tries to
+    /// fetch newer keys.
+    fn find_but(&self, old: Option<&Arc<Vec<Key>>>, id: Option<&str>) -> KeyLookup {
         let mut may_fetch = true;
         loop {
             let mut state = self.state.lock();
@@ -94,20 +95,21 @@ impl Keys {
                 .is_some_and(|tried| tried.elapsed() < self.min_interval);
             let may_try = may_fetch && !rests;
             if is_known && (is_fresh || state.fetching.is_some() || !may_try) {
-                return Found::Keys(Arc::clone(&state.keys));
+                return KeyLookup::Keys(Arc::clone(&state.keys));
             }
             let ends = state.fetching.map(|began| began + PATIENCE);
             if ends.is_some_and(|end| Instant::now() < end) {
-                // The fetched keys will be as new as a fetch by this thread.
+                // The keys of the other fetch will be new enough, so this thread does not fetch
+                // again.
                 may_fetch = false;
                 drop(self.fetched.wait_until(state, ends));
                 continue;
             }
             if state.fetching.is_some() || !may_try {
                 return match &state.failure {
-                    _ if state.may_know() => Found::Keys(Arc::clone(&state.keys)),
-                    Some(why) => Found::Unavailable(why.clone()),
-                    None => Found::Unknown,
+                    _ if state.may_know() => KeyLookup::Keys(Arc::clone(&state.keys)),
+                    Some(why) => KeyLookup::Unavailable(why.clone()),
+                    None => KeyLookup::Unknown,
                 };
             }
             state.fetching = Some(Instant::now());
@@ -121,7 +123,7 @@ impl Keys {
 
     fn fetch(&self) {
         // The source may be the host's code, and may panic.
-        let over = Over(self);
+        let over = FetchGuard(self);
         let came = (self.source)(&self.way).and_then(|text| read_keys(&text));
         let mut state = self.state.lock();
         match came {
@@ -146,8 +148,8 @@ impl State {
             }
     }
 
-    /// Returns whether the set may contain the key that a token names: a key has no id, and the set
-    /// is not too old.
+    /// Returns whether the key set may contain a key with an unknown id, because one of its keys
+    /// has no id. Returns `false` if the set is too old.
     fn may_know(&self) -> bool {
         !self.is_too_old() && self.keys.iter().any(|key| key.id.is_none())
     }
@@ -157,10 +159,11 @@ impl State {
     }
 }
 
-/// Ends the current fetch when it is dropped, even after a panic. Wakes the waiting requests.
-struct Over<'a>(&'a Keys);
+/// A guard that ends the current key fetch when the guard is dropped, even after a panic. The end
+/// of the fetch wakes the waiting requests.
+struct FetchGuard<'a>(&'a Keys);
 
-impl Drop for Over<'_> {
+impl Drop for FetchGuard<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
         state.fetching = None;

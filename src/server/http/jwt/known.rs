@@ -1,4 +1,4 @@
-//! A cache of verified tokens.
+//! A cache of verified access tokens.
 //!
 //! Verifying a signature costs several times as much as a call, and a client sends its token with
 //! every request. The cache stores the digest and the claims of a token, not the token itself.
@@ -12,16 +12,16 @@ use super::Claims;
 use super::jwk::Key;
 use crate::sync::Mutex;
 
-/// The maximum number of tokens in one half of the cache. At least this many of the latest tokens
-/// are cached, and at most twice as many.
+/// The maximum number of tokens in one half of the cache. The whole cache contains at most twice as
+/// many tokens.
 const FEW: usize = 512;
 /// The maximum length of cached claims, in bytes. Longer claims are not cached.
 const LONG: usize = 4 << 10;
 
-/// The digest of a token.
+/// The digest of an access token.
 pub(super) type Mark = [u8; 32];
 
-/// A token whose signature was verified.
+/// An access token whose signature was verified.
 pub(super) struct Good {
     /// The id of the key that the token names. `None` if the token names no key.
     pub(super) key: Option<String>,
@@ -33,7 +33,7 @@ pub(super) struct Good {
     pub(super) text: Vec<u8>,
 }
 
-/// The cache of verified tokens.
+/// The cache of verified access tokens.
 #[derive(Default)]
 pub(super) struct Known(Mutex<Generations>);
 

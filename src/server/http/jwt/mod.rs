@@ -23,7 +23,7 @@ use ureq::Proxy;
 use self::discovery::Way;
 pub use self::dpop::Dpop;
 use self::jwk::Key;
-use self::keys::{Found, Keys, Source};
+use self::keys::{KeyLookup, Keys, Source};
 use self::known::{Good, Known, mark};
 use super::denied::Denied;
 use super::verifier::{Grant, LEEWAY, TokenVerifier, has_passed};
@@ -52,12 +52,12 @@ const MAX_TOKEN: usize = 16 << 10;
 /// ([`ResourceServer::dpop`](super::ResourceServer::dpop)). Tokens that are bound in another way
 /// are refused.
 ///
-/// **Keys.** The issuer's keys are fetched at the first use and again after an hour. They are also
-/// fetched when a token names an unknown key, and when a token names no key and no known key has
-/// signed it. One request at a time fetches, for at most 5 s a document. Other requests that need
-/// the new keys wait for at most a second, and then get status 503. Requests whose key is known are
-/// served meanwhile. If a fetch fails, the old keys are used for up to a day, and the next try is
-/// after [`min_interval`](Self::min_interval).
+/// **Keys.** The issuer's keys are fetched at the first use and again after an hour. The keys are
+/// also fetched when a token names an unknown key, and when a token names no key and no known key
+/// has signed it. One request at a time fetches the keys, and waits for at most 5 s for each
+/// document. Other requests that need the new keys wait for at most a second, and then get status
+/// 503. Requests whose key is known are served meanwhile. If a fetch fails, the old keys are used
+/// for up to a day. The next try is after [`min_interval`](Self::min_interval).
 ///
 /// **Cache.** The signature of a token is checked at its first use, and again after new keys were
 /// fetched. The times in a token are checked with each request. To make this cheap, the digests and
@@ -88,7 +88,7 @@ struct Header {
     crit: Option<IgnoredAny>,
 }
 
-/// The claims of a token that are checked.
+/// The claims that are read from a token.
 #[derive(Deserialize)]
 struct Claims {
     iss: Option<String>,
@@ -124,8 +124,8 @@ impl Many {
 }
 
 impl JwtVerifier {
-    /// Accepts the tokens of this issuer. The URL of the issuer's keys is taken from the issuer's
-    /// metadata.
+    /// Creates a verifier that accepts the tokens of `issuer`. The issuer's metadata names the URL
+    /// of the issuer's keys.
     pub fn new(issuer: impl Into<String>) -> Self {
         let issuer = issuer.into();
         let own = issuer.clone();
@@ -133,15 +133,16 @@ impl JwtVerifier {
         Self::with(issuer, Box::new(source))
     }
 
-    /// Accepts the tokens of this issuer, whose keys are at `url`. The URL must be `https`, except
-    /// on this machine.
+    /// Creates a verifier that accepts the tokens of `issuer`, whose keys are at `url`. The URL
+    /// must be `https`, except on this machine.
     pub fn with_jwks_url(issuer: impl Into<String>, url: impl Into<String>) -> Self {
         let url = url.into();
         let source = move |way: &Way| discovery::fetch(&url, way);
         Self::with(issuer.into(), Box::new(source))
     }
 
-    /// Accepts the tokens of this issuer. The issuer's keys come from the function `source`.
+    /// Creates a verifier that accepts the tokens of `issuer`. The issuer's keys come from the
+    /// function `source`.
     ///
     /// `source` returns the text of the issuer's key set (RFC 7517), and is called repeatedly. Use
     /// it for keys from a file, or for another way of fetching.
@@ -249,12 +250,12 @@ impl JwtVerifier {
         Ok(good)
     }
 
-    /// Returns whether the issuer still has the keys with which the signature of a token was
+    /// Returns whether the issuer's current keys are those with which the signature of a token was
     /// verified.
     fn has_still(&self, good: &Good) -> bool {
         match self.keys.find(good.key.as_deref()) {
-            Found::Keys(keys) => Arc::ptr_eq(&keys, &good.keys),
-            Found::Unknown | Found::Unavailable(_) => false,
+            KeyLookup::Keys(keys) => Arc::ptr_eq(&keys, &good.keys),
+            KeyLookup::Unknown | KeyLookup::Unavailable(_) => false,
         }
     }
 
@@ -285,9 +286,11 @@ impl JwtVerifier {
         }
         let id = header.kid.as_deref();
         let keys = match self.keys.find(id) {
-            Found::Keys(keys) => keys,
-            Found::Unknown => return Err(Denied::invalid_token("its key is none of the issuer's")),
-            Found::Unavailable(why) => return Err(Denied::unavailable(why)),
+            KeyLookup::Keys(keys) => keys,
+            KeyLookup::Unknown => {
+                return Err(Denied::invalid_token("its key is none of the issuer's"));
+            }
+            KeyLookup::Unavailable(why) => return Err(Denied::unavailable(why)),
         };
         let is_named = |key: &&Key| id.is_none() || key.id.is_none() || key.id.as_deref() == id;
         let confirm = |keys: &[Key]| {
@@ -369,8 +372,8 @@ impl fmt::Debug for JwtVerifier {
     }
 }
 
-/// Returns whether a JWT header may belong to an access token. An issuer signs other JWTs with the
-/// same keys.
+/// Returns whether a JWT header may belong to an access token. An issuer may sign other kinds of
+/// JWTs with the same keys.
 fn is_of_token(header: &Header) -> bool {
     header.typ.as_deref().is_none_or(|typ| {
         let typ = typ.to_ascii_lowercase();
@@ -380,7 +383,7 @@ fn is_of_token(header: &Header) -> bool {
 }
 
 /// Returns the thumbprint of the key that a token is bound to (`jkt`; RFC 9449, section 6.1).
-/// Refuses a token whose `cnf` has other members too, since they would not be checked.
+/// Refuses a token whose `cnf` has other members too, since the other members would not be checked.
 fn thumbprint_in(cnf: &JsonObject) -> Result<&str, Denied> {
     let thumbprint = cnf.get("jkt").and_then(|value| value.as_str());
     thumbprint.filter(|_| cnf.len() == 1).ok_or_else(|| {

@@ -1,5 +1,5 @@
-//! DPoP proofs: a small JWT in the field `DPoP`, which proves that the sender of a request has a
-//! key.
+//! DPoP proofs. A proof is a small JWT in the field `DPoP`, which proves that the sender of a
+//! request has a key.
 //!
 //! Spec: RFC 9449, sections 4.2 and 4.3.
 
@@ -15,7 +15,7 @@ use super::Parts;
 use super::jwk::{self, Jwk, Key};
 use super::seen::ProofId;
 
-/// The maximum length of a proof, in bytes.
+/// The maximum length of a DPoP proof, in bytes.
 const MAX_PROOF: usize = 8 << 10;
 
 #[derive(Deserialize)]
@@ -36,27 +36,27 @@ struct Claims {
     nonce: Option<String>,
 }
 
-/// A proof whose signature was verified with the key in the proof.
+/// A DPoP proof whose signature was verified with the key in the proof.
 pub(super) struct Proof {
     claims: Claims,
     thumbprint: String,
 }
 
-/// The request that a proof must be made for.
+/// The request that a DPoP proof must be made for.
 pub(super) struct Purpose<'a> {
     pub(super) method: &'a str,
     pub(super) target: &'a str,
     pub(super) token: &'a str,
     /// The thumbprint of the key that the token is bound to.
     pub(super) thumbprint: &'a str,
-    /// The present, in seconds since 1970.
+    /// The present time, in seconds since 1970.
     pub(super) now: f64,
     /// The tolerated difference between the clocks of client and server, in both directions.
     pub(super) window: Duration,
 }
 
 impl Proof {
-    /// Parses a proof, and checks everything that does not depend on the request.
+    /// Parses a DPoP proof, and checks everything that does not depend on the request.
     pub(super) fn read(text: &str) -> Result<Self, &'static str> {
         let no_proof = "it is no JWT with typ, alg, jwk, jti, htm, htu and iat";
         let parts = Some(text).filter(|text| text.len() <= MAX_PROOF);
@@ -91,7 +91,7 @@ impl Proof {
         if htm != purpose.method {
             return Err("it was made for another method (htm)");
         }
-        if place(htu) != place(purpose.target) {
+        if normalized(htu) != normalized(purpose.target) {
             return Err("it was made for another address (htu)");
         }
         let off = (iat - purpose.now).abs();
@@ -116,8 +116,8 @@ impl Proof {
         self.claims.iat as u64
     }
 
-    /// Returns the unique id of the proof. It is made from the key and `jti`, since `jti` is unique
-    /// only for each key.
+    /// Returns the unique id of the proof. The id is made from the key and `jti`, since `jti` is
+    /// unique only for each key.
     pub(super) fn id(&self) -> ProofId {
         let text = format!("{} {}", self.thumbprint, self.claims.jti);
         let digest = Sha256::digest(text.as_bytes()).expect("texts are shorter than 2 EiB");
@@ -134,7 +134,7 @@ fn digest(text: &str) -> String {
 
 /// Normalizes a URL for comparison: without query, fragment and default port, with scheme and host
 /// in lower case.
-fn place(address: &str) -> String {
+fn normalized(address: &str) -> String {
     let address = address.split(['?', '#']).next().unwrap_or_default();
     let Some((scheme, rest)) = address.split_once("://") else {
         return address.to_owned();
@@ -164,7 +164,7 @@ mod tests {
             ("http://h:80", "http://h/"),
             ("https://h:8443/a", "https://h:8443/a#b"),
         ] {
-            assert_eq!(place(one), place(other));
+            assert_eq!(normalized(one), normalized(other));
         }
         for other in [
             "https://h/MCP",
@@ -176,7 +176,7 @@ mod tests {
             "/mcp",
             "",
         ] {
-            assert_ne!(place("https://h/mcp"), place(other));
+            assert_ne!(normalized("https://h/mcp"), normalized(other));
         }
     }
 

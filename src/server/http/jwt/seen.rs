@@ -1,29 +1,30 @@
-//! The proofs that were used, each remembered as long as it could be replayed. Their number is
-//! limited.
+//! A memory of limited size for the DPoP proofs that were used. Each proof is remembered as long as
+//! it could be replayed.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::shares::{Admission, Client, Shares};
 
-/// The unique id of a proof.
+/// The unique id of a DPoP proof.
 pub(super) type ProofId = [u8; 32];
 
-/// The proofs that were used, to detect replays.
+/// The DPoP proofs that were used, to detect replays.
 ///
 /// Above the limit, the oldest proof of the client with most proofs is dropped. After that, a proof
-/// of this client is refused if it is as old as a dropped one. So no proof is accepted twice, and a
-/// client with many proofs does not harm others.
+/// of this client is refused if it is not newer than a dropped proof. So no proof is accepted
+/// twice, and a client with many proofs does not harm others.
 pub(super) struct Seen {
     max: usize,
     proofs: HashMap<ProofId, Noted>,
     oldest_first: BTreeSet<(u64, ProofId)>,
     shares: Shares<ProofId>,
-    /// For each client with dropped proofs: the time at which the newest dropped proof was made.
+    /// The time at which the newest dropped proof of each client was made. Only clients with
+    /// dropped proofs are in the map.
     dropped: HashMap<Client, u64>,
     /// The latest time among the entries that were removed from `dropped`, because there were too
     /// many entries.
     dropped_of_others: Option<u64>,
-    /// The number of proofs recorded so far. It orders the proofs that were made in the same
+    /// The number of proofs recorded so far, which orders the proofs that were made in the same
     /// second.
     count: u64,
 }
@@ -38,11 +39,11 @@ struct Noted {
 /// The number of low bits of [`Noted::order`] in which the proofs of one second are counted.
 const COUNT_BITS: u32 = 28;
 
-/// The reason why a proof is refused.
+/// The reason why a DPoP proof is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unusable {
     Shown,
-    /// The proof may be a replay: the records of proofs this old were removed to make room.
+    /// The proof may be a replay, since proofs as old as this proof were dropped from the memory.
     TooOld,
 }
 
@@ -59,8 +60,8 @@ impl Seen {
         }
     }
 
-    /// Records a client's proof that was made at the time `made`. Forgets proofs that were made
-    /// before `until`, since they would be refused for their age.
+    /// Records the proof of a client, which was made at the time `made`. Forgets proofs that were
+    /// made before `until`, since such proofs are refused for their age.
     pub(super) fn note(
         &mut self,
         client: &Client,
@@ -110,7 +111,7 @@ impl Seen {
         {
             self.forget(&id);
         }
-        // There are normally few clients here, unless clients attack the limit.
+        // `dropped` has few clients, unless clients attack the limit.
         if self.dropped.len() > self.max {
             self.dropped.retain(|_, dropped| *dropped >= until);
         }

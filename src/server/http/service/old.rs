@@ -16,8 +16,8 @@ use crate::transport::http::event::write_typed;
 use crate::transport::http::{HttpRequest, ResponseHead, ResponseWriter};
 
 impl Served {
-    /// Opens the event stream of a 2024-11-05 client. The first event is the path for the client's
-    /// posts.
+    /// Opens the event stream of a 2024-11-05 client. The first event tells the client the path for
+    /// its posts.
     pub(super) fn open_old(
         &self,
         request: &HttpRequest<'_>,
@@ -30,8 +30,7 @@ impl Served {
             return Ok(());
         }
         if request.method != "GET" {
-            // The body is empty: by that clients recognize an older server.
-            // M-HTTP-C-30
+            // Clients recognize a server of 2024-11-05 by the status and the empty body.
             let refusal = Refusal {
                 head: ResponseHead::new(405).header("Allow", "GET, HEAD"),
                 body: Vec::new(),
@@ -45,10 +44,10 @@ impl Served {
         };
         let mut preface = Vec::new();
         let response = bounded(response, principal.as_ref());
-        let place = format!("{post_path}?sessionId={}", session.id);
-        write_typed(&mut preface, "endpoint", &place);
+        let post_url = format!("{post_path}?sessionId={}", session.id);
+        write_typed(&mut preface, "endpoint", &post_url);
         session.enter();
-        _ = session.standing.read_from(None, preface, response);
+        _ = session.get_stream.read_from(None, preface, response);
         Ok(())
     }
 
@@ -64,7 +63,8 @@ impl Served {
         parts.find_map(|part| part.strip_prefix("sessionId="))
     }
 
-    /// Takes a message of a 2024-11-05 client. The answer goes to the client's stream.
+    /// Handles a message that a 2024-11-05 client has posted. The answer goes to the client's event
+    /// stream.
     pub(super) fn post_old(
         &self,
         request: &mut HttpRequest<'_>,

@@ -1,4 +1,4 @@
-//! Streams that clients open with GET, and the end of sessions.
+//! Event streams that clients open with GET, and sessions that clients end with DELETE.
 //!
 //! Spec: Transports, "Streamable HTTP", "Listening for Messages from the Server" and "Session
 //! Management" (2025-03-26 to 2025-11-25).
@@ -18,8 +18,8 @@ use crate::protocol::principal::Principal;
 use crate::transport::http::event::EVENT_STREAM;
 use crate::transport::http::{HttpRequest, ResponseHead, ResponseWriter};
 
-/// The stream that a client wants to read. The last event that the client saw is a number, and the
-/// text in the client's spelling.
+/// The stream that a client wants to read, and the last event that the client has received. `seen`
+/// is the number of that event, and `last` is its id as the client has sent it.
 struct Wanted {
     stream: Arc<Stream>,
     seen: Option<u64>,
@@ -65,7 +65,7 @@ impl Served {
         Ok(())
     }
 
-    /// Returns the stream that the client of a GET request wants to read.
+    /// Returns the stream that a client wants to read with a GET or HEAD request.
     fn wanted_stream(
         &self,
         request: &HttpRequest<'_>,
@@ -81,7 +81,7 @@ impl Served {
         let session = self.named_session(request, principal.map(Principal::name))?;
         let Some(last) = guard::text(request, "Last-Event-ID") else {
             return Ok(Wanted {
-                stream: Arc::clone(&session.standing),
+                stream: Arc::clone(&session.get_stream),
                 seen: None,
                 last: String::new(),
             });
@@ -140,7 +140,7 @@ impl Served {
 
 /// Answers a HEAD request with the response head of a stream.
 pub(super) fn show_stream(mut response: Box<dyn ResponseWriter>) {
-    // This fails when the client has gone.
+    // An error means that the client has disconnected.
     _ = response
         .begin(&stream_head(None), b"")
         .and_then(|()| response.finish());
