@@ -31,8 +31,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::handlers::Place;
 use super::call_channel::{CallChannel, CallMessage};
+use super::handlers::Place;
 use super::responder::Responder;
 use super::work_queue::WorkQueue;
 use crate::jsonrpc::Request;
