@@ -25,6 +25,8 @@ pub(crate) enum Outcome {
     /// The peer sent a response that cannot be parsed.
     Malformed(Malformed),
     Failed(Error),
+    /// The call was ended on this side: it was cancelled, or its time is over.
+    Over(Error),
     /// The peer announced that it will not answer. Only callbacks get this outcome.
     Withdrawn,
 }

@@ -32,6 +32,7 @@ use super::worker_pool::WorkerPool;
 use crate::error::Error;
 use crate::shares::{Admission, Client, Shares};
 use crate::sync::{Condvar, Mutex};
+use crate::transport::deadlines::Deadlines;
 use crate::transport::exchange_transport::ExchangeTransport;
 use crate::transport::{Control, Limits, Receiver, Sender, Started, Threads};
 
@@ -135,6 +136,8 @@ pub(super) struct Engine {
     /// false, no call needs the lock of `people`.
     people_are_asked: AtomicBool,
     threads: Started,
+    /// Ends calls for which no thread waits, when their time is over.
+    deadlines: Deadlines,
 }
 
 /// The settings of a connection, which differ between clients and servers. All connections of a
@@ -330,8 +333,14 @@ impl Core {
                 people: Mutex::default(),
                 people_are_asked: AtomicBool::new(false),
                 threads: Started::default(),
+                deadlines: Deadlines::new(Duration::MAX, &settings.threads),
             })
         })
+    }
+
+    /// Returns the deadline thread for calls for which no thread waits.
+    pub(super) fn deadlines(&self) -> &Deadlines {
+        &self.engine().deadlines
     }
 
     /// Returns the clients' shares of the active requests on this connection.

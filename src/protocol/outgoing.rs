@@ -20,7 +20,7 @@ use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 
-use super::activity::{PendingCall, thread_name};
+use super::activity::{OpenCall, thread_name};
 use super::call_channel::{CallChannel, CallMessage, Outcome, Progress};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RequestId;
@@ -116,10 +116,16 @@ pub(crate) enum OnEnd {
     Quick(Box<dyn FnOnce(Outcome) + Send>),
 }
 
+/// The callback that gets the progress of a call without a waiting caller. It runs under the lock of
+/// the table of calls, so it must not block. It returns whether older progress gave way.
+pub(crate) type OnProgress = Box<dyn Fn(Progress) -> bool + Send>;
+
 /// The recipient of the outcome of a call: a caller or a callback.
 enum Completion {
     Caller(Arc<CallChannel>),
     Callback(OnEnd),
+    /// Callbacks for the outcome and for the progress of a call.
+    Watched(OnEnd, OnProgress),
 }
 
 impl fmt::Debug for Completion {
@@ -127,6 +133,7 @@ impl fmt::Debug for Completion {
         f.write_str(match self {
             Self::Caller(_) => "Caller",
             Self::Callback(_) => "Callback",
+            Self::Watched(..) => "Watched",
         })
     }
 }
@@ -141,7 +148,7 @@ struct Asked {
 /// The description of a call, as the activity shows it.
 #[derive(Debug)]
 pub(crate) struct CallInfo {
-    pub(crate) method: Box<str>,
+    pub(crate) method: Arc<str>,
     pub(crate) since: Instant,
     /// The thread that waits for the outcome; `None` if a callback gets the outcome.
     pub(crate) thread: Option<Thread>,
@@ -284,7 +291,9 @@ impl Calls {
         table.retire(number);
         let channel = match owed.owed {
             Completion::Caller(channel) => channel,
-            Completion::Callback(on_end) => return (Delivery::Delivered, Some((on_end, outcome))),
+            Completion::Callback(on_end) | Completion::Watched(on_end, _) => {
+                return (Delivery::Delivered, Some((on_end, outcome)));
+            }
         };
         match &mut table.gathered {
             Some(gathered) => gathered.push((channel, outcome)),
@@ -328,10 +337,36 @@ impl Calls {
                 let merged = channel.send_progress(progress, self.max_events);
                 (Delivery::Delivered, merged)
             }
+            Some(Completion::Watched(_, on_progress)) => {
+                (Delivery::Delivered, on_progress(progress))
+            }
             Some(Completion::Callback(_)) => (Delivery::Delivered, false),
             None if table.retired.contains(&number) => (Delivery::Late, false),
             None => (Delivery::Unknown, false),
         }
+    }
+
+    /// Lets callbacks instead of the waiting caller get the progress and the outcome of a call. The
+    /// progress that has already arrived is delivered first. Returns the callback for the outcome
+    /// if the outcome was decided before: it is in the waiter's channel, or about to arrive there.
+    pub(crate) fn watch(
+        &self,
+        waiter: &mut Waiter,
+        on_end: OnEnd,
+        on_progress: OnProgress,
+    ) -> Option<OnEnd> {
+        let mut table = self.table.lock();
+        let Some(asked) = table.owed.get_mut(&waiter.id) else {
+            return Some(on_end);
+        };
+        // Progress is sent under this lock, so no message can overtake these.
+        while let Some(CallEvent::Progress(progress)) = waiter.take() {
+            on_progress(progress);
+        }
+        asked.about.thread = None;
+        asked.owed = Completion::Watched(on_end, on_progress);
+        waiter.gave_up();
+        None
     }
 
     /// Whether the request with this id has no outcome yet.
@@ -366,25 +401,24 @@ impl Calls {
             let outcome = Outcome::Failed(error.clone().sent(true));
             match owed.owed {
                 Completion::Caller(channel) => channel.send(CallMessage::Outcome(outcome)),
-                Completion::Callback(on_end) => due.push((on_end, outcome)),
+                Completion::Callback(on_end) | Completion::Watched(on_end, _) => {
+                    due.push((on_end, outcome));
+                }
             }
         }
         due
     }
 
     /// Lists the pending calls, oldest first.
-    pub(crate) fn show(&self, now: Instant) -> Vec<PendingCall> {
+    pub(crate) fn show(&self, now: Instant) -> Vec<OpenCall> {
         let table = self.table.lock();
-        let calls = table
-            .owed
-            .iter()
-            .map(|(id, Asked { about, .. })| PendingCall {
-                id: *id,
-                method: about.method.to_string(),
-                age: now.saturating_duration_since(about.since),
-                thread: about.thread.as_ref().map(thread_name),
-            });
-        let mut calls: Vec<PendingCall> = calls.collect();
+        let calls = table.owed.iter().map(|(id, Asked { about, .. })| OpenCall {
+            id: *id,
+            method: about.method.to_string(),
+            age: now.saturating_duration_since(about.since),
+            thread: about.thread.as_ref().map(thread_name),
+        });
+        let mut calls: Vec<OpenCall> = calls.collect();
         drop(table);
         calls.sort_unstable_by_key(|call| call.id);
         calls

@@ -20,6 +20,7 @@
 
 mod child;
 pub(crate) mod clock;
+pub(crate) mod deadlines;
 #[cfg_attr(
     not(feature = "http-client"),
     allow(dead_code, reason = "HTTP is what has one so far")

@@ -242,6 +242,7 @@ impl Core {
         }
         self.end(&reason);
         self.engine().outbox.close(&reason);
+        self.engine().deadlines.stop();
         for owed in self.engine().crew.stop() {
             self.run_guarded(owed);
         }

@@ -225,7 +225,11 @@ impl Core {
         Routed::Done
     }
 
-    pub(super) fn complete(self: &Arc<Self>, id: &RequestId, outcome: Outcome) -> Delivery {
+    pub(in crate::protocol) fn complete(
+        self: &Arc<Self>,
+        id: &RequestId,
+        outcome: Outcome,
+    ) -> Delivery {
         if matches!(outcome, Outcome::Response(_)) {
             self.control.note_answer();
         }
@@ -236,7 +240,10 @@ impl Core {
 
     /// Runs the callbacks of completed calls. Each callback gets its outcome, even if the pool has
     /// stopped.
-    pub(super) fn settle(self: &Arc<Self>, due: impl IntoIterator<Item = PendingCallback>) {
+    pub(in crate::protocol) fn settle(
+        self: &Arc<Self>,
+        due: impl IntoIterator<Item = PendingCallback>,
+    ) {
         for (callback, outcome) in due {
             match callback {
                 OnEnd::Quick(on_end) => self.run_guarded(|| on_end(outcome)),
