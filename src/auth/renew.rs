@@ -328,8 +328,8 @@ impl Job {
     }
 }
 
-/// Changes the kind of an error to `Auth` if the kind would describe the MCP server. The error
-/// comes from the exchange with the authorization server.
+/// Changes the kind of an error of the authorization server to `Auth`, if the caller would take the
+/// original kind for a failure of the MCP server.
 fn told(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Protocol | ErrorKind::Http | ErrorKind::Closed | ErrorKind::Peer => {

@@ -207,8 +207,9 @@ impl Child {
     /// the child, and runs until the child has ended. Starting the child costs a `fork` of this
     /// process.
     ///
-    /// A program that is set-user-ID or has capabilities of its own is not bound. Linux only
-    /// (`PR_SET_PDEATHSIG`): elsewhere opening fails with [`ErrorKind::Unsupported`].
+    /// The system does not kill a program that is set-user-ID or has Linux file capabilities. The
+    /// setting needs Linux (`PR_SET_PDEATHSIG`). On other systems, opening fails with
+    /// [`ErrorKind::Unsupported`].
     pub fn die_with_parent(mut self, dies: bool) -> Self {
         self.dies_with_parent = dies;
         self
@@ -322,8 +323,8 @@ impl Child {
         })
     }
 
-    /// Creates the streams to the child. Returns the two ends of this process, and the child's
-    /// standard input and output.
+    /// Creates the streams to the child. Returns the two ends that this process uses, and the two
+    /// ends that become the child's standard input and output.
     fn streams(&self) -> io::Result<((WriteEnd, ReadEnd), OwnedFd, OwnedFd)> {
         if self.pipes {
             let (stdin, to_child) = fd::pipe()?;
@@ -417,8 +418,8 @@ struct Shared {
     /// the end, the error never blames the child.
     closing: AtomicBool,
     /// Whether the steps that end the child (close stdin, SIGTERM, SIGKILL) are done. A thread that
-    /// closes holds the lock during the steps. So a concurrent close does not return before the
-    /// child has ended.
+    /// closes the connection holds the lock during these steps. So if several threads close it at
+    /// once, none returns before the child has ended.
     ladder: Mutex<bool>,
 }
 

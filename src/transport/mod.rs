@@ -198,7 +198,7 @@ pub trait Control: Send + Sync + fmt::Debug {
     /// idempotent, and takes a limited time.
     ///
     /// The method is called when the connection is closed or given up, and when its [`Sender`] has
-    /// failed. The end of the receiver alone causes no call.
+    /// failed. If only the receiver has ended, the method is not called.
     ///
     /// The close is orderly: the peer sees the end of its input, and has some time to end. Incoming
     /// messages still have to be received during that time. After this method has returned, no

@@ -123,7 +123,7 @@ pub struct OutgoingRequest<'a> {
     /// The URL of the request: the server's URL, or another URL of the same origin that the server
     /// has sent.
     pub url: &'a str,
-    /// The URL of the server, as the transport was created with.
+    /// The URL of the server with which the transport was created.
     pub server: &'a str,
     /// The JSON-RPC message in the body of a `POST`. Empty for other methods.
     pub body: &'a [u8],
@@ -225,8 +225,8 @@ impl<'a> ResponseFields<'a> {
         self.status
     }
 
-    /// Returns all values of a header field that are valid UTF-8. Values may contain other than
-    /// ASCII characters, because some servers give reasons in the language of their users.
+    /// Returns all values of a header field that are valid UTF-8. Values may contain characters
+    /// beyond ASCII, because some servers give reasons in the language of their users.
     pub fn values(&self, name: &str) -> impl Iterator<Item = &'a str> {
         let values = self.fields.get_all(name).into_iter();
         values.filter_map(|value| std::str::from_utf8(value.as_bytes()).ok())

@@ -47,7 +47,7 @@ const SWEEP: Duration = Duration::from_millis(50);
 /// The period of the poller's checks of ready sets. If a worker is busy with one request for one to
 /// two periods, the poller takes the other connections of its set.
 pub(super) const TICK: Duration = Duration::from_millis(1);
-/// The minimum number of requests that a worker serves in a tick if its requests are quick.
+/// Requests count as quick if a worker serves at least this many of them in a tick.
 const QUICK: u32 = 8;
 /// The number of consecutive ticks without a stealable set after which the poller stops its checks.
 /// Until then, a worker that makes its set stealable does not have to wake the poller.
@@ -254,7 +254,7 @@ impl ReadySets {
 
     /// Whether one more worker may wait for a single connection. `alone` is the number of workers
     /// that already do so. While requests are quick, no worker may do so if another worker has a
-    /// ready set with connections. The other worker can add the connection to its set.
+    /// ready set with connections, because that worker can add the connection to its set.
     pub(super) fn may_be_beside(&self, alone: usize) -> bool {
         let is_busy = |round: &Arc<ReadySet>| !round.is_empty();
         alone < self.parallel && (self.is_slow() || !self.all.lock().iter().any(is_busy))

@@ -15,7 +15,7 @@ use crate::sync::Mutex;
 const ROOM: usize = 16 << 10;
 
 /// The maximum size of an unfinished body that needs no reservation of memory, in bytes. So small
-/// requests are served however many large requests there are.
+/// requests are served even if large requests use up the memory budget.
 const SMALL: usize = 64 << 10;
 
 /// Collects the bytes of a connection until a request is complete. The parser keeps the bytes after
@@ -259,9 +259,9 @@ impl RequestParser {
         self.until
     }
 
-    /// Reserves memory for the part of the body that has arrived. Refuses the request if its client
-    /// has used up its memory. The budget is needed because there may be many more connections than
-    /// workers.
+    /// Reserves memory for the part of the body that has arrived. Refuses the request if the budget
+    /// has no memory left for the client. Without a budget, unfinished bodies could take any amount
+    /// of memory, because there may be many more connections than workers.
     pub(super) fn hold(&mut self, all: &Arc<Unfinished>, client: &Client) -> Result<(), Refusal> {
         if self.body.len() <= SMALL {
             return Ok(());

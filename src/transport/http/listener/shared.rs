@@ -204,7 +204,7 @@ impl Shared {
         Ok(hands)
     }
 
-    /// Requests that the poller checks a connection soon.
+    /// Asks the poller to check a connection soon.
     pub(super) fn attend(&self, key: usize) {
         // The work is added before the wakeup, because the poller takes the work after its wait.
         self.errands.lock().looks.push(key);
@@ -232,8 +232,8 @@ impl Shared {
         _ = self.poller.notify();
     }
 
-    /// Begins to close the listener until `deadline`. If there are several deadlines, the earliest
-    /// deadline applies.
+    /// Begins to close the listener. Requests in flight may take until `deadline`. If the method is
+    /// called several times, the earliest deadline applies.
     pub(super) fn close_until(&self, deadline: Instant) {
         let mut until = self.deadline.lock();
         *until = Some(until.map_or(deadline, |until| until.min(deadline)));
