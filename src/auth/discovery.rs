@@ -61,10 +61,10 @@ impl Discovered {
     /// Returns the scopes to request from the authorization server.
     ///
     /// If the MCP server demands scopes, returns these and the scopes that the host application set
-    /// (`wanted`). If the server demands none, returns `wanted`. If `wanted` is also `None`, and no
-    /// scopes were requested `before` or those do not suffice, returns all scopes that the MCP
-    /// server supports. The scopes that were requested `before` are always added. `offline` adds
-    /// the scope `offline_access`, if the authorization server supports that scope.
+    /// (`wanted`). If the server demands none, returns `wanted`. The scopes that were requested
+    /// `before` are always added. If the server demands none, `wanted` is `None`, and the scopes of
+    /// `before` are empty or did not suffice, returns all scopes that the MCP server supports.
+    /// `offline` adds the scope `offline_access`, if the authorization server supports that scope.
     pub(super) fn scopes(
         &self,
         demand: &Demand,

@@ -22,7 +22,8 @@ const MAX_NONCES: usize = 256;
 #[derive(Clone)]
 pub(super) struct Dpop {
     signer: Arc<dyn Signer>,
-    /// The private key, if this library generated it and stores it.
+    /// The private key that this library generated. `None` if the host application provides the
+    /// key.
     kept: Option<Secret>,
 }
 

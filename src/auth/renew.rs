@@ -328,8 +328,8 @@ impl Job {
     }
 }
 
-/// Changes the kind of an error of the authorization server to `Auth`, if the caller would take the
-/// original kind for a failure of the MCP server.
+/// Gives an error of the authorization server the kind `Auth`, if the original kind would blame the
+/// MCP server.
 fn told(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Protocol | ErrorKind::Http | ErrorKind::Closed | ErrorKind::Peer => {

@@ -256,8 +256,8 @@ impl ServerState {
         self.state().stored = Some(tokens.access.clone());
     }
 
-    /// Whether another process has stored the tokens `kept`. Returns false if they are the current
-    /// tokens, or the tokens that this process last saw in the store.
+    /// Whether another process has stored the tokens `kept`. Returns false if `kept` are the
+    /// current tokens, or the tokens that this process last saw in the store.
     pub(super) fn is_from_other_process(&self, kept: &Tokens) -> bool {
         let state = self.state();
         let held = state.tokens.as_ref().map(|held| &held.access);

@@ -170,8 +170,8 @@ impl CancelHandle {
         })
     }
 
-    /// Creates a cancel handle that ends the wait at `deadline`. With `None` there is no time
-    /// limit.
+    /// Creates a cancel handle that ends the wait at `deadline`. If `deadline` is `None`, the wait
+    /// has no time limit.
     pub(crate) fn until(deadline: Option<Instant>) -> Arc<Self> {
         Self::new(move |now, _| match deadline {
             None => NextCheck::Never,

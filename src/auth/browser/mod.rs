@@ -27,7 +27,7 @@ type ShowHook = Arc<dyn Fn(&Login<'_>) + Send + Sync>;
 ///
 /// The redirect URI is `http://127.0.0.1:PORT/callback`. Some authorization servers accept only one
 /// spelling of this URI: [`host`](Self::host), [`port`](Self::port) and [`path`](Self::path) choose
-/// the three parts. They do not change that only this machine can reach the loopback server.
+/// the three parts. Whatever the URI, only this machine can reach the loopback server.
 #[derive(Clone, Default)]
 #[must_use]
 pub struct Browser {

@@ -95,8 +95,8 @@ struct Tail {
 
 #[derive(Default)]
 struct TailState {
-    /// The last bytes. The buffer grows to twice [`TAIL_BYTES`], and is then cut to [`TAIL_BYTES`].
-    /// So each byte is moved once at most.
+    /// The last bytes of standard error. The buffer grows to twice [`TAIL_BYTES`], and is then cut
+    /// to [`TAIL_BYTES`]. So each byte is moved once at most.
     bytes: Vec<u8>,
     /// The number of bytes that have arrived since the start.
     count: u64,
@@ -214,8 +214,8 @@ pub(super) struct Drainer {
     end: Arc<ReadEnd>,
     tail: StderrTail,
     /// The handle of the thread, until the thread is joined. The lock is held while joining. So if
-    /// several threads close the connection, none returns before this thread has ended. The
-    /// callback is an exception, because it runs on this thread.
+    /// several threads close the connection, none returns before this thread has ended. If the
+    /// callback closes the connection, it does not wait, because it runs on this thread.
     thread: Mutex<Option<JoinHandle<()>>>,
     id: thread::ThreadId,
 }

@@ -20,8 +20,7 @@ use crate::sync::Mutex;
 use crate::transport::Threads;
 use crate::transport::exchange_transport::{CancelHandle, NextCheck};
 
-/// Provides the credentials of requests. Provides new credentials when the server refuses the old
-/// ones.
+/// Provides the credentials of requests, and new credentials when the server refuses the old ones.
 ///
 /// All methods run on the thread that sends the request, possibly on several threads at once. A
 /// method that blocks must return when [`CredentialWait`] is over. `auth::OAuth` (feature `auth`)

@@ -14,8 +14,8 @@ use crate::sync::{Condvar, Mutex};
 /// A transport whose peer is a recording, for tests without the real peer.
 ///
 /// Messages that were recorded as sent have to be sent again. A message that was recorded as
-/// received arrives when all sent messages before it in the trace were sent again. The recorded
-/// times don't matter. After the end of the trace, the peer is silent.
+/// received arrives once this side has sent all of its own messages that precede that message in
+/// the trace. The recorded times don't matter. After the end of the trace, the peer is silent.
 ///
 /// A request or notification is identified by its method. A response is identified by the id of the
 /// peer's request. Params and results are not compared. Adjacent messages of this side may be sent

@@ -47,8 +47,8 @@ impl HttpConnection {
     }
 
     /// Sends a request, and blocks until the head of the response has arrived. The body is `text`.
-    /// If the request has a body, the header fields of `request` have to contain its length. Sets
-    /// `has_sent` when a part of the body has been sent.
+    /// If the request has a body, the header fields of `request` have to contain the length of the
+    /// body. Sets `has_sent` when a part of the body has been sent.
     pub(super) fn ask(
         &mut self,
         request: Request<()>,

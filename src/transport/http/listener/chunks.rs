@@ -143,9 +143,8 @@ impl Chunks {
     }
 }
 
-/// The names of fields that are not allowed in a trailer, because they define the framing or the
-/// target of the message (RFC 9110, section 6.5.1). Another server might trust such fields in a
-/// trailer.
+/// The names of fields that are not allowed in a trailer. They define the framing or the target of
+/// the message (RFC 9110, section 6.5.1). Another server might trust such fields in a trailer.
 const NEVER_TRAILERS: [&str; 3] = ["content-length", "transfer-encoding", "host"];
 
 /// Checks that one trailer field is well-formed. The field is then ignored (RFC 9110, section 6.5).

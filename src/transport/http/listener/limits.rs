@@ -42,9 +42,9 @@ pub struct HttpLimits {
     /// that hold little of a resource. Defaults to 12; 0 means no reserve.
     ///
     /// The reserve applies to connections, threads and bytes of unfinished bodies. Unless the
-    /// setting is 0, the reserve has at least two threads, and space for two bodies. Together with
-    /// what it takes from the reserve, a client may hold at most as much as is free at that moment,
-    /// and at most its share ([`part_percent`](Self::part_percent)).
+    /// setting is 0, the reserve has at least two threads, and space for two bodies. A client may
+    /// use the reserve only while it holds no more than is still free. Even then it may hold at
+    /// most its share ([`part_percent`](Self::part_percent)).
     pub reserve_percent: usize,
     /// The reverse proxies whose `Forwarded` (RFC 7239) or `X-Forwarded-For` fields are trusted. By
     /// default no proxy is trusted: then all clients behind a proxy count as one client.
@@ -186,8 +186,8 @@ pub struct HttpStats {
     pub streams: usize,
     /// The number of bytes that wait in memory because clients have not read them yet.
     pub unsent: usize,
-    /// The number of queued connections. Each has either unread input that waits for a thread, or a
-    /// request that waits for a thread.
+    /// The number of connections that wait for a thread, which has to read their input or serve
+    /// their request.
     pub waiting: usize,
     /// The number of worker threads, busy or idle. One extra worker thread is not counted: the
     /// priority worker, which reads input while all other workers run handlers.

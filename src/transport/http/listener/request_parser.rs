@@ -46,7 +46,8 @@ pub(super) struct RequestParser {
     is_whole: bool,
 }
 
-/// The memory budget for the unfinished bodies of all clients. Its lock is an innermost lock.
+/// The memory budget for the unfinished bodies of all clients. While its lock is held, no other
+/// lock is taken.
 pub(super) type Unfinished = Mutex<Shares<()>>;
 
 /// Creates the memory budget for unfinished bodies. It has space for a body of the maximum size for

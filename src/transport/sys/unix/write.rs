@@ -24,7 +24,7 @@ pub(crate) struct WriteEnd {
     /// Whether [`end`](Self::end) was called. The flag is set before the wakeup or the shutdown, so
     /// an interrupted writer sees the flag.
     ended: AtomicBool,
-    /// Whether the reader has closed its end before it had read all bytes.
+    /// Whether the reader closed its end although unread bytes were left.
     refused: AtomicBool,
 }
 
@@ -48,8 +48,8 @@ enum Target {
 enum How {
     /// The descriptor is a socket. Each send has flags that prevent blocking and SIGPIPE.
     Send,
-    /// The descriptor never blocks: this side has made its open file description non-blocking, or
-    /// it is a regular file.
+    /// The descriptor never blocks: this side has made the open file description non-blocking, or
+    /// the descriptor is a regular file.
     Write,
     /// The descriptor may block. Each write is short enough for the space that `poll` guarantees,
     /// so the write does not block.

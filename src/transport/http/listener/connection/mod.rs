@@ -67,7 +67,7 @@ pub(super) struct Connection {
     shared: Arc<Shared>,
     /// Guards the state of the connection. The lock is held briefly, also during sends that don't
     /// block. It is never held while code of the service runs, because that code could lock the
-    /// connection again (deadlock). Lock order: before the locks of [`Shared`].
+    /// connection again (deadlock). Lock order: this lock is taken before the locks of [`Shared`].
     ///
     /// Invariant: the worker that returns from the service and the thread that ends the response
     /// each take this lock as they finish. The thread that finishes first leaves a mark: the worker
