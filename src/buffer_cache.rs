@@ -28,8 +28,8 @@ fn replace(spare: Cache) -> Cache {
     replaced.unwrap_or(Cache::Disabled)
 }
 
-/// Enables the cache of this thread, and frees the cached buffer. A thread calls this function
-/// again before a long idle time, so that it holds no memory then.
+/// Enables the cache of this thread, and frees the cached buffer if there is one. A thread calls
+/// this function again before a long idle time, so that an idle thread has no cached buffer.
 #[cfg(any(feature = "http-server", test))]
 pub(crate) fn keep() {
     drop(replace(Cache::Empty));

@@ -19,8 +19,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The error of a failed call of this library.
 ///
-/// Match on the [`kind`](Self::kind) of the error. Its text names the object, the peer, the number
-/// and the setting concerned. The type is one pointer wide, so it is cheap to move.
+/// Match on the [`kind`](Self::kind) of the error. The error text names the object, the peer, the
+/// number and the setting concerned. The type is one pointer wide, so it is cheap to move.
 #[derive(Clone)]
 pub struct Error(Box<Inner>);
 
@@ -44,7 +44,7 @@ struct Inner {
 struct HttpAnswer {
     status: u16,
     challenge: Option<String>,
-    /// Whether the response names no request, so that it may concern the whole session.
+    /// Whether the HTTP response may refuse the whole session instead of the request.
     is_vague: bool,
 }
 
@@ -77,8 +77,8 @@ pub enum ErrorKind {
     /// The operating system refused an operation; [`Error::os_code`] returns its error number. This
     /// kind is also used when no trusted TLS connection could be made; nothing was sent then.
     Io,
-    /// A size or count limit was reached, or the system has no memory for data from a peer. The
-    /// error text names the setting to raise, or the data.
+    /// A size or count limit was reached, or the system has no memory for data from a peer. For a
+    /// limit, the error text names the setting to raise; for data, it names the data.
     Limit,
     /// The peer answered with an error: see [`Error::rpc`].
     Peer,
@@ -165,7 +165,7 @@ impl Error {
         self
     }
 
-    /// Prepends the operation that failed to the error text.
+    /// Puts a description of the failed operation before the error text.
     pub(crate) fn context(mut self, doing: impl fmt::Display) -> Self {
         self.0.message = format!("{doing}: {}", self.0.message);
         self
@@ -187,7 +187,9 @@ impl Error {
         self
     }
 
-    /// Sets whether the HTTP response names no request, so that it may concern the whole session.
+    /// Sets whether the HTTP response may refuse the whole session instead of the request. This is
+    /// the case if the body is no JSON-RPC error with the id of the request, or if the JSON-RPC
+    /// error is about the session.
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn vague(mut self, is_vague: bool) -> Self {
         if let Some(http) = &mut self.0.http {
@@ -209,20 +211,20 @@ impl Error {
         self
     }
 
-    /// Copies the HTTP response of `other`, an error about the same request.
+    /// Copies the HTTP response from `other`, which is the server's refusal of the same request.
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn answered_like(mut self, other: &Self) -> Self {
         self.0.http.clone_from(&other.0.http);
         self
     }
 
-    /// Whether the HTTP response is a refusal that may concern the session instead of the request.
+    /// Whether the HTTP response may refuse the whole session instead of the request.
     pub(crate) fn is_vague(&self) -> bool {
         self.0.http.as_ref().is_some_and(|http| http.is_vague)
     }
 
-    /// Adds the peer's error object. [`refusing`](Self::refusing) later adds the request to the
-    /// error text.
+    /// Adds the peer's error object. The error text does not name the request yet: see
+    /// [`refusing`](Self::refusing).
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn with_rpc(mut self, rpc: RpcError) -> Self {
         self.0.rpc = Some(rpc);
@@ -379,8 +381,8 @@ impl RpcError {
         data.get().starts_with('{') && read.is_ok_and(|data| data.busy.get() == "true")
     }
 
-    /// Makes the error for a message for which this side has no memory. The sender of the message
-    /// may try again.
+    /// Makes the error that answers a message if this side has no memory to handle the message. The
+    /// error has `"busy": true`, so that the sender may try again.
     pub(crate) fn no_memory(message: impl Into<String>) -> Self {
         let mut error = Self::internal(message);
         error.data = RawValue::from_string(r#"{"busy":true,"noMemory":true}"#.to_owned()).ok();
@@ -421,7 +423,8 @@ impl RpcError {
         Self::new(ErrorCode::INVALID_REQUEST, message)
     }
 
-    /// Makes *user rejected* (-1): the user refused a server's request for the model or the roots.
+    /// Makes *user rejected* (-1): the user does not allow the server to use the model or to see
+    /// the roots.
     pub fn user_rejected(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::USER_REJECTED, message)
     }

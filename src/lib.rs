@@ -70,8 +70,8 @@
 //! The handlers of a server run on worker threads of the connection, at most
 //! [`max_workers`](transport::Limits::max_workers) at once (64 by default). A slow handler delays
 //! neither other requests nor cancellation. The library starts no thread before a connection or a
-//! listener is opened. [`Threads`](transport::Threads) sets their stack size and names, and runs
-//! hooks when they start and stop.
+//! listener is opened. [`Threads`](transport::Threads) sets the stack size and the names of the
+//! library's threads, and runs hooks when a thread starts and stops.
 //!
 //! # Timeouts and cancelling
 //!

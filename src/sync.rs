@@ -45,8 +45,8 @@ impl<T> Mutex<T> {
     }
 }
 
-/// A mutex for a `static`. `loom` doesn't replace it, since the constructor of its mutex is not
-/// `const`.
+/// A mutex for a `static`. `loom` does not replace this type, since the constructor of `loom`'s
+/// mutex is not `const`.
 #[cfg(feature = "cffi")]
 pub(crate) struct StaticMutex<T>(std::sync::Mutex<T>);
 

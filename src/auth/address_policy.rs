@@ -1,6 +1,6 @@
 //! Filter against server-side request forgery (SSRF). Decides to which IP addresses requests for
-//! metadata and tokens may be sent. A server must not make its clients send requests to hosts that
-//! only the clients can reach.
+//! metadata and tokens may be sent. A server must not make its clients send requests to machines
+//! that only the clients can reach.
 //!
 //! The filter checks the resolved addresses of a name, and the connection uses exactly those
 //! addresses. Therefore DNS rebinding can't bypass the filter.
@@ -26,8 +26,8 @@ enum Zone {
     Loopback,
     Private,
     LinkLocal,
-    /// An address that does not belong to one host: multicast, documentation, benchmarks, anycast
-    /// services, or reserved.
+    /// An address that does not belong to a single machine: multicast, documentation, benchmarks,
+    /// anycast services, or reserved.
     Special,
 }
 
@@ -89,11 +89,11 @@ fn zone_v6(address: Ipv6Addr) -> Zone {
 
 /// An IPv4 address that is embedded in an IPv6 address.
 enum Embedded {
-    /// A form in use: IPv4-mapped (RFC 4291), NAT64 (RFC 6052) or 6to4 (RFC 3056). A connection to
-    /// the IPv6 address reaches the IPv4 address.
+    /// The IPv6 address has a form that is in use: IPv4-mapped (RFC 4291), NAT64 (RFC 6052) or 6to4
+    /// (RFC 3056). A connection to the IPv6 address reaches this IPv4 address.
     Reached(Ipv4Addr),
-    /// A deprecated form: IPv4-compatible (RFC 4291) or IPv4-translated (RFC 2765). On some
-    /// systems, a connection to the IPv6 address still reaches the IPv4 address.
+    /// The IPv6 address has a deprecated form: IPv4-compatible (RFC 4291) or IPv4-translated (RFC
+    /// 2765). On some systems, a connection to the IPv6 address still reaches this IPv4 address.
     Unused(Ipv4Addr),
 }
 
@@ -120,10 +120,11 @@ pub(super) struct AddressPolicy {
     /// Whether the host application allows all addresses.
     everywhere: bool,
     server_host: String,
-    /// The kind of the MCP server's address, if its URL has an address literal or a loopback name.
+    /// The kind of the MCP server's address. `None` if the server's URL has neither an address
+    /// literal nor a loopback name.
     server_zone: Option<Zone>,
-    /// The network host that the host application configured itself. Requests to this host are
-    /// always allowed.
+    /// A host name that the host application configured. Requests to this host name are always
+    /// allowed.
     trusted_host: Option<String>,
 }
 
@@ -152,8 +153,8 @@ impl AddressPolicy {
         is_free || self.server_zone == Some(zone) || is_own
     }
 
-    /// Returns false if the policy forbids the host of a URL. Only an address literal or a loopback
-    /// name is checked. Returns true for other names, which are checked when they are resolved.
+    /// Returns false if the URL contains an address literal or a loopback name that the policy
+    /// forbids. Returns true for other names: they are checked when they are resolved.
     pub(super) fn allows_literal(&self, url: &HttpUrl) -> bool {
         let host = url.host();
         let own = || url.is_loopback().then_some(IpAddr::V4(Ipv4Addr::LOCALHOST));
@@ -169,8 +170,8 @@ pub(super) struct Guard {
     /// The authority (host and port) of the proxy. The proxy is exempt from the policy because the
     /// host application chose it.
     pub(super) proxy: Arc<Mutex<Option<String>>>,
-    /// The address that the policy refused last. While no address was refused, a failed resolution
-    /// has another cause.
+    /// The last address that the policy refused. `None` means that a failed name resolution has
+    /// another cause.
     pub(super) refused: Arc<Mutex<Option<IpAddr>>>,
 }
 

@@ -22,8 +22,8 @@ use crate::sync::Mutex;
 use crate::transport::http::proxies::Proxies;
 use crate::transport::http::tls::Roots;
 
-/// The setting when tokens are bound to a key (DPoP). A thief can't use a bound token without the
-/// key.
+/// Decides in which cases tokens are bound to a key (DPoP). A thief can't use a bound token without
+/// the key.
 ///
 /// Spec: DPoP profile of MCP (draft, SEP-1932); RFC 9449.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -261,8 +261,8 @@ impl OAuthBuilder {
     /// including the metadata of the MCP server. The authorities of
     /// [`Http::root_certificates`](crate::transport::http::Http::root_certificates) apply only to
     /// requests to the MCP server. If the MCP server and the authorization server have certificates
-    /// of different authorities, add both authorities here. A system's bundle has all public
-    /// authorities (`/etc/ssl/certs/ca-certificates.crt`).
+    /// of different authorities, add both authorities here. To trust all public authorities as
+    /// well, add the system's own list, for example `/etc/ssl/certs/ca-certificates.crt`.
     ///
     /// A text without a certificate, or with an invalid one, makes [`build`](Self::build) fail with
     /// [`ErrorKind::Invalid`].
@@ -277,7 +277,7 @@ impl OAuthBuilder {
 
     /// Sets a hook for log lines about problems that are not errors, for example tokens that can't
     /// be stored. The lines contain no secrets. The hook runs on the thread that requests tokens,
-    /// and must not wait for the server.
+    /// and must not wait for the MCP server.
     pub fn on_log(mut self, log: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.log = Some(Arc::new(log));
         self

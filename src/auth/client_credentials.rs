@@ -87,7 +87,7 @@ impl Grant for ByWorkload {
     }
 }
 
-/// Checks that a JWT of the platform has the required claims. Returns its audiences.
+/// Checks that a JWT of the platform has the required claims. Returns the audiences of the JWT.
 fn check_statement(statement: &Secret) -> Result<Vec<String>> {
     let invalid = |why: &str| {
         let text = format!("the statement about this workload {why}");

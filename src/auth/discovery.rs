@@ -1,4 +1,5 @@
-//! Discovery of the authorization server of an MCP server, and of its metadata.
+//! Discovery of an MCP server's authorization server, and of the metadata of the authorization
+//! server.
 //!
 //! ```text
 //!  challenge's resource_metadata,
@@ -31,7 +32,7 @@ const OLD: &str = "2025-03-26";
 pub(super) struct Discovered {
     /// The resource identifier of the MCP server, as sent in token requests.
     pub(super) resource: String,
-    /// The URL of the MCP server's metadata, if its challenge names one.
+    /// The URL of the MCP server's metadata, if a challenge of the server names this URL.
     pub(super) resource_metadata: Option<String>,
     scopes_supported: Option<Vec<String>>,
     pub(super) wants_dpop: bool,
@@ -60,10 +61,10 @@ impl Discovered {
     /// Returns the scopes to request from the authorization server.
     ///
     /// If the MCP server demands scopes, returns these and the scopes that the host application set
-    /// (`wanted`). Otherwise returns `wanted`. If `wanted` is `None` too, returns all scopes that
-    /// the MCP server supports, unless earlier scopes suffice. The scopes that were requested
-    /// `before` are always added. `offline` adds the scope `offline_access`, if the authorization
-    /// server supports that scope.
+    /// (`wanted`). If the server demands none, returns `wanted`. The scopes that were requested
+    /// `before` are always added. If the server demands none, `wanted` is `None`, and the scopes of
+    /// `before` are empty or did not suffice, returns all scopes that the MCP server supports.
+    /// `offline` adds the scope `offline_access`, if the authorization server supports that scope.
     pub(super) fn scopes(
         &self,
         demand: &Demand,
@@ -111,8 +112,8 @@ enum Fetched<T> {
     /// The server does not have the document. The error contains the reason: an error status, or an
     /// HTML page.
     Nothing(Error),
-    /// The server returned a JSON object that is not the expected document. Another URL may have
-    /// the document.
+    /// The server returned a JSON object that is not the expected document. The document may be at
+    /// another URL.
     Other(Error),
 }
 
@@ -136,8 +137,8 @@ impl FlowContext<'_> {
         })
     }
 
-    /// Returns the authorization servers to try, the preferred one first. The list contains at
-    /// least one of the `issuers` that the MCP server names.
+    /// Selects the authorization servers to try from the `issuers` that the MCP server names.
+    /// Returns them with the preferred one first. The list is never empty.
     fn candidates<'b>(&self, issuers: &'b [String], held: Option<&Tokens>) -> Result<Vec<&'b str>> {
         let is_own = |issuer: &str| held.is_some_and(|held| is_same_issuer(&held.issuer, issuer));
         let own = issuers.iter().find(|issuer| is_own(issuer));
@@ -219,7 +220,7 @@ impl FlowContext<'_> {
             return Err(Error::new(ErrorKind::Auth, text));
         }
         let places = server_places(&own);
-        // Some hosts serve the metadata of one issuer at the metadata URLs of all issuers.
+        // Some servers return the metadata of one issuer at the metadata URLs of all issuers.
         let mut foreign = None;
         for place in &places {
             let url = HttpUrl::read_secure(WHAT, place)?;

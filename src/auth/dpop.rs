@@ -22,7 +22,8 @@ const MAX_NONCES: usize = 256;
 #[derive(Clone)]
 pub(super) struct Dpop {
     signer: Arc<dyn Signer>,
-    /// The private key, if this library generated and stores it.
+    /// The private key that this library generated. `None` if the host application provides the
+    /// key.
     kept: Option<Secret>,
 }
 
@@ -80,7 +81,8 @@ impl Dpop {
 }
 
 /// The nonces for the next DPoP proofs. The key of the map is the origin of an MCP server, or the
-/// URL of a token endpoint. An origin alone would not distinguish these two.
+/// URL of a token endpoint. The endpoint is not identified by its origin, because both servers may
+/// have the same origin.
 #[derive(Default)]
 pub(super) struct Nonces(Mutex<HashMap<String, String>>);
 

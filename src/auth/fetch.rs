@@ -1,5 +1,5 @@
-//! HTTP requests for metadata and tokens: limited in size, time and reachable addresses. Only
-//! requests for documents follow redirects, and only redirects within one origin.
+//! HTTP requests for metadata and tokens: limited in size, time and reachable addresses. Requests
+//! for metadata follow redirects within one origin; requests for tokens follow no redirects.
 
 use std::io;
 use std::sync::Arc;

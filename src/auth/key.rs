@@ -17,8 +17,8 @@ use zeroize::Zeroizing;
 use super::secret::Secret;
 use crate::error::{Error, ErrorKind, Result};
 
-/// A key that makes signatures. Implement this trait for a key in a device or service that can't be
-/// exported. For other keys use [`SigningKey`].
+/// A key that makes signatures. Implement this trait for a key that can't be exported from its
+/// device or service. For other keys use [`SigningKey`].
 ///
 /// Spec: DPoP profile, "Key Storage"; RFC 7518, section 3.1.
 pub trait Signer: Send + Sync {

@@ -41,7 +41,7 @@ pub trait UserAgent: Send + Sync {
     fn prepare(&self, last: Option<&str>) -> Result<Box<dyn LoginAttempt>>;
 }
 
-/// One login of a user agent.
+/// One login that a [`UserAgent`] has prepared.
 pub trait LoginAttempt: Send {
     /// Returns the redirect URI of the login. The URI is on this machine, or `https`.
     fn redirect_uri(&self) -> &str;

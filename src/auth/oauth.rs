@@ -55,8 +55,8 @@ pub struct OAuth(Arc<Shared>);
 struct Shared {
     settings: Arc<Settings>,
     /// The state of each server. The key is the server's URL, in the spelling of the host
-    /// application. A full map is cleared; then the state of each server is loaded from the store
-    /// again.
+    /// application. If the map is full, it is cleared, and the state of each server is loaded from
+    /// the store again.
     sites: Mutex<HashMap<String, Arc<ServerState>>>,
 }
 
@@ -303,7 +303,8 @@ impl Authorizer for OAuth {
         }
     }
 
-    /// Returns the number of logins so far. After each login another user may be logged in.
+    /// Returns the number of logins so far. If the number has changed, another user may be logged
+    /// in.
     fn generation(&self, server: &str) -> u64 {
         self.site(server).map_or(0, |site| site.state().logins)
     }

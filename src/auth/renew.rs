@@ -328,8 +328,8 @@ impl Job {
     }
 }
 
-/// Changes the kind of an error to `Auth` if the kind would describe the MCP server. The error
-/// comes from the exchange with the authorization server.
+/// Gives an error of the authorization server the kind `Auth`, if the original kind would blame the
+/// MCP server.
 fn told(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Protocol | ErrorKind::Http | ErrorKind::Closed | ErrorKind::Peer => {

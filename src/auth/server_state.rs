@@ -14,15 +14,16 @@
 //! **Threads.** Each flow has a thread, `mcplink-login`, which the first call that needs the flow
 //! starts. The flow is cancelled when the last waiting call has left. A token request in flight is
 //! still completed, so that no token is lost. The thread is not joined: each of its steps has a
-//! deadline, except the host's own code.
+//! deadline, except the host application's own code.
 //!
 //! **Locks.** A server's `state` is locked before a flow's `progress`. Both locks are held only
-//! briefly, and never during user code, file or network operations.
+//! briefly, and never while code of the host application runs, or during file or network
+//! operations.
 //!
 //! **Invariant** (no lost wakeup): the data that waiters check changes only while `state` is
-//! locked. The data is the flow, its outcome, its `asks_person`, and each call's flag that its wait
-//! is over. `changed` is notified before the lock of `state` is released. A waiter checks all of
-//! the data under the lock before it waits on `changed`.
+//! locked. This data is the flow, the outcome and the `asks_person` of the flow, and a flag of each
+//! call (whether the call's wait is over). `changed` is notified before the lock of `state` is
+//! released. A waiter checks all of the data under the lock before it waits on `changed`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -59,8 +60,8 @@ pub(super) struct ServerState {
     pub(super) url: HttpUrl,
     /// Guards the tokens, the counters and the flow in progress. Locked before a flow's `progress`.
     state: Mutex<State>,
-    /// Notified when the flow changes, or other data that waiters check. `state` is locked during
-    /// the notification.
+    /// Notified when the flow changes, and when other data changes that waiters check. `state` is
+    /// locked during the notification.
     changed: Condvar,
 }
 
@@ -255,8 +256,8 @@ impl ServerState {
         self.state().stored = Some(tokens.access.clone());
     }
 
-    /// Whether tokens from the store were stored by another process after the current tokens. The
-    /// current tokens themselves might not be in the store.
+    /// Whether another process has stored the tokens `kept`. Returns false if `kept` are the
+    /// current tokens, or the tokens that this process last saw in the store.
     pub(super) fn is_from_other_process(&self, kept: &Tokens) -> bool {
         let state = self.state();
         let held = state.tokens.as_ref().map(|held| &held.access);
@@ -347,8 +348,7 @@ impl ServerState {
         budget.is_none_or(|budget| budget.has_left(MAX_STEP_UPS))
     }
 
-    /// Counts one request for more scopes. The number of calls that wait for the request does not
-    /// matter.
+    /// Counts one request for more scopes, however many calls wait for the request.
     pub(super) fn note_step_up(&self, operation: &str) {
         let mut state = self.state();
         if state.step_ups.len() >= MAX_OPERATIONS {

@@ -31,7 +31,7 @@ pub(super) struct Tokens {
     /// The resource identifier of the MCP server for which the tokens were issued.
     pub(super) resource: String,
     pub(super) client_id: String,
-    /// The URL of the MCP server's metadata, if its challenge named one.
+    /// The URL of the MCP server's metadata, if a challenge of the server named this URL.
     #[serde(default)]
     pub(super) resource_metadata: Option<String>,
     #[serde(with = "revealed")]
@@ -337,8 +337,8 @@ impl FlowContext<'_> {
         )
     }
 
-    /// Notes if the authorization server refused the credentials of a client that was registered
-    /// beforehand. Returns the refusal unchanged.
+    /// If the authorization server refused the credentials of a client that was registered
+    /// beforehand, records this and adds a hint to the error. Returns the refusal.
     fn look_at_client(&self, refusal: Refusal) -> Refusal {
         if !self.is_for_the_host(&refusal) {
             return refusal;

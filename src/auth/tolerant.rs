@@ -1,8 +1,8 @@
-//! Lenient deserialization of members whose type differs from the specification: a text for a list,
-//! or a number as text. Some servers send such members.
+//! Lenient deserialization of members whose type differs from the specification: a text instead of
+//! a list, or a number as text. Some servers send such members.
 //!
-//! A member that can't be read leniently either counts as missing. The rest of the document is
-//! still used.
+//! A member that can't be read even leniently counts as missing. The rest of the document is still
+//! used.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;

@@ -144,7 +144,7 @@ pub(super) unsafe fn keep<T>(object: *mut T) -> *mut T {
 ///
 /// # Safety
 ///
-/// `object` is NULL, or was returned by [`keep`], and is released once for each such call.
+/// `object` is NULL, or was returned by [`keep`], and is released once for each call of [`keep`].
 pub(super) unsafe fn release<T>(object: *mut T) {
     if object.is_null() {
         return;

@@ -17,7 +17,7 @@ pub unsafe extern "C" fn mcplink_error_free(error: *mut mcplink_error_t) {
     unsafe { free(error) }
 }
 
-/// Returns the status that the failed call returned.
+/// Returns the status that the failed function returned.
 ///
 /// error: the error; for NULL the function returns MCPLINK_OK.
 /// Returns: one of MCPLINK_E_*. Threads: any. Since 0.1.
@@ -111,8 +111,8 @@ pub unsafe extern "C" fn mcplink_error_http_status(error: *const mcplink_error_t
     status.unwrap_or_default().into()
 }
 
-/// Returns the authentication challenge of an HTTP server: the field WWW-Authenticate of its
-/// answer.
+/// Returns the authentication challenge of an HTTP server: the field WWW-Authenticate of the
+/// server's answer.
 ///
 /// error: the error; for NULL the function returns empty text.
 /// Returns: text that is valid as long as the error; empty when the answer has no challenge.
@@ -155,7 +155,8 @@ pub unsafe extern "C" fn mcplink_error_peer_stderr(error: *const mcplink_error_t
 }
 
 /// Checks whether the call can be retried. A call can be retried if nothing was sent, or if the
-/// peer answered that the peer is busy. Then the call had no effect, and may succeed later.
+/// peer answered that the peer is busy. In both cases the call had no effect, and may succeed
+/// later.
 ///
 /// error: the error; for NULL the function returns false.
 /// Returns: true if the call can be retried. Threads: any. Since 0.1.

@@ -31,7 +31,7 @@ const FREED: u32 = 0x6672_6565;
 /// leave.
 const FREEING: usize = 1 << (usize::BITS - 1);
 
-/// An object behind a pointer that C owns and that any thread may use at any time.
+/// An object that any thread may use at any time. C owns a pointer to the object.
 pub(super) trait Handled: Send + Sync + 'static {
     fn gate(&self) -> &Gate;
 
@@ -209,17 +209,18 @@ pub(super) unsafe fn enter<T: Handled>(handle: *const T, what: &str) -> Outcome<
 /// Frees a handle: closes it, waits until no thread is inside, and drops the reference of C.
 ///
 /// If the current thread is inside a callback of the handle, a separate thread closes the handle
-/// and waits. Otherwise the thread would wait for itself. This also applies to callbacks of other
-/// handles that run inside a function of this handle.
+/// and waits. Otherwise the thread would wait for itself. The same happens if the current thread is
+/// inside a function of this handle that runs a callback of another handle.
 ///
 /// In a forked child the function does nothing, for two reasons:
 ///
-/// - Memory: the handle's threads do not exist in the child, but they still hold references to most
-///   of the memory. Destructors of the rest take locks that one of these threads may have held,
-///   wait for the threads, notify peers of the parent process, and call the host.
-/// - Descriptors: many are on the stack of one of these threads, or behind its locks. A descriptor
-///   number may also refer to another file now, because hosts close descriptors after a fork. All
-///   descriptors are close-on-exec.
+/// - Memory: the handle's threads do not exist in the child, but their stacks still hold references
+///   to most of the memory. This memory can't be freed. Destructors of the other memory would take
+///   locks that one of these threads may have held, wait for the threads, notify peers of the
+///   parent process, and call the host.
+/// - Descriptors: many are on the stack of one of these threads, or protected by a lock that such a
+///   thread may have held. A descriptor number may also refer to another file now, because hosts
+///   close descriptors after a fork. All descriptors are close-on-exec.
 ///
 /// # Safety
 ///

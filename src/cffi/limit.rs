@@ -21,16 +21,17 @@ pub enum mcplink_limit {
     /// MCPLINK_E_BUSY.
     MCPLINK_LIMIT_CALLS = 4,
     /// The maximum number of requests from the peer in flight. Default: 1024. The next request is
-    /// answered with a "busy" error. While the peer does not read its answers, further requests are
+    /// answered with a "busy" error. While the peer does not read the answers, further requests are
     /// deferred instead.
     MCPLINK_LIMIT_REQUESTS = 5,
     /// The maximum number of calls that wait for input from a client of a revision before
     /// 2026-07-28. Default: 1024. The next call that needs input fails.
     MCPLINK_LIMIT_QUESTIONS = 6,
-    /// The maximum number of handlers that run at once. Default: 64. Further requests wait. Clients
-    /// over HTTP without a session share these threads for tasks. The client with the fewest
-    /// running handlers gets the next free thread. One client may use all threads. Other clients
-    /// then use the reserve beyond this limit: see MCPLINK_LIMIT_RESERVE_PERCENT.
+    /// The maximum number of handlers that run at once. Default: 64. Each handler runs on its own
+    /// thread, and further requests wait for a free thread. The client with the fewest running
+    /// handlers gets the next free thread. One client may use all threads; other clients then use
+    /// the reserve beyond this limit: see MCPLINK_LIMIT_RESERVE_PERCENT. All HTTP clients without a
+    /// session share these threads for their tasks.
     MCPLINK_LIMIT_WORKERS = 7,
     /// The maximum number of notifications from the peer that wait to be delivered. Default: 1024.
     /// The next notification is dropped.

@@ -299,8 +299,8 @@ fn unfit(noun: &str) -> Error {
     Error::new(ErrorKind::Unsupported, text)
 }
 
-/// Returns the error for an answer of the wrong kind. The request is dropped, which answers it with
-/// an internal error.
+/// Returns the error for an answer of the wrong kind. After this error the request is dropped, and
+/// the peer receives an internal error.
 fn mistaken() -> Error {
     let text = "a request was given the answer to one of another kind";
     Error::new(ErrorKind::Invalid, text)

@@ -36,8 +36,8 @@ impl Handled for mcplink_pump_t {
         self.queue.set_notify(None);
     }
 
-    /// Does nothing: the queued callbacks belong to other handles, which run them when they are
-    /// freed.
+    /// Does nothing: the queued callbacks belong to other handles. When such a handle is freed, its
+    /// callbacks are run.
     fn close(&self) {
         self.begin_close();
         if let Some(wakeup) = self.queue.wakeup() {

@@ -2,11 +2,12 @@
 //! dispatcher thread of this library runs them.
 //!
 //! **Invariants.** Jobs of one handle run one at a time, in the order in which they were posted.
-//! The exception is a callback that makes a blocking call: meanwhile `serve_questions` runs the
-//! handle's jobs of the kind `Question`, before older jobs. A thread removes a job under the lock
-//! and runs it without the lock, so that each job runs once and may post others. The wakeup
-//! descriptor is signalled under the lock when the queue becomes non-empty, and cleared under the
-//! lock when it is empty. So the descriptor is never clear while a job waits.
+//! There is one exception: while a callback makes a blocking call, `serve_questions` runs the
+//! handle's jobs of the kind `Question`, before older jobs. A thread removes a job under the lock,
+//! so that each job runs once. The thread runs the job without the lock, so that the job may post
+//! other jobs. The wakeup descriptor is signalled under the lock when the queue becomes non-empty,
+//! and cleared under the lock when the queue is empty. So the descriptor is never clear while a job
+//! waits.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -27,8 +28,8 @@ use crate::transport::sys::fd::Wake;
 /// may be dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// An event of a handle. At most [`MAX_EVENTS`] events of one handle wait; further events are
-    /// dropped.
+    /// An event of a handle. At most [`MAX_EVENTS`] events of one handle are queued; further events
+    /// are dropped.
     Event,
     /// A handler of a request from the peer. The peer waits for the answer.
     Question,
@@ -36,7 +37,7 @@ pub(super) enum Kind {
     Call,
 }
 
-/// The maximum number of events of one handle that wait. The next event is dropped.
+/// The maximum number of queued events of one handle. Further events are dropped.
 const MAX_EVENTS: usize = 1024;
 
 struct Job {
@@ -119,8 +120,8 @@ impl Queue {
         self.wakeup.as_ref()
     }
 
-    /// Queues a callback. If [`MAX_EVENTS`] events of the handle wait already, a further event is
-    /// dropped.
+    /// Queues a callback. If the callback is an event and [`MAX_EVENTS`] events of the handle are
+    /// queued already, the callback is dropped.
     pub(super) fn post(&self, owner: u64, kind: Kind, run: impl FnOnce() + Send + 'static) {
         let run = Box::new(run);
         let mut state = self.state.lock();
@@ -210,16 +211,17 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Returns whether the current thread runs the callbacks: whether it was the last thread that
-    /// dispatched the queue.
+    /// Returns whether the current thread is the last thread that dispatched the queue. Before the
+    /// first dispatch of a pump, returns whether the current thread made the pump.
     pub(super) fn is_home(&self) -> bool {
         self.state.lock().home == Some(thread::current().id())
     }
 
     /// Waits until `done` returns true or until the deadline, and meanwhile runs the jobs of kind
     /// [`Kind::Question`] of the handle `owner`. After changing the state that `done` reads, a
-    /// thread must call [`look_again`](Self::look_again). That function takes the lock, so the
-    /// change can't fall between the check of `done` and the wait (lost wakeup).
+    /// thread must call [`look_again`](Self::look_again). That function takes the lock. Otherwise
+    /// the change could fall between the check of `done` and the wait, and the wakeup would be
+    /// lost.
     pub(super) fn serve_questions(
         &self,
         owner: u64,
@@ -249,8 +251,8 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Runs all queued jobs of a handle that is being closed, on this thread. First waits until a
-    /// job of the handle that runs on another thread has ended.
+    /// Runs all queued jobs of a handle that is being closed, on this thread. If a job of the
+    /// handle runs on another thread, first waits until that job has ended.
     pub(super) fn finish(&self, owner: u64) {
         let mut state = self.state.lock();
         loop {
@@ -333,8 +335,8 @@ mod loom_tests {
         move || _ = count.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// A thread that closes a handle and a thread that dispatches the queue run at once. Each
-    /// callback runs once, and no callback runs after the handle was closed.
+    /// One thread closes a handle while another thread dispatches the queue. Each callback runs
+    /// once, and no callback runs after the handle was closed.
     #[test]
     fn loom_a_callback_runs_once_and_not_after_the_end() {
         loom::model(|| {

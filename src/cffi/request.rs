@@ -15,8 +15,8 @@ use crate::schema::method;
 use crate::server::{ClientContext, Principal};
 
 /// A request that a handler of the host answers. The request is valid as long as its responder:
-/// until the handler returns, or, if the responder was kept, until its last mcplink_responder_free.
-/// Any thread may read the request.
+/// until the handler returns, or, if the responder was kept, until the last mcplink_responder_free
+/// for that responder. Any thread may read the request.
 pub struct mcplink_request_t {
     method: Text,
     name: Text,
@@ -64,9 +64,9 @@ impl mcplink_request_t {
         }
     }
 
-    /// Makes the request of a call that the server dispatched to a handler. Returns `None` for
-    /// custom methods, whose requests are made with [`from`](Self::from), and for requests of a
-    /// server to a client.
+    /// Makes the request that a handler reads from the pending request `call`. Returns `None` for
+    /// requests of a server to a client, and for requests of custom methods, which are made with
+    /// [`new`](Self::new) and [`from`](Self::from).
     pub(super) fn of(call: &Call) -> Option<Self> {
         let context = call.context()?;
         let mut request = Self::new(context.method(), context.params());
@@ -167,9 +167,9 @@ fn written(value: &impl Serialize) -> Option<String> {
     serde_json::to_string(value).ok()
 }
 
-/// Returns the arguments of the request. Tools and prompts have arguments. For a resource, the
-/// function returns the variables of its URI template; for a completion, the known values of the
-/// other arguments; for a custom method, its params.
+/// Returns the arguments of the request. For a tool or a prompt, these are the arguments of the
+/// call. For a resource, they are the variables of the URI template; for a completion, the known
+/// values of the other arguments; for a custom method, the params.
 ///
 /// request: the request; for NULL the function returns NULL.
 /// Returns: a node that is valid as long as the request; NULL when the request has no arguments.

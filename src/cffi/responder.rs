@@ -126,8 +126,9 @@ impl mcplink_responder_t {
         _ = call_back(self.owner, || handler(&raw const self.request, responder));
     }
 
-    /// Calls `look` with the pending request. Fails if the request is answered. If another thread
-    /// has answered meanwhile and this thread held the last reference, sends that answer.
+    /// Calls `look` with the pending request. Fails if the request was answered before. Another
+    /// thread may answer the request while `look` runs. If this thread then drops the last
+    /// reference, this function sends that answer.
     pub(super) fn look<R>(&self, look: impl FnOnce(&Call) -> R) -> Outcome<R> {
         self.process.check()?;
         let slot = self.slot.lock();
@@ -189,8 +190,8 @@ impl mcplink_responder_t {
         Ok(mcplink_status::MCPLINK_OK)
     }
 
-    /// Answers the request with an error, because the check of its scopes failed (fail closed).
-    /// Returns the failure for the host.
+    /// Answers the request with an error, because the required scopes could not be checked. So the
+    /// handler can't continue by mistake (fail closed). Returns the failure for the host.
     fn close_door(&self, failure: Failure) -> Failure {
         let failure = failure.context("mcplink_responder_need_scopes");
         // If the request is answered already, return the error about the earlier answer.
@@ -237,7 +238,7 @@ pub(super) fn unsupported() -> Failure {
 }
 
 /// Adds a reference to a responder, so that the request can be answered after its handler has
-/// returned. No thread of the host has to wait for the answer.
+/// returned. So no thread of the host has to wait for the answer.
 ///
 /// responder: the responder; for NULL the function returns NULL.
 /// Returns: the same responder. The caller now owns a reference, and frees it with

@@ -19,7 +19,7 @@ pub enum mcplink_status {
     MCPLINK_PENDING = 2,
     /// An argument is invalid. Calling the function again with this value fails too.
     MCPLINK_E_INVALID = -1,
-    /// The call is not allowed in the current state of the object.
+    /// The function may not be called in the current state of the object.
     MCPLINK_E_STATE = -2,
     /// The connection or the handle is closed, or the peer has disconnected.
     MCPLINK_E_CLOSED = -3,

@@ -87,7 +87,7 @@ unsafe impl Send for ArenaText {}
 unsafe impl Sync for ArenaText {}
 
 impl Texts {
-    /// Makes an arena of `room` bytes. Each text takes one byte more than its length.
+    /// Makes an arena of `room` bytes. Each text takes one byte more than its length, for the NUL.
     pub(super) fn with_room(room: usize) -> Self {
         Self(String::with_capacity(room))
     }

@@ -22,7 +22,7 @@ use crate::transport::Stream;
 /// The maximum number of bytes that were fed and are not read yet.
 const MAX_FED: usize = 16 << 20;
 
-/// A transport of the host, for example its own sockets, a web view, or a serial line.
+/// A transport of the host, for example over the host's own sockets, a web view, or a serial line.
 ///
 /// Each message is one line. The library finds the lines in the bytes that the host feeds, however
 /// the bytes are split. One transport serves one connection: pass the transport once, to
@@ -32,9 +32,9 @@ pub struct mcplink_transport_t {
     pipe: Arc<Pipe>,
 }
 
-/// Sends bytes to the peer: all of them, in order. The function is called by one thread at a time,
-/// on any thread that sends, and should not block for long. Returns MCPLINK_OK; any other status
-/// ends the connection: see mcplink_transport_set_close.
+/// Sends bytes to the peer: all of them, in order. The function runs on any thread that sends, on
+/// one thread at a time, and should not block for long. Returns MCPLINK_OK; any other status ends
+/// the connection: see mcplink_transport_set_close.
 pub type mcplink_send_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -68,7 +68,8 @@ struct State {
     bytes: VecDeque<u8>,
     /// True if bytes were refused since the host was last notified that there is room.
     refused: bool,
-    /// The end of the input: `None` before the end, and `Some` with the reason if the input failed.
+    /// `None` until the input ends. The inner value is the reason if the input failed, and `None`
+    /// if the peer closed the connection normally.
     end: Option<Option<String>>,
     is_used: bool,
     is_closed: bool,
@@ -250,8 +251,8 @@ impl io::Write for End {
     }
 }
 
-/// Opens the connection of a host's transport when the connection is needed. Fails if the host has
-/// freed the transport by that time.
+/// Opens the connection of a host's transport when the connection is needed. If the host has freed
+/// the transport by then, opening the connection fails.
 #[derive(Clone)]
 pub(super) struct Connector(Arc<Pipe>);
 
@@ -262,8 +263,8 @@ impl mcplink_transport_t {
 }
 
 impl Connector {
-    /// Returns the stream for the connection. Succeeds only once, because a transport serves one
-    /// connection.
+    /// Returns the stream for the connection. Further calls of this function fail, because a
+    /// transport serves one connection.
     pub(super) fn connect(&self) -> Outcome<Stream> {
         let mut state = self.0.state.lock();
         let fault = if state.send.is_none() {
@@ -335,14 +336,14 @@ pub unsafe extern "C" fn mcplink_transport_set_send(
 }
 
 /// Sets a function that is called when this side has ended the connection: nothing more is sent or
-/// read. The connection ends when its client or session is closed, after
+/// read. The connection ends when the client or session that uses it is closed, after
 /// mcplink_transport_feed_end, and soon after mcplink_send_fn has failed.
 ///
 /// transport: the transport.
-/// callback: called once, by the thread that ends the connection, or by mcplink_transport_free.
-/// mcplink_send_fn may still run on another thread, and should return then. The callback may free
-/// the session or client, the server and the transport. Release the shared user data in destroy,
-/// not in the callback. NULL for no callback.
+/// callback: called once, by the thread that ends the connection, or by mcplink_transport_free. If
+/// mcplink_send_fn still runs on another thread, that function should return soon. The callback may
+/// free the session or client, the server and the transport. Release the shared user data in
+/// destroy, not in the callback. NULL for no callback.
 /// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -376,10 +377,11 @@ pub unsafe extern "C" fn mcplink_transport_set_room(
 ///
 /// transport: the transport.
 /// bytes, len: the bytes, which are copied.
-/// Returns: MCPLINK_OK; MCPLINK_E_LIMIT when more than 16 MiB would be queued: none of these bytes
-/// was accepted, so feed them again later, see mcplink_transport_set_room; MCPLINK_E_CLOSED after
-/// mcplink_transport_feed_end and after the connection has ended. Threads: any, before and after
-/// the connection is made; the caller ensures the order. Blocks: no. Since 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_E_LIMIT when more than 16 MiB would be queued: then none of these
+/// bytes was accepted, so feed the same bytes again later, see mcplink_transport_set_room;
+/// MCPLINK_E_CLOSED after mcplink_transport_feed_end and after the connection has ended. Threads:
+/// any, before and after the connection is made; the caller ensures the order. Blocks: no. Since
+/// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_feed(
@@ -473,7 +475,7 @@ mod loom_tests {
 
     use super::*;
 
-    /// The host of the test: records what the callbacks observe.
+    /// The user data of the callbacks in these tests. Records what the callbacks observe.
     #[derive(Default)]
     struct Host {
         freed: AtomicBool,
@@ -484,7 +486,8 @@ mod loom_tests {
     }
 
     impl Host {
-        /// Returns the host of the test. Records the error if the transport was freed already.
+        /// Returns the `Host` behind the user data of a callback. Sets `late` if the transport was
+        /// freed already, because no callback may run then.
         ///
         /// # Safety
         ///
@@ -520,7 +523,7 @@ mod loom_tests {
         host.destroys.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Frees a transport while another thread uses the transport.
+    /// Frees a transport while another thread runs `meanwhile` on the transport.
     fn race(meanwhile: fn(&Pipe)) {
         loom::model(move || {
             let host = Box::new(Host::default());

@@ -115,8 +115,8 @@ pub(super) fn call_back<R>(handle: u64, callback: impl FnOnce() -> R) -> Option<
     catch_unwind(AssertUnwindSafe(callback)).ok()
 }
 
-/// Returns whether the current thread is inside the handle: the thread runs a callback of the
-/// handle, or a function of the handle that called the host back.
+/// Returns whether the current thread is inside the handle: the thread runs a function of the
+/// handle, or a callback that belongs to the handle.
 pub(super) fn is_inside(handle: u64) -> bool {
     INSIDE
         .try_with(|inside| inside.borrow().contains(&handle))

@@ -127,7 +127,7 @@ impl ClientBuilder {
     /// Since 2025-11-25.
     ///
     /// The library neither opens nor resolves the URL. The handler must show the whole URL, with
-    /// its [host](ElicitRequestURLParams::host) and its [suspicious
+    /// its [host name](ElicitRequestURLParams::host) and its [suspicious
     /// parts](ElicitRequestURLParams::doubts), and ask the user before it opens the URL. The
     /// browser must be one that neither the client nor the model can inspect. Accepting means that
     /// the user agreed to open the URL, not that the interaction is complete. Threads and timeouts
@@ -146,9 +146,9 @@ impl ClientBuilder {
     /// The handler runs for one elicitation at a time, on a thread of the connection. Defaults to
     /// no handler.
     ///
-    /// The notification exists only in 2025-11-25, and servers need not send it. Ids that this
-    /// client never received, or that are already complete, are ignored. A URL may arrive in
-    /// [`on_elicit_url`](Self::on_elicit_url) or in an error that
+    /// The notification exists only in 2025-11-25, and servers need not send it. A notification is
+    /// ignored if this client never received its id, or if the elicitation is already complete. A
+    /// URL may arrive in [`on_elicit_url`](Self::on_elicit_url) or in an error that
     /// [requires](crate::schema::URLElicitationRequiredError) an elicitation. After such an error,
     /// this handler can repeat the call.
     pub fn on_elicitation_complete(
@@ -162,7 +162,8 @@ impl ClientBuilder {
     /// Handles sampling requests (`sampling/createMessage`), and declares the capability. Threads
     /// and timeouts are those of [`on_elicit`](Self::on_elicit).
     ///
-    /// A request whose tool uses and tool results do not match is refused before the handler runs.
+    /// If the tool uses and the tool results in a request do not match, the request is refused
+    /// before the handler runs.
     /// [`ModelPreferences::choose`](crate::schema::ModelPreferences::choose) selects a suitable
     /// model. An error of the handler refuses the request. A legacy server receives the error. A
     /// call of the modern era fails with [`ErrorKind::Cancelled`] for [`RpcError::user_rejected`],
@@ -268,8 +269,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the memory for the eras of servers. The next connection to a remembered server uses the
-    /// remembered era. Defaults to no memory.
+    /// Sets the store in which the client remembers the eras of servers. The next connection to a
+    /// remembered server uses the remembered era. By default no era is remembered.
     pub fn era_memory(mut self, memory: &EraMemory) -> Self {
         self.memory = Some(memory.clone());
         self
@@ -371,8 +372,8 @@ impl ClientBuilder {
     /// Sets whether messages that deviate from the exact wording of the specification are refused.
     /// Defaults to no.
     ///
-    /// By default an unambiguous deviation is accepted. An entry that does not fit into a result is
-    /// left out and logged to [`on_log`](Self::on_log). The `misfits` methods of results, such as
+    /// By default an unambiguous deviation is accepted. An invalid entry of a result is left out
+    /// and logged to [`on_log`](Self::on_log). The `misfits` methods of results, such as
     /// [`CallToolResult::misfits`](crate::schema::CallToolResult::misfits), return these entries.
     /// In strict mode an answer that deviates is an error of kind
     /// [`Protocol`](ErrorKind::Protocol). An input request of the server (elicitation, sampling,
@@ -508,10 +509,11 @@ impl ClientBuilder {
     /// then fails with [`ErrorKind::Cancelled`], in the worst case after a second or two. By
     /// default connecting cannot be cancelled.
     ///
-    /// A started server is ended before `connect` returns. There is an exception for a transport
-    /// that cannot be interrupted, for example during a DNS lookup or a TCP connect. Its connection
-    /// is closed as soon as it is open. With a token, connecting uses its own thread, which may
-    /// continue after `connect` has returned. The token has no effect once the client is connected.
+    /// A started server is ended before `connect` returns. There is one exception: some steps, for
+    /// example a DNS lookup or a TCP connect, cannot be interrupted. Then `connect` returns first,
+    /// and the connection is closed as soon as it is open. With a token, connecting uses its own
+    /// thread, which may continue after `connect` has returned. The token has no effect once the
+    /// client is connected.
     ///
     /// # Examples
     ///
@@ -542,12 +544,14 @@ impl ClientBuilder {
     /// [`connect_timeout`](Self::connect_timeout). If a child process exits, hangs or refuses
     /// `initialize` after it has read the probe, the process is started once more. The new process
     /// gets `initialize` as its first message. If an HTTP server refuses `initialize` after a
-    /// probe, `initialize` is sent once more on new connections. The error describes each start.
+    /// probe, `initialize` is sent once more on new connections. If connecting fails, the error
+    /// describes each start.
     ///
     /// # Errors
     ///
     /// - [`ErrorKind::Spawn`]: the child process cannot be started.
-    /// - [`ErrorKind::Closed`]: the server has gone; the error quotes its last output.
+    /// - [`ErrorKind::Closed`]: the server has gone; the error quotes the last output of the
+    ///   server.
     /// - [`ErrorKind::Timeout`]: the server did not answer.
     /// - [`ErrorKind::Unsupported`]: there is no common revision.
     /// - [`ErrorKind::Peer`] or [`ErrorKind::Protocol`]: the server refuses, or its answer is

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!  look up ──▶ found and fresh ──▶ returned, nothing is sent
-//!         ╰──▶ missing ──▶ fetch noted ──▶ request ──▶ response ──▶ kept, if still noted
+//!         ╰──▶ missing ──▶ fetch noted ──▶ request ──▶ response ──▶ cached, if still noted
 //!                                   ╰── a change is reported meanwhile: removed
 //! ```
 //!
 //! **Key.** A response belongs to a server and a request: the method and params, including a page's
 //! cursor. A private response also belongs to a principal with its current authorization. Two
-//! connections have the same server if address, revision and description are equal. If another
-//! server replaces a server, the responses of the former server are not used.
+//! connections have the same server if address, revision and description are equal. If a server is
+//! replaced by another server, the responses of the replaced server are not used.
 //!
 //! **Invariant:** a fetch is noted before its request is sent. The fetch stays noted until its
 //! response is cached or the fetch is given up. A change removes the affected entries *and* fetches
@@ -72,7 +72,9 @@ pub struct ResponseCache {
 }
 
 impl ResponseCache {
-    /// Creates an empty cache with these limits.
+    /// Creates an empty cache. Of the limits, only
+    /// [`max_cached_responses`](Limits::max_cached_responses) and
+    /// [`max_cached_bytes`](Limits::max_cached_bytes) apply to the cache.
     pub fn new(limits: &Limits) -> Self {
         Self {
             store: Arc::new(Mutex::new(Store::new(limits))),
@@ -111,7 +113,8 @@ impl fmt::Debug for ResponseCache {
     }
 }
 
-/// The cache of one client.
+/// A response cache as one client uses it: the cache, the client's current server, and the client's
+/// counters.
 pub(super) struct ClientCache {
     cache: ResponseCache,
     /// The number of this client among the clients that share the cache.
@@ -128,7 +131,8 @@ pub(super) struct ClientCache {
 struct KeyScope {
     server: Arc<str>,
     realm: Arc<str>,
-    /// The transport of the connection, if the authorization of its requests can change.
+    /// The transport of the connection, if the authorization of requests can change during the
+    /// connection.
     carrier: Option<Arc<dyn ExchangeTransport>>,
 }
 
@@ -201,8 +205,9 @@ impl ClientCache {
         )
     }
 
-    /// Records the server of the new connection, and the `_meta` of its requests, for the cache
-    /// keys.
+    /// Stores the server of a new connection for the cache keys. `envelope` contains the client's
+    /// capabilities: clients of one principal share private responses only if their capabilities
+    /// are equal.
     pub(super) fn settle(
         &self,
         address: Option<&str>,
@@ -320,8 +325,8 @@ pub(super) fn request_text(method: &str, params: &str, own_meta: &JsonObject) ->
     text
 }
 
-/// A fetch: a request in flight whose response may be cached. Dropping the fetch gives it up, so
-/// that no response is cached.
+/// A fetch: a request in flight whose response may be cached. Dropping the fetch gives the fetch
+/// up: its response will not be cached.
 pub(super) struct Fetch {
     store: Arc<Mutex<Store>>,
     /// The number of the fetch, and the key under which a private response is cached.
@@ -335,7 +340,7 @@ impl Fetch {
         self.keep("{}");
     }
 
-    /// Caches the response if the server allows it and has reported no change since the fetch
+    /// Caches the response if the server allows caching and has reported no change since the fetch
     /// began.
     pub(super) fn keep(mut self, response: &str) {
         let Some((number, key)) = self.noted.take() else {

@@ -57,8 +57,8 @@ pub(super) struct Opened {
     pub(super) is_proved: bool,
 }
 
-/// How long connecting waits for a legacy server's stream for messages outside of calls. Messages
-/// that the server sends before the stream is open could be lost.
+/// How long connecting waits until a legacy server has opened the stream for messages outside of
+/// calls. Messages that the server sends before the stream is open could be lost.
 const STREAM_WAIT: Duration = Duration::from_secs(2);
 
 /// The state of one connect operation, from the first attempt to the result.
@@ -134,7 +134,7 @@ impl<'a> Opening<'a> {
         refused && self.known == Some(Era::Legacy) && is_over_http(&connection.peer())
     }
 
-    /// Probes the server. If the server is not modern, initializes it.
+    /// Probes the server. If the server is not modern, sends `initialize`.
     fn find_out(&mut self, connection: Connection, revision: ProtocolVersion) -> Result<Opened> {
         if is_over_http(&connection.peer()) {
             return self.find_out_over_http(connection, revision);
@@ -329,8 +329,8 @@ impl<'a> Opening<'a> {
         Instant::now().checked_add(most)
     }
 
-    /// Starts a server again that exited during initialization. The probe is taken as the cause of
-    /// the exit.
+    /// Starts the server again after it has exited during initialization, because the probe may
+    /// have caused the exit.
     fn after_leaving(&mut self, connection: Connection, error: Error) -> Result<Opened> {
         self.is_guessed = false;
         self.open_afresh(connection, error)
@@ -630,8 +630,9 @@ impl<'a> Opening<'a> {
         error.context(format_args!("connecting to '{}' failed", peer.name()))
     }
 
-    /// Adds the earlier errors to the error, the latest first. The error of an unparsable discovery
-    /// result comes before the other errors, because it explains the later refusal.
+    /// Adds the earlier errors to `error`, the latest first. If the server sent an unparsable
+    /// discovery result and then refused, the error of that result comes first, because it explains
+    /// the refusal.
     fn with_earlier(&mut self, error: Error) -> Error {
         let mut earlier = std::mem::take(&mut self.earlier);
         let misread = earlier
@@ -742,8 +743,7 @@ pub(super) fn finish_opening(
     Ok(())
 }
 
-/// Whether this error may be the answer of a server without the Streamable HTTP transport to a
-/// probe.
+/// Whether a server without the Streamable HTTP transport may answer a probe with this error.
 fn is_unknown_here(error: &Error) -> bool {
     error.kind() == ErrorKind::Http && matches!(error.http_status(), Some(400 | 404 | 405))
 }

@@ -1,9 +1,10 @@
 //! The detection of a server's era from its answers.
 //!
-//! Only positive evidence means modern: a discovery result, or an error that only the modern era
-//! has. On a stream, any other error and an invalid answer mean legacy. A missing answer is also
-//! treated as legacy, but this era is not remembered. Over HTTP, two outcomes are errors: a missing
-//! answer, and an answer about the client itself (such as 401).
+//! A server counts as modern only if its answer proves so: the answer is a discovery result, or an
+//! error that exists only in the modern era. On a stream, a server that answers with any other
+//! error, or with an invalid answer, counts as legacy. A server that does not answer also counts as
+//! legacy, but this era is not remembered. Over HTTP, detection fails if there is no answer, or if
+//! the answer is about the client and not about the request (such as 401).
 //!
 //! Spec: Base Protocol, "Versioning"; Transports, stdio, "Backward Compatibility" (2026-07-28).
 
@@ -39,21 +40,23 @@ impl Era {
     }
 }
 
-/// A memory for the eras of servers, by address, such as a command line or a URL origin.
-/// Thread-safe. If the era of a server is remembered, later connections need not detect it.
+/// A table of the eras of servers, by address: a command line or a URL origin, for example. If the
+/// table contains the era of a server, later connections need not detect the era. The table is
+/// thread-safe.
 ///
-/// Clones share the memory. The memory lives as long as its last clone. A host can store the
-/// [`entries`](Self::entries) to keep them longer.
+/// Clones share the table, which exists until the last clone is dropped. To use the eras after
+/// that, a host can store the [`entries`](Self::entries).
 #[derive(Clone, Default)]
 pub struct EraMemory(Arc<Mutex<HashMap<String, Era>>>);
 
 impl EraMemory {
-    /// Creates an empty memory.
+    /// Creates a table without entries. To restore entries that the host has stored, call
+    /// [`remember`](Self::remember) for each entry.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns the remembered era of the server at an address; `None` if there is none.
+    /// Returns the remembered era of the server at an address; `None` if no era is remembered.
     pub fn recall(&self, address: &str) -> Option<Era> {
         self.0.lock().get(address).copied()
     }
@@ -84,8 +87,8 @@ impl fmt::Debug for EraMemory {
     }
 }
 
-/// Returns the part of an address that has one era. For a URL this is the origin, because the era
-/// does not depend on the path. Any other address is returned unchanged.
+/// Returns the address under which an era is remembered. For a URL this is the origin, because the
+/// era does not depend on the path. Any other address is returned unchanged.
 // M-VER-C-09
 pub(super) fn holder(address: &str) -> &str {
     let is_url = address.starts_with("http://") || address.starts_with("https://");
@@ -116,7 +119,8 @@ pub(super) enum Verdict {
 }
 
 /// Returns the next step after the answer to a probe. `ours` are the revisions that the client
-/// allows. Over HTTP, neither a missing answer nor an answer of a proxy shows the era.
+/// allows. Over HTTP, no connection is possible if there is no answer, or if the answer concerns
+/// the client and not the request.
 pub(super) fn judge(
     answer: Result<&str, Error>,
     ours: &[ProtocolVersion],

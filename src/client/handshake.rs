@@ -1,7 +1,7 @@
 //! The opening requests on a stream.
 //!
-//! Several opening requests may be in flight at the same time. The timeout of a request starts when
-//! the server has read the request.
+//! The probe and `initialize` may be in flight at the same time, because the server may answer the
+//! probe late.
 //!
 //! A server that starts slowly reads nothing for a while, so a missing answer proves nothing. So
 //! the timeout of the probe starts when the server has read the probe, if the transport can report
@@ -39,7 +39,7 @@ enum Event {
 /// The handshake on one connection.
 pub(super) struct Handshake {
     peer: Peer,
-    /// The deadline of the connect operation. The next field is its time limit.
+    /// The deadline of the connect operation. It was computed from the time limit `in_all`.
     deadline: Option<Instant>,
     in_all: Duration,
     sender: Sender<Event>,

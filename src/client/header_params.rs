@@ -23,12 +23,12 @@ use crate::transport::message::{Field, RequestKind};
 /// forgotten, and remembering starts again.
 const MAX_TOOLS: usize = 100_000;
 
-/// The parameters of listed tools that header fields repeat, by tool name.
+/// For each listed tool, the parameters that header fields repeat. The key is the name of the tool.
 #[derive(Debug, Default)]
 pub(super) struct Mirrors(Mutex<HashMap<String, Vec<Mirrored>>>);
 
 impl Mirrors {
-    /// Remembers a tool. Returns the reason as an error if the tool cannot be used over HTTP.
+    /// Remembers a tool. If the tool cannot be used over HTTP, returns the reason as an error.
     fn learn(&self, tool: &Tool) -> Result<(), String> {
         let mirrored = Mirrored::in_schema(tool.input_schema.as_str());
         let mut tools = self.0.lock();
@@ -145,8 +145,8 @@ impl ClientConnection {
         Ok(RequestKind::Stateless(fields))
     }
 
-    /// Removes the tools that cannot be used over HTTP from the list. Remembers the header fields
-    /// of the other tools.
+    /// Removes a tool from the list if the tool cannot be used over HTTP. For the other tools,
+    /// remembers which parameters are repeated in header fields.
     pub(super) fn review(&self, tools: &mut Vec<Tool>) {
         if !self.is_stateless() {
             return;
@@ -166,8 +166,8 @@ impl ClientConnection {
         });
     }
 
-    /// Whether each request is independent and described by header fields. True for a modern server
-    /// over HTTP.
+    /// Whether each request is independent and described by header fields. This is so for a modern
+    /// server over HTTP.
     pub(super) fn is_stateless(&self) -> bool {
         self.revision.is_modern() && self.peer.core().carrier().is_some()
     }

@@ -26,8 +26,8 @@ const READING: [&str; 10] = [
     method::LOGGING_SET_LEVEL,
 ];
 
-/// Whether a request is idempotent, according to the tool list of the server on the connection with
-/// this number.
+/// Whether a request is idempotent. For a call of a tool, the tool list that was received on
+/// connection `number` decides.
 pub(super) fn is_harmless(client: &Client, number: u64, method: &str, params: &str) -> bool {
     #[derive(Deserialize)]
     struct Call {

@@ -41,7 +41,7 @@ pub(super) struct Known {
     pub(super) info: Option<Implementation>,
 }
 
-/// The input requests of one answer, by the keys that the server gave them.
+/// The input requests in one answer of the server, by the keys that the server gave them.
 pub(super) type Questions = BTreeMap<String, Question>;
 
 /// An input request with unparsed params. The handler of the method parses the params.
@@ -121,8 +121,8 @@ pub(super) struct InputHandlers {
 struct Asking<'a> {
     peer: &'a Peer,
     by: Requester,
-    /// The legacy revision in which the input request is answered; `None` in the modern era. In the
-    /// legacy era the answer is the result of a request.
+    /// In the legacy era: the revision of the server, to which the answer is adapted. In the modern
+    /// era: `None`, because the answer is a part of the repeated call and needs no adaptation.
     revision: Option<ProtocolVersion>,
 }
 
@@ -245,8 +245,9 @@ impl InputHandlers {
         }
     }
 
-    /// Answers all input requests of one answer, or fails. All requests are parsed before any
-    /// handler runs. On failure the call ends, and the server is not notified.
+    /// Runs the handlers of all input requests in one answer of the server, and returns their
+    /// answers. All input requests are parsed before any handler runs. If an input request can't be
+    /// answered, the call fails, and the server is not notified.
     pub(super) fn fulfil(
         &self,
         questions: &[(&String, &Question)],

@@ -17,7 +17,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Unsupported`] when the client has no roots; otherwise as
+    /// [`ErrorKind::Unsupported`] when the client has no roots, and the errors of
     /// [`notify`](Self::notify).
     pub fn roots_changed(&self) -> Result<()> {
         if !self.0.link.settings().inputs.has_roots() {

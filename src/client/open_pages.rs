@@ -27,8 +27,8 @@ pub(super) struct OpenPages {
 }
 
 impl OpenPages {
-    /// Creates an empty tracker with the same callback for another client. Each client tracks only
-    /// its own elicitations.
+    /// Creates an empty tracker for another client, with the callback of this tracker. Each client
+    /// tracks only its own elicitations.
     pub(super) fn for_one_client(&self) -> Self {
         Self {
             on_complete: self.on_complete.clone(),

@@ -1,9 +1,9 @@
 //! The output schemas of a server's tools, remembered from `tools/list`, and the validation of
 //! results.
 //!
-//! A schema is compiled when its tool is called for the first time. All schemas are forgotten when
-//! the server reports a change or is lost. The schemas are known again after the tools are listed
-//! again.
+//! A schema is compiled when its tool is called for the first time. When the server reports a
+//! change or is lost, all schemas are forgotten. To have the schemas again, the client must list
+//! the tools again.
 //!
 //! Spec: Server Features, Tools, "Output Schema" (since 2025-06-18).
 
@@ -25,8 +25,8 @@ const MAX_BYTES: usize = 16 << 20;
 /// The output schema and the time limits for validating the result of one call.
 pub(super) struct ResultCheck {
     pub(super) schema: Option<CompiledSchema>,
-    /// The value of `Known::age` when the call began. Another value means that the tools may have
-    /// changed since then.
+    /// The value of `Known::age` when the call began. If `Known::age` differs after the call, the
+    /// tools may have changed.
     pub(super) age: u64,
     /// When the call began. The next field is the timeout of the call.
     pub(super) began: Instant,
@@ -107,8 +107,8 @@ impl Outputs {
         self.known.lock().age
     }
 
-    /// Remembers tools, unless the generation of the known tools has changed since `age`. Returns
-    /// whether the limit had room for all of the tools.
+    /// Remembers tools, unless the generation of the known tools differs from `age`. Returns false
+    /// if some schemas were left out because of the size limit.
     pub(super) fn learn(&self, tools: &[Tool], age: u64) -> bool {
         let mut known = self.known.lock();
         if known.age != age {
@@ -173,7 +173,7 @@ fn blaming_the_server(error: Error) -> Error {
 
 impl Known {
     /// Remembers that a tool can only be called as a task. If the limit is reached, the tool is not
-    /// remembered. The server then refuses a plain call of the tool.
+    /// remembered. The client then calls the tool without a task, and the server refuses the call.
     fn learn_task(&mut self, tool: &Tool) {
         let execution = tool.execution.as_ref();
         let support = execution.and_then(|execution| execution.task_support.as_ref());

@@ -1,9 +1,10 @@
 //! Paginated lists.
 //!
 //! A page may have any number of items, including zero. A cursor is opaque and sent back unchanged,
-//! even if it is empty. A page without a cursor is the last page. A repeated cursor means that the
-//! list has no end. If the server refuses its own cursor, the list has changed, and the pages read
-//! so far are discarded. A list that is read as a whole is then read once more from the start.
+//! even if it is empty. A page without a cursor is the last page. A repeated cursor is an error,
+//! because the list would have no end. If the server refuses a cursor that it had sent, the list
+//! has changed, and the pages read so far are discarded. A list that is read as a whole is then
+//! read once more from the start.
 //!
 //! Spec: Server Features, Utilities, "Pagination" (every revision).
 
@@ -150,7 +151,7 @@ pub struct Pages<'a, P> {
     course: Course,
     /// Whether the server has refused a cursor that it had sent itself.
     is_lost: bool,
-    /// The previous page, if the cursor of this previous page is empty.
+    /// The previous page, if that page contained an empty cursor.
     before: Option<P>,
 }
 

@@ -31,7 +31,7 @@ pub(super) struct RequestMeta {
 }
 
 impl RequestMeta {
-    /// Creates the `_meta` of the legacy era: only the progress token.
+    /// Creates the `_meta` of the legacy era, which contains only the progress token.
     pub(super) fn legacy() -> Self {
         Self {
             members: String::new(),
@@ -40,7 +40,8 @@ impl RequestMeta {
         }
     }
 
-    /// Creates the `_meta` of the modern era: revision, capabilities and client info.
+    /// Creates the `_meta` of the modern era, which also contains revision, capabilities and client
+    /// info.
     pub(super) fn modern(
         revision: ProtocolVersion,
         capabilities: &ClientCapabilities,
@@ -71,11 +72,12 @@ impl RequestMeta {
         &self.capabilities
     }
 
-    /// Writes params with the `_meta` of a request. `own` has the `_meta` members of this request
-    /// only.
+    /// Writes params with the `_meta` of a request. `own` contains additional `_meta` members for
+    /// this request.
     ///
-    /// If the params have their own `_meta`, its members are preserved. The members of the
-    /// connection replace members of the same name in `own` and in the params.
+    /// The written `_meta` also contains the members of a `_meta` in the params. If names are
+    /// equal, the library's members take precedence over `own`, and `own` takes precedence over the
+    /// params.
     pub(super) fn write(
         &self,
         id: i64,

@@ -8,9 +8,9 @@ use crate::error::Error;
 /// [`ClientBuilder::restart`](super::ClientBuilder::restart).
 ///
 /// The delays use exponential back-off with jitter. The first delay is
-/// [`first_delay`](Self::first_delay), and each further delay is twice as long. A random part of up
-/// to half is subtracted from each delay. So several clients of one server do not reconnect at the
-/// same time.
+/// [`first_delay`](Self::first_delay), and each further delay is twice as long. Each delay is
+/// shortened at random by up to one half, so that several clients of one server do not reconnect at
+/// the same time.
 ///
 /// # Examples
 ///
@@ -122,7 +122,7 @@ pub enum ConnectionEvent {
         /// The delay before the next attempt.
         delay: Duration,
     },
-    /// The server is connected again. The server may be another version of itself, and has lost its
+    /// The server is connected again. The server may now be of another version, and has lost its
     /// earlier state. The host should assume that everything has changed.
     #[non_exhaustive]
     Restored {

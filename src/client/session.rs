@@ -106,12 +106,12 @@ impl ClientConnection {
         self.peer.core().carrier()?.session()
     }
 
-    /// Whether to repeat a refused request. This is so if the session of the request was lost and a
-    /// new session is open. Opens the new session, unless another caller has opened it.
+    /// Recovers from the refusal of a request. If the session of the request was lost, opens a new
+    /// session, unless another caller has opened one. Returns whether to repeat the request.
     ///
     /// # Errors
     ///
-    /// Fails when a new session could not be opened.
+    /// Fails if the new session cannot be opened.
     pub(super) fn has_recovered(
         &self,
         session: Option<u64>,

@@ -156,9 +156,9 @@ impl Subscriber {
         false
     }
 
-    /// Whether the subscription covers an event. `listens` tells whether the subscription has an
-    /// open request; all its events then have the id of this request. `named` tells whether this
-    /// event has the id.
+    /// Whether the subscription covers an event. `listens` says whether the subscription has an
+    /// open request. If so, every event of the subscription has the id of this request. `named`
+    /// says whether `event` has that id.
     pub(super) fn concerns(&self, event: &Event, listens: bool, named: bool) -> bool {
         let filter = &self.filter;
         let uris = filter.resource_subscriptions.as_deref();
@@ -186,8 +186,8 @@ impl Subscriber {
         }
     }
 
-    /// Handles the server's agreement or refusal, which answers the request that opens the
-    /// subscription. Runs on the reading thread.
+    /// Handles the server's agreement to open the subscription, or the server's refusal. Runs on
+    /// the reading thread.
     pub(super) fn agree(
         &self,
         number: u64,

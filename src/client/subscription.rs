@@ -110,8 +110,10 @@ impl Client {
     /// Blocks until the server has agreed, at most 60 s. The server may agree to a part of the
     /// filter: see [`Subscription::granted`]. The callback runs on a thread of the connection, for
     /// one event at a time and in order. The callback may run before this function returns. The
-    /// callback may call the server and drop the handle. If the callback still runs when its
-    /// connection is closed, the next connection does not wait for the callback.
+    /// callback may call the server and drop the handle. If the connection is lost while the
+    /// callback runs, the client waits at most a few seconds for the callback to return. Then the
+    /// client reconnects. If the callback has not returned by then, it may run for a second event
+    /// at the same time.
     ///
     /// After a [restart](super::ClientBuilder::restart) of the server the subscription is renewed,
     /// and [`Event::EverythingChanged`] is reported. [`Subscription::granted`] then returns the
@@ -160,8 +162,9 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// As [`subscribe`](Self::subscribe); [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled)
-    /// when the token was cancelled before the server agreed.
+    /// The errors of [`subscribe`](Self::subscribe), and
+    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) when the token was cancelled before
+    /// the server agreed.
     pub fn subscribe_with(
         &self,
         filter: SubscriptionFilter,

@@ -46,13 +46,13 @@ pub(super) struct Subscriptions {
     // The lock is held only for lookups and changes of the list. Subscribers are copied, and called
     // after the lock is released.
     table: Mutex<Vec<Entry>>,
-    /// In the legacy era: the number of a connection, and the number of its subscriptions of each
-    /// resource URI.
+    /// In the legacy era: the number of a connection, and, for each resource URI, how many
+    /// subscriptions of this connection use the URI.
     // The lock is held while a request about a resource is sent. So the requests are sent in the
     // order in which the counts changed. Otherwise a late unsubscribe could end a newer
     // subscription.
     uris: Mutex<(u64, HashMap<String, usize>)>,
-    /// Whether another connection will follow a lost connection.
+    /// Whether the client will reconnect after a lost connection.
     lasting: AtomicBool,
 }
 
@@ -95,8 +95,8 @@ impl Subscriptions {
         })
     }
 
-    /// Sends the request for a subscription. The caller has to [wait](Subscriber::wait) for the
-    /// server's agreement.
+    /// Sends the requests that open a subscription. The caller has to [wait](Subscriber::wait) for
+    /// the server's agreement.
     pub(super) fn open(
         self: &Arc<Self>,
         subscriber: &Arc<Subscriber>,
@@ -258,7 +258,7 @@ impl Subscriptions {
         }
     }
 
-    /// Records that no further connection will follow a lost connection.
+    /// Records that the client will not reconnect after a lost connection.
     pub(super) fn stop_lasting(&self) {
         self.lasting.store(false, Ordering::SeqCst);
     }
@@ -294,8 +294,8 @@ impl Subscriptions {
         }
     }
 
-    /// Ends a subscription that failed. Notifies the host. Also notifies the server if it is
-    /// connected.
+    /// Ends a subscription that failed. Notifies the host. Also notifies the server if the
+    /// connection is open.
     fn end_one(&self, subscriber: &Arc<Subscriber>) {
         if self.drop_one(subscriber) {
             // A panic of this callback must not prevent other callbacks from running.
@@ -499,13 +499,14 @@ fn possible(filter: &SubscriptionFilter, capabilities: &ServerCapabilities) -> S
     }
 }
 
-/// Whether a resource equals another resource or lies below it. Both URIs are normalized.
+/// Whether the resource `uri` equals the resource `whole` or lies below `whole`. Compares the URIs
+/// as written, and in normalized form.
 pub(super) fn is_part(uri: &str, whole: &str) -> bool {
     is_part_exactly(uri, whole) || is_part_exactly(&normalized(uri), &normalized(whole))
 }
 
-/// Whether a resource equals another resource or lies below it. Both URIs must have the same
-/// spelling.
+/// Whether the resource `uri` equals the resource `whole` or lies below `whole`. Compares the URIs
+/// only as written.
 pub(super) fn is_part_exactly(uri: &str, whole: &str) -> bool {
     uri.strip_prefix(whole).is_some_and(|rest| {
         rest.is_empty() || whole.ends_with('/') || rest.starts_with(['/', '#', '?'])

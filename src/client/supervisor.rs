@@ -358,9 +358,26 @@ impl Supervisor {
 
     /// Starts a thread for a started call that can't go on without one. A close of the client joins
     /// the thread.
-    pub(super) fn start_call_thread(&self, work: impl FnOnce() + Send + 'static) -> Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// `Busy` if `max_calls` of these threads run, `Io` if the system can't start a thread.
+    pub(super) fn start_call_thread(
+        self: &Arc<Self>,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Result<()> {
+        let running = RunningCall(Arc::clone(self));
+        let max = self.settings.limits.max_calls;
+        if self.running_calls.fetch_add(1, Ordering::AcqRel) >= max {
+            let text = format!("{max} started calls have threads already (max_calls)");
+            return Err(Error::new(ErrorKind::Busy, text));
+        }
         let threads = &self.settings.threads;
-        self.call_threads.start(threads, "call", Stack::Large, work)
+        self.call_threads
+            .start(threads, "call", Stack::Large, move || {
+                let _running = running;
+                work();
+            })
     }
 
     /// Whether a call failed because its server was lost, and a new connection may follow.
@@ -712,6 +729,15 @@ impl fmt::Debug for Supervisor {
         f.debug_struct("Link")
             .field("peer", &self.generation().peer)
             .finish_non_exhaustive()
+    }
+}
+
+/// A guard that counts the thread of a started call.
+struct RunningCall(Arc<Supervisor>);
+
+impl Drop for RunningCall {
+    fn drop(&mut self) {
+        self.0.running_calls.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

@@ -26,8 +26,8 @@ impl Reading {
     }
 }
 
-/// Reads an error object that deviates from the specification. Its message is missing or not a
-/// string, or its code is written with a fraction of zero, for example `-32601.0`.
+/// Reads an error object with an accepted deviation: the message is missing or not a string, or the
+/// code is written with a fraction of zero, for example `-32601.0`.
 fn read_odd_error(text: &str) -> serde_json::Result<RpcError> {
     #[derive(Deserialize)]
     struct Odd {

@@ -13,7 +13,8 @@ use crate::fallible;
 
 /// The initial size of the buffer, and its size after a large message.
 const INITIAL_BYTES: usize = 16 * 1024;
-/// The minimum length of a line that is returned without a copy, in the buffer itself.
+/// The minimum length of a line that is returned without a copy: the caller gets the buffer that
+/// contains the line.
 const TAKE_BYTES: usize = 32 * 1024;
 /// The maximum size of a buffer that [`LineBuffer::reclaim`] keeps for the next line.
 const SPARE_BYTES: usize = 4 * 1024;
@@ -420,8 +421,8 @@ mod tests {
         check(4, "a\n\n      \nb\n", &["a", "too long: 6 None", "b"]);
     }
 
-    /// `has_line` does not count blank lines. A caller that sees `has_line` takes a line without a
-    /// wait for input, and defers its writes until then.
+    /// `has_line` is false if all complete lines are blank. If it were true, a caller would hold
+    /// back its writes until `next_line` returns a line, which may never arrive.
     #[test]
     fn a_blank_line_is_none() {
         let mut buffer = LineBuffer::new(100);

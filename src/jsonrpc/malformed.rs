@@ -27,7 +27,7 @@ pub enum Form {
     Request,
     /// A notification, which is never answered.
     Notification,
-    /// A response. It fails the call that waits for it.
+    /// A response. The call that waits for the response fails.
     Response,
 }
 
@@ -47,7 +47,7 @@ impl Malformed {
         }
     }
 
-    /// Makes the malformed message for a message of a batch, for which the system has no memory.
+    /// Represents a message of a batch that was not read because the system has no memory for it.
     pub(super) fn no_memory(text: &str) -> Self {
         let message = format!(
             "the system has no memory for a message of {} bytes",
@@ -69,8 +69,8 @@ impl Malformed {
         }
     }
 
-    /// Whether the message was not read because the system had no memory. No other malformed
-    /// message has an internal error.
+    /// Whether the system had no memory to read the message. For malformed messages, an internal
+    /// error has only this cause.
     pub(crate) fn is_no_memory(&self) -> bool {
         self.error.code == ErrorCode::INTERNAL_ERROR
     }

@@ -1,9 +1,9 @@
 //! Search for a byte in a text.
 //!
 //! [`memchr::memchr`] detects the processor's features once per process. In a virtual machine the
-//! detection takes longer than the first request, because each `CPUID` instruction traps to the
-//! host. The baseline instructions of an architecture need no detection, and are as fast for short
-//! texts.
+//! detection takes longer than the first request, because the hypervisor intercepts each `CPUID`
+//! instruction. The baseline instructions of an architecture need no detection, and are as fast for
+//! short texts.
 
 /// The minimum length of a text that is searched with `memchr`. Shorter texts are searched with the
 /// baseline instructions.

@@ -419,7 +419,7 @@ impl Request {
         self.call.members()
     }
 
-    /// The length of the message, in bytes.
+    /// Returns the length of the message, in bytes.
     pub(crate) fn text_len(&self) -> usize {
         self.call.text.len()
     }

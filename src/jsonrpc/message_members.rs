@@ -169,8 +169,9 @@ impl Name {
 /// Passes each member of `params` to `member`: the key, which has no escapes, and the value.
 ///
 /// Returns `Some` only for a text in the usual form, with the method before the params. If the
-/// function returns `None`, the text may still be a valid notification. Before it returns `Some`,
-/// the text may still be another message or invalid UTF-8.
+/// function returns `None`, discard the members: the text may be a notification in another form,
+/// another message or no JSON at all. Even if the function returns `Some`, the text may be invalid
+/// UTF-8.
 pub(crate) fn find_params<'a>(
     text: &'a [u8],
     method: &str,
@@ -223,8 +224,8 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// A scanner of a JSON text. Each method takes an index. It returns the index after the JSON that
-/// it has accepted, or `None`. Indices are passed by value, so that they stay in registers.
+/// A scanner of a JSON text. Each method takes an index, and returns the index after the JSON that
+/// the method accepted, or `None`. Indices are passed by value, so that they stay in registers.
 #[derive(Clone, Copy)]
 struct Scan<'a>(&'a [u8]);
 

@@ -55,7 +55,7 @@ impl MemberRanges {
         }
     }
 
-    /// Returns the members of an object in `text`, whose range is `object`.
+    /// Returns the members of the object that has the range `object` in `text`.
     pub(super) fn members<'a>(&'a self, text: &'a str, object: &Range<usize>) -> RawObject<'a> {
         let known = &self.first[..self.count];
         let start = known

@@ -52,7 +52,7 @@ pub fn write_notification(
     })
 }
 
-/// Writes the response of a request that succeeded.
+/// Writes the response to a request that succeeded.
 ///
 /// # Errors
 ///
@@ -62,8 +62,8 @@ pub fn write_result(id: &RequestId, result: &impl Serialize) -> Result<Vec<u8>, 
     write_result_with(buffer, id, |buffer| serde_json::to_writer(buffer, result))
 }
 
-/// Writes the response of a request that succeeded into `buffer`, and drops the previous content of
-/// `buffer`. The function `append` writes the result itself.
+/// Replaces the content of `buffer` by the response to a request that succeeded. The function
+/// `append` writes the result itself.
 pub(crate) fn write_result_with(
     mut buffer: Vec<u8>,
     id: &RequestId,
@@ -78,7 +78,7 @@ pub(crate) fn write_result_with(
     Ok(buffer)
 }
 
-/// Writes the response of a request that failed. If `id` is `None`, the response has no `id`.
+/// Writes the response to a request that failed. If `id` is `None`, the response has no `id`.
 pub fn write_error(id: Option<&RequestId>, error: &RpcError) -> Vec<u8> {
     #[derive(Serialize)]
     struct Out<'a> {

@@ -1,6 +1,6 @@
-//! The table of active items: unanswered requests of the peer, and running handlers.
+//! The table of active items. An item is an unanswered request of the peer or a running handler.
 //!
-//! The table lists active requests for [`Activity`](super::Activity) and finds slow handlers. The
+//! [`Activity`](super::Activity) shows the items, and slow handlers are found with the table. The
 //! reading thread checks the table periodically, so no timer thread is needed. A slow handler is
 //! also reported when it returns.
 
@@ -17,7 +17,7 @@ use crate::sync::Mutex;
 /// The maximum time until the next check for slow handlers.
 const FAR: Duration = Duration::from_secs(3600);
 
-/// The number of slots up to which an empty table keeps its memory.
+/// If an empty table has more slots than this, it frees their memory.
 const KEPT: usize = 64;
 
 /// The table of active requests of a connection.
@@ -28,7 +28,7 @@ pub(crate) struct ActiveRequests {
     // Stored under the lock with `Release`, so that `is_empty` needs no lock. A stale value only
     // delays a check.
     count: AtomicUsize,
-    /// The run time from which a handler counts as slow.
+    /// A handler that has run for this long counts as slow.
     long: Duration,
     handlers: Arc<Handlers>,
 }
@@ -36,8 +36,8 @@ pub(crate) struct ActiveRequests {
 #[derive(Debug)]
 struct State {
     last_turn: u32,
-    /// The slots of the table. An item keeps its slot, so that its key finds the slot without a
-    /// search.
+    /// The slots of the table. An item never changes its slot, and its key contains the index of
+    /// the slot. So no search is needed.
     places: Vec<Place>,
     /// The indexes of the free slots. The slot that was freed last is reused first.
     free: Vec<u32>,
@@ -47,7 +47,7 @@ struct State {
 
 #[derive(Debug, Default)]
 struct Place {
-    /// The generation of the slot. It distinguishes the current item from earlier items in this
+    /// The generation of the slot, which distinguishes the current item from earlier items in the
     /// slot.
     turn: u32,
     item: Option<Item>,
@@ -57,7 +57,8 @@ struct Place {
 struct Item {
     what: What,
     since: Instant,
-    /// Whether the answer of the request or the end of the handler is still pending.
+    /// For a request, whether the answer is pending. For a notification, whether the end of its
+    /// handler is pending.
     open: bool,
     run: Option<Run>,
 }
@@ -105,8 +106,8 @@ impl ActiveRequests {
         self.enter_as(what, now, None)
     }
 
-    /// Adds an item whose handler runs on this thread. If another thread has to run the handler,
-    /// the caller calls [`wait`](Self::wait) next.
+    /// Adds an item, and records that its handler runs on this thread. If another thread has to run
+    /// the handler, the caller calls [`wait`](Self::wait) next.
     pub(crate) fn enter_running(&self, what: What, now: Instant) -> u64 {
         self.enter_as(what, now, Some(Run::here(now)))
     }

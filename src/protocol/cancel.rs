@@ -30,8 +30,7 @@ struct State {
     reason: Option<Box<str>>,
     /// The key of the callback that was registered last. Keys start at 1.
     last_key: u64,
-    /// The first registered callback. Most tokens have only one callback, and need no list of
-    /// callbacks.
+    /// The first registered callback. Most tokens have only one callback, so they need no list.
     first: Option<Callback>,
     first_key: u64,
     #[expect(
@@ -78,8 +77,7 @@ impl CancelToken {
         call_all(self.fire(None));
     }
 
-    /// Cancels the token with a reason. Calls that were sent to a server are cancelled with this
-    /// reason.
+    /// Cancels the token with a reason. The reason is sent to the server of each cancelled call.
     pub fn trigger_because(&self, reason: impl Into<String>) {
         call_all(self.fire(Some(reason.into())));
     }
@@ -108,9 +106,10 @@ impl CancelToken {
     /// Registers a callback that runs once when the token is cancelled. If the token is already
     /// cancelled, the callback runs at once on this thread.
     ///
-    /// Otherwise the callback runs on the thread that cancels the token. For a request that the
-    /// peer cancels, this is the connection's thread for notifications. Dropping the guard
-    /// unregisters the callback. The drop does not wait for a callback that is already running.
+    /// Otherwise the callback runs on the thread that cancels the token. When the peer cancels a
+    /// request, the callbacks of the request's token run on the connection's thread for
+    /// notifications. Dropping the guard unregisters the callback. The drop does not wait for a
+    /// callback that is already running.
     pub fn on_trigger(&self, callback: impl FnOnce() + Send + 'static) -> OnCancel {
         let mut state = self.0.state.lock();
         let key = if state.triggered {
@@ -126,8 +125,9 @@ impl CancelToken {
         }
     }
 
-    /// Sets the flag and wakes the threads that wait for the token. Returns the callbacks instead
-    /// of running them, because the caller knows on which thread the callbacks may run.
+    /// Marks the token as cancelled, and wakes the threads that wait for the token. Returns the
+    /// callbacks instead of running them, because the caller knows on which thread the callbacks
+    /// may run.
     pub(crate) fn fire(&self, reason: Option<String>) -> Vec<Callback> {
         let mut state = self.0.state.lock();
         if state.triggered {
@@ -199,7 +199,8 @@ mod tests {
         };
         let (first, second, third) = (add(1), add(2), add(100));
         drop(first);
-        // It gets the slot of the first, and is removed neither with it nor with the second.
+        // The fourth callback gets the slot of the first, and is removed neither with the first nor
+        // with the second.
         let fourth = add(10_000);
         drop(second);
         token.cancel();

@@ -42,11 +42,11 @@ const PROGRESS: &str = "notifications/progress";
 /// How long a closing connection continues to read after the peer stopped accepting messages.
 const FAREWELL: Duration = Duration::from_millis(300);
 
-/// How long one thread writes before another thread continues the writing.
+/// The maximum time for which one thread writes. Then another thread continues the writing.
 const WRITE_TURN: Duration = Duration::from_secs(5);
 
-/// How long a calling thread writes before a thread of the connection writes the rest. While that
-/// thread writes, the caller can be cancelled.
+/// The maximum time for which the thread of a call writes. Then a thread of the connection writes
+/// the rest, and the call can be cancelled in the meantime.
 const CALL_TURN: Duration = Duration::from_millis(20);
 
 /// The shared state of a connection.
@@ -54,13 +54,14 @@ pub(crate) struct Core {
     /// The parts of the connection that are created on first use. An HTTP session whose client only
     /// listens does not need them.
     engine: OnceLock<Box<Engine>>,
-    /// The sender of the transport until the engine is created. The engine takes the sender.
+    /// The sender of the transport. `None` once the engine has been created, because the engine
+    /// takes the sender.
     sender: Mutex<Option<Box<dyn Sender>>>,
     pub(super) exchanges: Exchanges,
     pub(super) held_back: HeldBack,
     /// The number of active requests.
-    // `admitted`, `answering` and `detached` are read together without a lock, by `has_room`. It
-    // reads `admitted` last: see there for the order.
+    // `admitted`, `answering` and `detached` are read together without a lock, by `has_room`. See
+    // `has_room` for the order.
     pub(super) admitted: AtomicUsize,
     /// The number of active requests whose answers are being queued. `has_room` does not count
     /// these requests, because a peer that has read the answer may already send its next request.
@@ -83,7 +84,7 @@ pub(crate) struct Core {
     /// transport each request has its own exchange, and no thread reads for the connection.
     carrier: Option<Arc<dyn ExchangeTransport>>,
     control: Arc<dyn Control>,
-    /// Whether batches are part of the negotiated revision.
+    /// Whether the negotiated revision has batches.
     batches: AtomicBool,
     /// Whether this side answers requests of the peer. A client of the modern era answers no
     /// requests.
@@ -112,7 +113,8 @@ pub(super) enum Reading {
     Fed,
 }
 
-/// A client's use of `max_requests` for one request. Dropping the guard releases this use.
+/// A guard that counts one request towards its client's share of `max_requests`, until the guard is
+/// dropped.
 pub(super) struct Share {
     core: Arc<Core>,
     client: Client,
@@ -153,14 +155,14 @@ pub(crate) struct Settings {
     pub(crate) drain: Duration,
     /// How long the peer may leave messages unread. After this time the connection is closed.
     pub(crate) write_timeout: Duration,
-    /// Whether this side can send requests to the peer outside of a call of the peer.
+    /// Whether this side can send requests that belong to no request of the peer.
     pub(crate) asks: bool,
     /// Whether several clients share the connection.
     pub(crate) is_shared: bool,
-    /// The run time from which a handler counts as slow.
+    /// A handler that has run for this long counts as slow.
     pub(crate) slow_handler: Duration,
     pub(crate) keep_alive: Option<KeepAlive>,
-    /// Whether messages that deviate from the exact wording of the specification are refused.
+    /// Whether this side refuses messages that deviate from the exact wording of the specification.
     pub(crate) strict: bool,
     pub(crate) log: Option<LogHook>,
     pub(crate) threads: Threads,
@@ -187,17 +189,17 @@ pub(super) enum Ending {
     AtOnce,
 }
 
-/// The input requests of the peer that users are answering at the moment.
+/// Records when users answer input requests of the peer, because calls do not time out meanwhile.
 #[derive(Debug, Default)]
 struct People {
     asked: usize,
     /// When a user last answered an input request of the peer.
     answered: Option<Instant>,
-    /// The time since which input requests are open without a break; `None` if no input request is
+    /// When the number of open input requests last rose from zero; `None` if no input request is
     /// open.
     since: Option<Instant>,
-    /// The total time in which at least one input request was open. The time since `since` is not
-    /// included.
+    /// The total time in which at least one input request was open, without the current period,
+    /// which began at `since`.
     took: Duration,
 }
 
@@ -230,16 +232,16 @@ pub(super) enum ReadTurn {
     Ended,
 }
 
-/// The role of the current thread. The number is the address of the connection's [`Core`].
+/// The role of the current thread. The first number is the address of the connection's [`Core`].
 #[derive(Clone, Copy, PartialEq)]
 enum ThreadRole {
     /// The thread neither reads nor runs an inline handler.
     Elsewhere,
     /// The thread is reading for the connection. It must not block, and leaves writing for later.
     Reading(usize),
-    /// The thread runs a handler inline. The second number identifies the parking of the receiver.
-    /// The handler's messages are written when the handler returns, or earlier by the thread that
-    /// takes the receiver.
+    /// The thread runs a handler inline. The second number identifies the period in which the
+    /// receiver is parked. The handler's messages are written when the handler returns, or earlier
+    /// by the thread that takes the receiver.
     Inline(usize, u64),
 }
 
@@ -249,8 +251,8 @@ thread_local! {
     static CREW_OF: Cell<usize> = const { Cell::new(0) };
     /// Whether this thread runs a handler of the connection in `CREW_OF`.
     static IN_HANDLER: Cell<bool> = const { Cell::new(false) };
-    /// The core of the connection in `CREW_OF`; `None` on other threads. A pool thread clears the
-    /// value before it exits, so that no core is dropped during thread exit.
+    /// The core of the connection in `CREW_OF`; `None` on threads that belong to no pool. A pool
+    /// thread clears the value before it exits, so that no core is dropped during thread exit.
     static OWN_CORE: RefCell<Option<Arc<Core>>> = const { RefCell::new(None) };
     /// The client whose worker permit the handler on this thread holds. Only pool threads use this
     /// value, and clear it after each handler.
@@ -383,7 +385,7 @@ impl Core {
         self.log_as("protocol", level, text);
     }
 
-    /// Whether messages that deviate from the exact wording of the specification are refused.
+    /// Whether this side refuses messages that deviate from the exact wording of the specification.
     pub(crate) fn is_strict(&self) -> bool {
         self.settings.strict
     }
@@ -423,10 +425,10 @@ impl Core {
         self.answers.store(answers, Ordering::Release);
     }
 
-    /// Records that a user answers an input request of the peer, until the guard is dropped.
+    /// Records that a user is answering an input request of the peer, until the guard is dropped.
     ///
-    /// No call times out in the meantime. An input request does not name its call, so all calls may
-    /// depend on it.
+    /// No call times out in the meantime. Any call may depend on the input request, because an
+    /// input request does not name its call.
     pub(crate) fn person_asked(self: &Arc<Self>) -> PersonAsked {
         self.engine().people_are_asked.store(true, Ordering::SeqCst);
         let mut people = self.engine().people.lock();

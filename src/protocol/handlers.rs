@@ -42,8 +42,8 @@ pub(crate) struct RequestHandler {
     pub(crate) quick: bool,
 }
 
-/// The handlers of requests or of notifications. Each handler keeps its index. The index leads to
-/// the handler and to the name of the method.
+/// The handlers of requests or of notifications. The index of a handler never changes, and
+/// identifies the handler and the name of the method.
 #[derive(Clone)]
 struct Table<H> {
     rows: Vec<(Box<str>, H)>,
@@ -64,7 +64,7 @@ impl<H> Default for Table<H> {
 }
 
 impl<H> Table<H> {
-    /// Sets the handler of a method. It replaces an earlier handler of the method.
+    /// Sets the handler of a method, and replaces an earlier handler of the method.
     fn set(&mut self, method: &str, handler: H) {
         match self.places.get(method) {
             Some(place) => self.rows[*place].1 = handler,
@@ -91,7 +91,7 @@ impl Handlers {
         Self::default()
     }
 
-    /// Sets the handler of a request method. It replaces an earlier handler of the method.
+    /// Sets the handler of a request method, and replaces an earlier handler of the method.
     pub fn request(
         self,
         method: impl Into<String>,
@@ -115,7 +115,7 @@ impl Handlers {
         self
     }
 
-    /// Sets the handler of a notification method. It replaces an earlier handler of the method.
+    /// Sets the handler of a notification method, and replaces an earlier handler of the method.
     pub fn notification(
         mut self,
         method: impl Into<String>,
@@ -165,8 +165,8 @@ impl Handlers {
         }
     }
 
-    /// Sets a handler for the notifications of a method that runs on the reading thread. It runs
-    /// before the handler set with [`notification`](Self::notification).
+    /// Sets a handler for the notifications of a method. The handler runs on the reading thread,
+    /// before the handler that was set with [`notification`](Self::notification).
     pub(crate) fn quick_notification(
         mut self,
         method: impl Into<String>,

@@ -23,7 +23,8 @@ use crate::sync::{AtomicUsize, Condvar, Mutex};
 pub(super) struct HeldBack {
     state: Mutex<State>,
     /// The number of deferred requests. A request that was removed from the queue counts until it
-    /// is active. Every request that ends reads this number.
+    /// is active. The number is atomic, because it is read without the lock whenever a request
+    /// ends.
     // Incremented under the lock. All accesses are `SeqCst`, as the module's invariant needs a
     // total order with the counters of active requests.
     count: AtomicUsize,

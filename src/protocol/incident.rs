@@ -24,9 +24,9 @@ pub enum ServerEventKind {
     /// A handler panicked, gave no answer, failed with an error that is not for the client, or
     /// returned an invalid result. The client got an internal error.
     HandlerFailed,
-    /// An HTTP request was denied: its host or origin is not allowed, or its credentials were
-    /// refused. A request without credentials is not reported. Clients send such requests to find
-    /// out which credentials they need.
+    /// An HTTP request was denied: its `Host` or `Origin` is not allowed, or its credentials were
+    /// refused. A request without credentials is not reported, because clients send such requests
+    /// to find out which credentials they need.
     Denied,
 }
 

@@ -118,8 +118,8 @@ impl Exchange {
         self.step(Phase::Answered).map(drop)
     }
 
-    /// Runs `queue` under the lock, if the exchange is open. So messages that `queue` queues
-    /// precede the response and a cancellation.
+    /// If the exchange is open, runs `queue` under the lock of the exchange. So the messages that
+    /// `queue` queues precede the response and a cancellation.
     pub(crate) fn while_open(&self, queue: impl FnOnce() -> Result<()>) -> Result<()> {
         let state = self.state.lock();
         state.phase.refuse()?;
@@ -130,8 +130,8 @@ impl Exchange {
         self.state.lock().phase == Phase::Open
     }
 
-    /// If the request has a response sink, answers the request with an error because the connection
-    /// ends.
+    /// Answers the request with `error` when the connection ends, if the request has a response
+    /// sink.
     fn cut_off(&self, error: &RpcError) {
         let Some(outlet) = &self.origin.outlet else {
             return;
@@ -155,8 +155,8 @@ impl Exchange {
         }
     }
 
-    /// Changes the phase from *open* to `to`. Returns the watcher, which a caller that answers the
-    /// request ignores.
+    /// Changes the phase from *open* to `to`. Returns the watcher. A caller that answers the
+    /// request ignores the watcher.
     fn step(&self, to: Phase) -> Result<Option<Weak<dyn Watcher>>> {
         let mut state = self.state.lock();
         state.phase.refuse()?;
@@ -192,8 +192,8 @@ struct Table {
     one: Option<Arc<Exchange>>,
     /// The open exchanges except the exchange in `one`, by request id.
     open: BTreeMap<RequestId, Arc<Exchange>>,
-    /// The open exchanges whose request ids are not unique on this connection. The key is a number
-    /// of the exchange.
+    /// The open exchanges whose request ids are not unique on this connection. The key is the
+    /// number of the exchange.
     apart: BTreeMap<u64, Arc<Exchange>>,
     next: u64,
     closed: bool,
@@ -268,8 +268,8 @@ impl Exchanges {
         self.0.lock().remove(exchange);
     }
 
-    /// Cancels a request for the peer. Returns the exchange and the callbacks that the caller has
-    /// to run. Returns `None` if the request is not active.
+    /// Processes the peer's cancellation of a request. Returns the exchange and the callbacks that
+    /// the caller has to run. Returns `None` if the request is not active.
     pub(crate) fn cancel(
         &self,
         id: &RequestId,

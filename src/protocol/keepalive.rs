@@ -38,8 +38,8 @@ pub struct KeepAlive {
 }
 
 impl KeepAlive {
-    /// Creates settings that send a ping when the peer was silent for this interval. Typical values
-    /// are minutes.
+    /// Creates settings with which a ping is sent when the peer was silent for this interval.
+    /// Typical values are minutes.
     pub fn every(interval: Duration) -> Self {
         Self {
             interval,
@@ -48,8 +48,8 @@ impl KeepAlive {
         }
     }
 
-    /// Limits how long the peer may take to answer a ping, or to send any other message. Defaults
-    /// to 30 s. After this time the ping has failed.
+    /// Sets the timeout of a ping. If the peer sends neither an answer nor any other message within
+    /// this time, the ping has failed. Defaults to 30 s.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self

@@ -17,7 +17,8 @@
 //! 5. The threads are joined.
 //!
 //! Each step is bounded in time. A handler that does not return blocks only its own thread. If a
-//! thread of the connection closes it, the close waits for all threads except this thread.
+//! thread of the connection closes the connection, the close waits for all threads except this
+//! thread.
 
 mod active;
 mod activity;
@@ -219,8 +220,8 @@ impl ConnectionBuilder {
         self
     }
 
-    /// Sets the data of this connection. Handlers that many connections share read the data of the
-    /// current connection with [`Core::local`].
+    /// Sets the data of this connection. Many connections may share one set of handlers, which get
+    /// the data of the current connection with [`Core::local`].
     pub(crate) fn local(mut self, local: Arc<dyn Any + Send + Sync>) -> Self {
         self.local = Some(local);
         self
@@ -246,8 +247,8 @@ impl ConnectionBuilder {
     /// Limits how long an answer waits for room in the outgoing queue. Defaults to 30 s.
     ///
     /// The queue has no room when the peer does not read and
-    /// [`max_queued_bytes`](crate::transport::Limits::max_queued_bytes) are queued. After this time
-    /// the connection is closed.
+    /// [`max_queued_bytes`](crate::transport::Limits::max_queued_bytes) are queued. If an answer
+    /// gets no room within this time, the connection is closed.
     pub fn write_timeout(mut self, write_timeout: Duration) -> Self {
         self.set().write_timeout = write_timeout;
         self
@@ -265,15 +266,15 @@ impl ConnectionBuilder {
         self
     }
 
-    /// Sets the keep-alive settings. A silent peer is pinged when the connection is initialized and
-    /// the method of the ping is known.
+    /// Sets the keep-alive settings. A silent peer is not pinged before the connection is
+    /// initialized, because the method of a ping is only known then.
     pub(crate) fn keep_alive(mut self, keep_alive: Option<KeepAlive>) -> Self {
         self.set().keep_alive = keep_alive;
         self
     }
 
-    /// Sets whether messages that deviate from the exact wording of the specification are refused.
-    /// Defaults to no.
+    /// Sets whether this side refuses messages that deviate from the exact wording of the
+    /// specification. Defaults to no.
     pub(crate) fn strict(mut self, strict: bool) -> Self {
         self.set().strict = strict;
         self
@@ -357,7 +358,7 @@ impl ConnectionBuilder {
     }
 
     #[cfg(feature = "http-server")]
-    /// Declares that this side can send requests to the peer only during a call of the peer.
+    /// Declares that each request of this side must belong to a request of the peer.
     pub(crate) fn never_asking(mut self) -> Self {
         self.set().asks = false;
         self

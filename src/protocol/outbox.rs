@@ -30,16 +30,16 @@ use crate::transport::{Sender, SessionMessage};
 /// The maximum number of batches that a thread writes in a row. Then another thread continues the
 /// writing.
 const ROUNDS: usize = 16;
-/// The number of queued answers that are written although more requests have been read. The answers
-/// wait at most [`PATIENCE`] for more answers.
+/// While more input is available, answers are held back until this many are queued. From then on,
+/// they wait for [`PATIENCE`] at most.
 const TOGETHER: usize = 16;
-/// The number of queued answers that are written without waiting for more answers. The next
-/// constant is the same limit in bytes.
+/// When this many answers are queued, they are written at once. [`TOGETHER_BYTES`] is the same
+/// limit in bytes.
 const TOGETHER_MOST: usize = 64;
 const TOGETHER_BYTES: usize = 64 << 10;
-/// How long at least [`TOGETHER`] queued answers wait for more answers before they are written.
+/// How long answers are still held back after [`TOGETHER`] answers were queued.
 const PATIENCE: Duration = Duration::from_micros(50);
-/// The maximum capacity, in messages, of a queue buffer that is kept for reuse.
+/// The maximum capacity, in messages, of a queue buffer that is reused. A larger buffer is freed.
 const SPARE: usize = 8;
 
 thread_local! {
@@ -81,7 +81,7 @@ pub(crate) struct Outbox {
 #[derive(Debug)]
 struct State {
     queue: VecDeque<SessionMessage>,
-    /// An empty queue that is kept to reuse its memory.
+    /// An empty queue whose memory is reused.
     spare: VecDeque<SessionMessage>,
     /// The number of bytes of all messages that are queued and not yet written. Messages that the
     /// writer has taken out of the queue are included.
@@ -94,7 +94,7 @@ struct State {
     writer: Option<(Thread, Instant)>,
     /// The number of threads that wait for room in the queue.
     waiting: usize,
-    /// When [`TOGETHER`] answers were first queued although more requests had already been read.
+    /// When [`TOGETHER`] answers were held back for the first time since the last write.
     held_since: Option<Instant>,
     /// Whether the sender holds the rest of a message whose write was interrupted by a deadline.
     cut: bool,
@@ -145,8 +145,8 @@ impl Outbox {
     }
 
     /// Queues a message without waiting for room. Up to twice the limit may be queued. The reading
-    /// thread uses this function, because it must not block. Only [`flush`](Self::flush) writes the
-    /// message.
+    /// thread uses this function, because that thread must not block. The message is written by the
+    /// next [`flush`](Self::flush).
     ///
     /// # Errors
     ///
@@ -340,11 +340,12 @@ impl Outbox {
         state.bytes == 0 && !state.pulls
     }
 
-    /// Whether the reading thread has to flush the queue now, because no thread writes.
+    /// Whether the reading thread has to flush the queue now. If another thread is writing, no
+    /// flush is due.
     ///
     /// If `more_input` is false, the reading thread blocks for input next, so any queued message
-    /// must be written. Otherwise the reading thread flushes later, so that several answers are
-    /// written together.
+    /// must be written. If `more_input` is true, a flush is due only if enough answers are queued.
+    /// So several answers are written together.
     pub(crate) fn is_due(&self, more_input: bool) -> bool {
         if more_input && self.fill.load(Ordering::Acquire) < TOGETHER {
             return false;
@@ -420,10 +421,10 @@ impl State {
         self.queue.len() + self.bytes / (TOGETHER_BYTES / TOGETHER)
     }
 
-    /// Whether enough messages are queued to write them, although more messages could be added.
+    /// Whether enough messages are queued to write them now, although more input is available.
     ///
-    /// The clock is read only for every fourth answer. So at most three slow handlers delay queued
-    /// answers.
+    /// The clock is read only for every fourth answer. So queued answers wait for at most three
+    /// more handlers, even if these are slow.
     fn is_enough(&mut self) -> bool {
         if self.queue.len() >= TOGETHER_MOST || self.bytes >= TOGETHER_BYTES {
             return true;

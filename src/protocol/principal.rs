@@ -25,7 +25,7 @@ struct Known {
 
 impl Principal {
     /// Creates a principal with this unique name. Sessions, tasks and sealed states are bound to
-    /// the name, so two users must never share one.
+    /// the name, so two users must never share a name.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
         Self(Arc::new(Known {
             name: name.into(),

@@ -28,10 +28,10 @@ use crate::transport::SessionMessage;
 
 /// The right to answer one request of the peer, once, from any thread.
 ///
-/// A handler may keep the responder after the handler returned, and answer later. The responder
-/// occupies no thread. If the responder is dropped without an answer, for example by a panic, the
-/// request is answered with an internal error. After the peer cancelled the request, or the
-/// connection closed, nothing is sent and the methods return an error.
+/// A handler may store the responder and return: the request can then be answered later. A stored
+/// responder occupies no thread. If the responder is dropped without an answer, for example by a
+/// panic, the request is answered with an internal error. After the peer cancelled the request, or
+/// the connection closed, nothing is sent and the methods return an error.
 pub struct Responder {
     core: Arc<Core>,
     exchange: Arc<Exchange>,
@@ -40,12 +40,13 @@ pub struct Responder {
     answered: bool,
     /// Whether the request counts as active.
     admitted: bool,
-    /// Whether this responder was created with [`detach`](Self::detach). Then the peer's request
-    /// was answered separately.
+    /// Whether this responder was created with [`detach`](Self::detach). If so, another responder
+    /// answers the peer's request.
     detached: bool,
     /// The key of the request in the table of active requests.
     key: Option<u64>,
-    /// The use of the client's share of `max_requests` by the request, while the request is active.
+    /// The guard that counts the request towards its client's share of `max_requests`, while the
+    /// request is active.
     share: Option<Share>,
 }
 

@@ -48,8 +48,8 @@ pub(crate) trait ResponseSink: Send + Sync + fmt::Debug {
         self.send(text, deadline).map(drop)
     }
 
-    /// Sends the response. Blocks as [`send`](Self::send) does. Without a deadline the response is
-    /// lost if the client is too slow.
+    /// Sends the response. Blocks as [`send`](Self::send) does. If the client reads too slowly and
+    /// there is no deadline, the response is lost.
     fn respond(&self, text: Vec<u8>, answer: Answer, deadline: Option<Instant>) -> Result<()>;
 
     /// Announces that the next answer refuses the request because these scopes are missing. A sink

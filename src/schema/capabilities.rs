@@ -67,8 +67,8 @@ impl ClientCapabilities {
         extensions: JsonObject,
     }
 
-    /// Whether the client supports elicitations of this mode. A capability that names no modes
-    /// means form mode.
+    /// Whether the client supports elicitations of this mode. If the capability names no mode, the
+    /// client supports form mode.
     pub fn supports_elicitation(&self, mode: ElicitationMode) -> bool {
         let Some(elicitation) = &self.elicitation else {
             return false;

@@ -18,20 +18,20 @@ pub enum UrlDoubt {
     /// The scheme is neither `https:` nor `http:`. A program other than the browser would open the
     /// URL.
     OtherScheme,
-    /// The connection is not encrypted, and the host is not this machine.
+    /// The connection is not encrypted, and the URL may lead to another machine.
     NotEncrypted,
-    /// A label of the host is Punycode (`xn--…`): the host may look like another host.
+    /// A label of the host name is Punycode (`xn--…`): the host name may look like another one.
     Punycode,
-    /// The host has letters outside of ASCII, some of which look like other letters.
+    /// The host name has letters outside of ASCII, some of which look like ASCII letters.
     NotAscii,
-    /// The URL has user information (`user@`) before the host. The user information may look like
-    /// the host.
+    /// The URL has user information (`user@`) before the host name. The user may mistake the user
+    /// information for the host name.
     UserInfo,
 }
 
 impl ElicitRequestURLParams {
-    /// Returns the host of the URL. Display it with emphasis. Returns `None` if the URL has no
-    /// host.
+    /// Returns the host name of the URL. Returns `None` if the URL has no host name. Display the
+    /// host name with emphasis.
     pub fn host(&self) -> Option<&str> {
         Url::read(&self.url)
             .map(|url| url.host)
@@ -80,14 +80,14 @@ impl ElicitRequestURLParams {
 /// The error (-32042) with which a server refuses a request until URL mode elicitations are
 /// completed. 2025-11-25 only.
 ///
-/// A server that waits for the user does not need this error.
-/// [`ElicitRequestParams::url`](super::ElicitRequestParams::url) makes such an elicitation, in
-/// every revision that has URL mode.
+/// A server does not need this error if it can wait for the user. Then it sends an elicitation that
+/// [`ElicitRequestParams::url`](super::ElicitRequestParams::url) makes, in any revision that has
+/// URL mode.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct URLElicitationRequiredError {
-    /// The required URL mode elicitations. Each has an `elicitation_id`, to which a notification of
-    /// its completion refers.
+    /// The required URL mode elicitations. Each has an `elicitation_id`, by which
+    /// `notifications/elicitation/complete` refers to the elicitation.
     pub elicitations: Vec<ElicitRequestURLParams>,
 }
 

@@ -1,5 +1,5 @@
-//! Checks that a host makes before it shows an icon. This module does not fetch anything: a host
-//! that fetches an icon calls the checks at each step.
+//! The checks that a host makes before it shows an icon. This module does not fetch anything: a
+//! host that fetches an icon calls the checks at each step.
 //!
 //! Spec: Base Protocol, "Icons" (since 2025-11-25).
 
@@ -34,7 +34,7 @@ impl Default for IconLimits {
     }
 }
 
-/// Checks that a host makes before it shows an icon, in this order:
+/// The checks that a host makes before it shows an icon, in this order:
 ///
 /// 1. [`is_from`](Self::is_from): the icon is from the server, or from a site that the host trusts.
 /// 2. [`data`](Self::data) returns the bytes. Otherwise the host fetches them without cookies,
@@ -42,9 +42,9 @@ impl Default for IconLimits {
 /// 3. [`may_redirect_to`](Self::may_redirect_to) at each redirection.
 /// 4. [`check_image`](Self::check_image) before the bytes are decoded.
 impl Icon {
-    /// Whether the icon has the same origin (scheme, host and port) as this `https:` URL. Pass the
-    /// URL of the server, or of a site that the host trusts. Always true for a `data:` icon, which
-    /// is not fetched.
+    /// Whether the icon has the same origin (scheme, host name and port) as this `https:` URL. Pass
+    /// the URL of the server, or of a site that the host trusts. Always true for a `data:` icon,
+    /// which is not fetched.
     pub fn is_from(&self, url: &str) -> bool {
         self.data_text().is_some() || origin(&self.src).is_some_and(|own| origin(url) == Some(own))
     }
@@ -153,8 +153,8 @@ fn invalid(problem: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Invalid, format!("icon is refused: {problem}"))
 }
 
-/// Returns host and port of an `https:` URL without user information, in lower case. Returns `None`
-/// for any other URL.
+/// Returns the host name, in lower case, and the port of an `https:` URL without user information.
+/// Returns `None` for any other URL.
 fn origin(url: &str) -> Option<(String, u16)> {
     let (scheme, rest) = url.split_once("://")?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());

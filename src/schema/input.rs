@@ -18,7 +18,7 @@ use super::sampling::{CreateMessageRequestParams, CreateMessageResult};
 use super::version::{FitTo, ProtocolVersion};
 use crate::error::Result;
 
-/// The input requests of a server, each under a key of its choice.
+/// The input requests of a server, each under a key that the server chooses.
 pub type InputRequests = BTreeMap<String, InputRequest>;
 
 /// The client's answers to input requests, each under the key of its request.

@@ -19,8 +19,8 @@ use crate::jsonrpc::raw_object::RawObject;
 /// A JSON object with any members. The specification calls it `JSONObject`.
 pub type JsonObject = Map<String, Value>;
 
-/// The members of a JSON object for which its Rust type has no field. They are stored, so that a
-/// relay forwards them too.
+/// The members of a JSON object that have no field in the object's Rust type. They are stored, so
+/// that a relay forwards them too.
 pub type Extra = JsonObject;
 
 /// A JSON Schema, kept as the author wrote it. Any dialect and any keyword are allowed. The order
@@ -262,7 +262,7 @@ impl Form<Option<Box<RawValue>>> for RawObjectForm {
     }
 }
 
-/// The serialization of a count. See [`count`].
+/// The serialization of a count, which may be read from any number. See [`count`].
 pub(super) struct Count;
 
 impl Form<Option<u64>> for Count {
@@ -324,8 +324,8 @@ impl Form<Option<f64>> for Number {
     }
 }
 
-/// Reads a count from any number. Negative numbers become 0 and fractions are cut off, because some
-/// peers write `1.0` for `1`.
+/// Reads a count from any number. Fractions are cut off, because some peers write `1.0` for `1`.
+/// Negative numbers become 0.
 pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     struct Count;
 

@@ -50,8 +50,8 @@ pub mod meta_key {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RequestMetaObject {
-    /// The token of the request's progress notifications. If the token is present, it requests such
-    /// notifications.
+    /// The token by which progress notifications refer to the request. If the token is present, the
+    /// request asks for progress notifications.
     pub progress_token: Option<ProgressToken>,
     /// The revision in which the request is made. The field is text, because this library may not
     /// know the revision. Required since 2026-07-28, absent in older revisions.
@@ -121,8 +121,8 @@ impl RequestMetaObject {
     }
 }
 
-/// Removes revision and capabilities for legacy peers. A legacy peer receives both once, in
-/// `initialize`.
+/// For legacy peers, removes the revision, the log level, and the client's capabilities, name and
+/// version. A legacy peer receives them in `initialize` and `logging/setLevel`.
 impl FitTo for RequestMetaObject {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         if revision.is_legacy() {
@@ -166,8 +166,8 @@ impl NotificationMetaObject {
 pub struct ResultMetaObject {
     /// The name and version of the server, which must not be trusted. Since 2026-07-28.
     pub server_info: Option<Implementation>,
-    /// The id of the `subscriptions/listen` request that the result ends. Other results have no
-    /// such id. Since 2026-07-28.
+    /// Present only in the result that ends a subscription: the id of the `subscriptions/listen`
+    /// request that opened the subscription. Since 2026-07-28.
     pub subscription_id: Option<RequestId>,
     /// The other members of the result's `_meta`.
     pub extra: Extra,
@@ -186,13 +186,13 @@ impl ResultMetaObject {
     setters! {
         /// Sets the name and version of the server.
         server_info: Implementation,
-        /// Sets the id of the `subscriptions/listen` request that the result ends.
+        /// Sets the id of the `subscriptions/listen` request that opened the ended subscription.
         subscription_id: RequestId,
     }
 }
 
-/// Removes name and version for legacy peers. A legacy peer receives both once, in the result of
-/// `initialize`.
+/// For legacy peers, removes the subscription id, and the server's name and version. A legacy peer
+/// receives the name and version in the result of `initialize`.
 impl FitTo for ResultMetaObject {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         if revision.is_legacy() {

@@ -36,13 +36,13 @@ pub const RESOURCES_UNSUBSCRIBE: &str = "resources/unsubscribe";
 pub const ROOTS_LIST: &str = "roots/list";
 /// Requests an answer of the client's model. Inside an `InputRequiredResult` since 2026-07-28.
 pub const SAMPLING_CREATE_MESSAGE: &str = "sampling/createMessage";
-/// Cancels a task. 2025-11-25, and the tasks extension.
+/// Cancels a task. Exists in 2025-11-25 and in the tasks extension.
 pub const TASKS_CANCEL: &str = "tasks/cancel";
-/// Gets the state of a task. 2025-11-25, and the tasks extension.
+/// Gets the state of a task. Exists in 2025-11-25 and in the tasks extension.
 pub const TASKS_GET: &str = "tasks/get";
 /// Lists tasks. 2025-11-25 only.
 pub const TASKS_LIST: &str = "tasks/list";
-/// Answers input requests of a task. Only the tasks extension.
+/// Answers input requests of a task. Exists only in the tasks extension.
 pub const TASKS_UPDATE: &str = "tasks/update";
 /// Waits for the result of a task. 2025-11-25 only.
 pub const TASKS_RESULT: &str = "tasks/result";
@@ -73,7 +73,7 @@ pub const NOTIFICATIONS_ROOTS_LIST_CHANGED: &str = "notifications/roots/list_cha
 /// 2026-07-28.
 pub const NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED: &str =
     "notifications/subscriptions/acknowledged";
-/// Reports the status of a task. Only the tasks extension.
+/// Reports the status of a task. Exists only in the tasks extension.
 pub const NOTIFICATIONS_TASKS: &str = "notifications/tasks";
 /// Reports the status of a task. 2025-11-25 only.
 pub const NOTIFICATIONS_TASKS_STATUS: &str = "notifications/tasks/status";

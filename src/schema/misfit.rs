@@ -102,7 +102,7 @@ impl fmt::Debug for Misfits {
 /// The mode in which this thread reads a text.
 #[derive(Clone, Copy, PartialEq)]
 enum ReadingMode {
-    /// Values are read as their types define it.
+    /// The usual mode: the `Deserialize` of each type decides which deviations are accepted.
     Plain,
     /// Values are read as in `Plain`, but deviations from the specification are errors.
     Strict,
@@ -161,8 +161,8 @@ impl fmt::Display for Step {
     }
 }
 
-/// Checks that the thread-locals can be used. Fails while the thread exits and destroys its
-/// thread-locals. The host can still call the library then.
+/// Checks that the thread-locals can be used. Fails if the host calls the library while the thread
+/// exits, after the thread-locals were destroyed.
 fn check_thread_locals() -> serde_json::Result<()> {
     READ.try_with(|_| ()).map_err(serde_json::Error::custom)
 }
@@ -243,7 +243,8 @@ fn or_empty_object<T>(
     }
 }
 
-/// Reads an optional member in the current mode. For types with derived `Deserialize`.
+/// Reads an optional member in the current mode. Types with derived `Deserialize` use this function
+/// for their optional members.
 pub(super) fn read_optional<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: for<'a> Deserialize<'a>,
@@ -257,7 +258,7 @@ where
     read.map_err(|error| D::Error::custom(without_position(&error)))
 }
 
-/// A part that is being read. The path contains the step to this part until the `Part` is dropped.
+/// A part that is being read. The path contains the step to this part while the `Part` exists.
 struct Part {
     /// The number of misfits that were recorded before this part.
     before: usize,

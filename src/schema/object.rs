@@ -160,7 +160,7 @@ pub(super) trait Member: Serialize + for<'a> Deserialize<'a> {
         None
     }
 
-    /// Whether the member with this value is omitted when the object is written.
+    /// Whether the object is written without the member, if the member has this value.
     fn is_absent(&self) -> bool {
         false
     }

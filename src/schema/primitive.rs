@@ -11,10 +11,8 @@ use serde_json::value::RawValue;
 use super::json::{Extra, JsonSchema, Number, Whole};
 use crate::error::{Excerpt, Result};
 
-/// The schema of a form: the form's fields, in their order.
-///
-/// This type is a typed view of `requestedSchema`. The message contains the JSON text of the
-/// schema.
+/// The schema of a form: the form's fields, in their order. [`of`](Self::of) makes this type from a
+/// JSON Schema, and [`to_schema`](Self::to_schema) makes the JSON Schema.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ElicitSchema {

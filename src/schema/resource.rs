@@ -484,7 +484,8 @@ impl FitTo for ReadResourceRequestParams {
 pub struct ReadResourceResult {
     /// The kind of result. Since 2026-07-28.
     pub result_type: Option<ResultType>,
-    /// The contents of the resource. A collection of resources has several parts.
+    /// The contents of the resource. If the resource is a collection, for example a directory,
+    /// there are several entries.
     pub contents: Vec<ResourceContents>,
     /// The time for which the result stays fresh, in milliseconds. Since 2026-07-28.
     pub ttl_ms: Option<u64>,

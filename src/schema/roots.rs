@@ -103,8 +103,8 @@ impl Root {
     }
 }
 
-/// Returns the host and the path segments of a `file://` URI. Returns `None` for other URIs, and
-/// for paths with segments like `..`.
+/// Returns the host name and the path segments of a `file://` URI. Returns `None` for other URIs,
+/// and for paths with segments like `..`.
 fn steps(uri: &str) -> Option<Vec<String>> {
     let url = Url::read(uri)?;
     let path = url.path.strip_prefix('/')?;

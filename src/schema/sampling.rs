@@ -59,13 +59,13 @@ impl SamplingMessage {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ModelPreferences {
-    /// Hints at the names of models; the best model comes first.
+    /// Hints at the names of models. The server prefers the first hint.
     pub hints: Option<Vec<ModelHint>>,
     /// The importance of a low price, from 0 to 1.
     pub cost_priority: Option<f64>,
     /// The importance of speed, from 0 to 1.
     pub speed_priority: Option<f64>,
-    /// The importance of capability, from 0 to 1.
+    /// The importance of the model's intelligence, from 0 to 1.
     pub intelligence_priority: Option<f64>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -81,13 +81,13 @@ members!(ModelPreferences {
 
 impl ModelPreferences {
     setters! {
-        /// Sets hints at the names of models; the best model comes first.
+        /// Sets hints at the names of models. The server prefers the first hint.
         hints: Vec<ModelHint>,
         /// Sets the importance of a low price, from 0 to 1.
         cost_priority: f64,
         /// Sets the importance of speed, from 0 to 1.
         speed_priority: f64,
-        /// Sets the importance of capability, from 0 to 1.
+        /// Sets the importance of the model's intelligence, from 0 to 1.
         intelligence_priority: f64,
     }
 }
@@ -131,7 +131,7 @@ open_enum! {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolChoice {
-    /// Whether the model calls tools. If absent, the model decides.
+    /// Whether the model may, has to, or must not call tools. If absent, the model decides.
     pub mode: Option<ToolChoiceMode>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -141,13 +141,13 @@ members!(ToolChoice { mode, ..extra });
 
 impl ToolChoice {
     setters! {
-        /// Sets whether the model calls tools.
+        /// Sets whether the model may, has to, or must not call tools.
         mode: ToolChoiceMode,
     }
 }
 
 open_enum! {
-    /// Whether the model calls tools. Since 2025-11-25.
+    /// Whether the model may, has to, or must not call tools. Since 2025-11-25.
     pub enum ToolChoiceMode {
         /// The model decides whether to call a tool.
         Auto = "auto",
@@ -283,7 +283,7 @@ fn one_block_each(message: SamplingMessage) -> Vec<SamplingMessage> {
 open_enum! {
     /// The reason why a model stopped generating.
     pub enum StopReason {
-        /// The model ended its turn.
+        /// The model finished its answer.
         EndTurn = "endTurn",
         /// The model generated a stop sequence.
         StopSequence = "stopSequence",

@@ -112,7 +112,7 @@ pub struct ModelOffer {
     pub cheapness: f64,
     /// The speed of the model, from 0 (slow) to 1 (fast).
     pub speed: f64,
-    /// The capability of the model, from 0 (least capable) to 1 (most capable).
+    /// The intelligence of the model, from 0 (lowest) to 1 (highest).
     pub intelligence: f64,
 }
 
@@ -133,7 +133,7 @@ impl ModelOffer {
 }
 
 impl ModelPreferences {
-    /// Chooses the model that fits the preferences best. Returns `None` if the list is empty.
+    /// Chooses the model that fits the preferences best. Returns `None` if `models` is empty.
     ///
     /// Hints take precedence over priorities. A hint fits a model if the name of the model contains
     /// the hint. The candidates are all models that the first fitting hint fits. If no hint fits,

@@ -10,7 +10,7 @@ use super::meta::{NotificationMetaObject, RequestMetaObject, ResultMetaObject};
 use super::object::OrNull;
 
 open_enum! {
-    /// The status of a task. 2025-11-25, and the tasks extension.
+    /// The status of a task. Exists in 2025-11-25 and in the tasks extension.
     pub enum TaskStatus {
         /// The task is running.
         Working = "working",
@@ -32,7 +32,7 @@ impl TaskStatus {
     }
 }
 
-/// The member `task` of a request's params, which requests that the request is executed as a task.
+/// The member `task` of a request's params. It asks the receiver to execute the request as a task.
 /// 2025-11-25 only.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]

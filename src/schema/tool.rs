@@ -194,8 +194,8 @@ impl ToolAnnotations {
         self.read_only_hint.unwrap_or(false)
     }
 
-    /// Whether the tool may make destructive changes. Defaults to true. Meaningless for a read-only
-    /// tool.
+    /// Whether the tool may make destructive changes. Defaults to true. If the tool is read-only,
+    /// ignore this value.
     pub fn is_destructive(&self) -> bool {
         self.destructive_hint.unwrap_or(true)
     }
@@ -498,8 +498,8 @@ impl CallToolResult {
     misfits!();
 }
 
-/// Adapts the result to a revision. For older peers, structured content that they do not support is
-/// removed. If the result has no other content, the structured content becomes a text block.
+/// Adapts the result to a revision. If the revision does not support the structured content, the
+/// structured content is removed, or becomes a text block if the result has no content blocks.
 impl FitTo for CallToolResult {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         fit_result_type(&mut self.result_type, revision);

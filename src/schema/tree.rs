@@ -20,7 +20,8 @@ use super::misfit::{self, Misfit};
 /// `FOR_EACH` bytes for each byte of the text.
 const ALWAYS: usize = 64 << 20;
 const FOR_EACH: usize = 4;
-/// The maximum length of a text whose trees can't exceed the limit, in bytes.
+/// The memory of trees is counted only for texts longer than this number of bytes. The trees of
+/// shorter texts can't exceed the limit.
 const HARMLESS: usize = 512 << 10;
 
 /// The approximate memory of one value in a tree, including the overhead of the allocator.
@@ -59,7 +60,7 @@ pub(crate) fn read_with<T>(read: impl Fn() -> serde_json::Result<T>) -> serde_js
     }
 }
 
-/// Reads an optional member that is an object. For types with derived `Deserialize`.
+/// Reads an optional member that is an object. Types with derived `Deserialize` use this function.
 pub(crate) fn optional<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: for<'a> Deserialize<'a>,

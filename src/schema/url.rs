@@ -1,26 +1,27 @@
-//! URLs: the part of their syntax that is needed to reject invalid URLs and to display the host.
+//! URLs: the part of their syntax that is needed to reject invalid URLs and to display host names.
 //!
 //! Spec: RFC 3986; Client Features, "Elicitation", "Safe URL Handling" (since 2025-11-25).
 
 use core::net::{IpAddr, Ipv6Addr};
 use std::fmt::Write as _;
 
-/// An absolute URL split into scheme, user info, host and path.
+/// An absolute URL split into scheme, user information, host name and path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Url<'a> {
     pub(crate) scheme: &'a str,
-    /// The user information, before an `@`. It does not identify a user, but can be made to look
-    /// like the host.
+    /// The user information, before an `@`. It is a risk: the text can be made to look like the
+    /// host name.
     pub(crate) user: Option<&'a str>,
-    /// The host of the URL without the port. Empty if the URL has no host.
+    /// The host name or address in the URL, without the port. Empty if the URL has neither.
     pub(crate) host: &'a str,
-    /// The part of the URL after host and port: path, query and fragment.
+    /// The part of the URL after host name and port: path, query and fragment.
     pub(crate) path: &'a str,
 }
 
 impl<'a> Url<'a> {
     /// Splits a URL. Returns `None` if the text has no scheme, has forbidden characters such as
-    /// white space, or has an incomplete `%` escape. An `http:` or `https:` URL also needs a host.
+    /// white space, or has an incomplete `%` escape. An `http:` or `https:` URL also needs a host
+    /// name.
     pub(crate) fn read(text: &'a str) -> Option<Self> {
         let (scheme, rest) = text.split_once(':')?;
         let is_allowed = rest.chars().all(is_allowed) && has_whole_escapes(rest);
@@ -59,16 +60,15 @@ impl<'a> Url<'a> {
         self.scheme.eq_ignore_ascii_case(scheme)
     }
 
-    /// Whether the host of the URL is this machine.
+    /// Whether the host name of the URL is the name or a loopback address of this machine.
     pub(crate) fn is_loopback(&self) -> bool {
         is_loopback_host(self.host)
     }
 }
 
-/// Whether the text of a host names this machine. The function does not resolve names. It returns
-/// true for the reserved name `localhost`, and for loopback addresses in the usual format. An IPv6
-/// address may have its brackets. Other spellings of an address (`127.1`, `0x7f.1`) are not
-/// accepted, since programs read them differently.
+/// Whether a host name is `localhost`, ends in `.localhost`, or is a loopback address. The function
+/// does not resolve names. An IPv6 address may be in brackets. For unusual spellings of an address
+/// (`127.1`, `0x7f.1`) the function returns false, since programs read them differently.
 pub(crate) fn is_loopback_host(host: &str) -> bool {
     let host = host.to_ascii_lowercase();
     let bare = host
@@ -188,10 +188,10 @@ fn first_byte(text: &[u8]) -> Option<(u8, bool, &[u8])> {
 
 /// Normalizes a URL, so that different spellings of one URL become equal texts.
 ///
-/// Scheme and host become lower case. Escapes get capital digits, and remain only where they are
-/// needed; characters outside of ASCII are escaped. Dot segments are resolved, an empty or default
-/// port is removed, and an empty path after a host becomes `/`. See RFC 3986, sections 6.2.2 and
-/// 6.2.3, and RFC 3987, section 3.1.
+/// Scheme and host name become lower case. Escapes get capital digits (`%2F`), and remain only
+/// where they are needed; characters outside of ASCII are escaped. Dot segments are resolved, an
+/// empty or default port is removed, and an empty path after a host name becomes `/`. See RFC 3986,
+/// sections 6.2.2 and 6.2.3, and RFC 3987, section 3.1.
 pub(crate) fn normalized(uri: &str) -> String {
     let Some((scheme, rest)) = uri.split_once(':') else {
         return normalized_escapes(uri);
@@ -229,8 +229,8 @@ pub(crate) fn normalized_escapes(text: &str) -> String {
     out
 }
 
-/// Normalizes an authority: writes the host in lower case, keeps the user information, and removes
-/// a default port.
+/// Normalizes the authority of a URL: writes the host name in lower case, and removes an empty or
+/// default port. The user information does not change.
 fn normalized_authority(scheme: &str, authority: &str) -> String {
     let (user, host_port) = match authority.rsplit_once('@') {
         Some((user, host_port)) => (Some(user), host_port),

@@ -26,7 +26,8 @@ pub enum ProtocolVersion {
     V2025_06_18,
     /// Revision 2025-11-25: adds icons, tools in sampling, URL mode elicitation and tasks.
     V2025_11_25,
-    /// Revision 2026-07-28: has no handshake; every request carries its version and capabilities.
+    /// Revision 2026-07-28: has no handshake. Each request names the revision and the client's
+    /// capabilities.
     V2026_07_28,
 }
 
@@ -65,7 +66,7 @@ impl ProtocolVersion {
         }
     }
 
-    /// Whether each request carries version and capabilities itself: 2026-07-28 and later.
+    /// Whether each request names the revision and the client's capabilities: 2026-07-28 and later.
     pub fn is_modern(self) -> bool {
         self >= Self::V2026_07_28
     }

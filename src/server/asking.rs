@@ -1,10 +1,10 @@
 //! Input requests during a call. Handlers make input requests in the same way in both eras.
 //!
-//! `mrtr` describes how a handler is run again. This file has the functions that a handler calls.
-//! It also sends the input requests when the handler has returned. Since 2026-07-28, an
-//! `input_required` result contains the input requests and ends the client's request. The client
-//! sends a new request with the answers. In the legacy era, `input_requests` sends requests of the
-//! server.
+//! The module `mrtr` describes how a handler is run again. This file has the functions with which a
+//! handler makes input requests, and sends these input requests when the handler has returned.
+//! Since 2026-07-28, an `input_required` result contains the input requests and ends the client's
+//! request. The client then sends a new request with the answers. In the legacy era, each input
+//! request is sent as a request of the server: see the module `input_requests`.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -127,7 +127,8 @@ impl InputRequester {
     }
 
     /// Runs the handler of a newly received call, with the answers in the client's request. Refuses
-    /// the call if its sealed state or an answer is invalid. `start` makes the call a task.
+    /// the call if its sealed state or an answer is invalid. If `start` is given, the call becomes
+    /// a task if possible.
     pub(super) fn begin(
         self,
         context: Context,
@@ -189,7 +190,7 @@ impl fmt::Debug for InputRequester {
 }
 
 /// Records in the state store that a client presents a sealed state. Returns whether the state is
-/// presented for the first time. A server without a store accepts every valid state.
+/// presented for the first time. Without a store, returns true for every state.
 fn claim(context: &Context, opened: &Opened) -> Result<bool> {
     let server = context.server();
     let Some(store) = &server.state_store else {
@@ -227,8 +228,9 @@ impl AskError {
     /// Returns whether the input request has failed, so that no answer will come. A refusal by the
     /// client is not a failure: see [`refusal`](Self::refusal).
     ///
-    /// For example, the input request is forbidden, the answer can't be read, a remembered value
-    /// has another type, or the connection has closed. The reason is logged for the host only.
+    /// For example, an input request fails when it is forbidden, when its answer can't be read, or
+    /// when the connection has closed. The errors of [`recall`](Context::recall) and similar
+    /// functions are failures too. The reason is logged for the host only.
     pub fn is_failure(&self) -> bool {
         matches!(self.0, Reason::Failed(_))
     }
@@ -283,8 +285,8 @@ impl Context {
     /// of the handler is then not sent. To send several input requests at once, make them all
     /// before the handler returns.
     ///
-    /// An answer belongs to the exact input request that was shown. If the handler later makes a
-    /// different input request under the same key, the client gets that input request too.
+    /// An answer is used only for the exact input request that was sent. If the handler later makes
+    /// a different input request under the same key, this input request is sent to the client too.
     ///
     /// # Errors
     ///
@@ -312,8 +314,10 @@ impl Context {
 
     /// Makes the call a task, if the client supports tasks.
     ///
-    /// The request is answered with the task, and the handler is run again from its start, as after
-    /// an answer. Call this function with `?` after the input requests that must be answered first.
+    /// The client's request is answered with the task. Then the handler is run again from its
+    /// start, as it is after an answer to an input request. If input requests must be answered
+    /// before the call becomes a task, make them before calling this function. Call this function
+    /// with `?`.
     ///
     /// Since 2026-07-28 the server decides which calls become tasks. In these cases this function
     /// does nothing, and the handler continues with the call:

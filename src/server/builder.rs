@@ -143,15 +143,15 @@ impl ServerBuilder {
         self
     }
 
-    /// Sets the properties of the server's threads: those of its connections and listeners.
+    /// Sets the properties of the threads that serve the server's connections and listeners.
     /// Defaults to [`Threads::new`].
     pub fn threads(mut self, threads: &Threads) -> Self {
         self.inner.threads = threads.clone();
         self
     }
 
-    /// Sets how long active calls may continue after the client has closed its side. Defaults to 5
-    /// s.
+    /// Sets how long active calls may continue after the client has closed its side of the
+    /// connection. Defaults to 5 s.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.inner.drain = drain;
         self
@@ -182,8 +182,9 @@ impl ServerBuilder {
     /// sealed state while it answers input requests (since 2026-07-28). The first key seals states.
     /// Every key can open states. Defaults to a random key for this server.
     ///
-    /// Replicas that serve common clients need common keys. To change the key, put the new key
-    /// first. Remove the old key when all states of the old key have expired.
+    /// If several replicas serve the same clients, give all replicas the same keys. To change the
+    /// key, put the new key first. Remove the old key when all states that it has sealed have
+    /// expired.
     pub fn state_keys(mut self, keys: &[StateKey]) -> Self {
         match KeyRing::new(keys.to_vec()) {
             Some(keys) => self.inner.keys = keys,
@@ -335,8 +336,8 @@ impl ServerBuilder {
     /// long, one too many or not allowed. The hook may be called on any thread, and on several
     /// threads at once. It should be quick.
     ///
-    /// There are few kinds of incidents, so that a program can distinguish them without parsing
-    /// text. The [log](Self::on_log) has a line for most of them, and for much else.
+    /// A program can distinguish the few kinds of incidents without parsing text. Most incidents
+    /// also appear in the [log](Self::on_log).
     pub fn on_event(mut self, hook: impl Fn(&ServerEvent) + Send + Sync + 'static) -> Self {
         self.inner.on_event = Some(Arc::new(hook));
         self
@@ -594,16 +595,18 @@ impl ServerBuilder {
     /// Declares an extension of the protocol, with its settings. Handle its methods with
     /// [`method`](Self::method).
     ///
-    /// A client may not support the extension. Check
+    /// Some clients may not support the extension. So a handler should check
     /// [`ClientCapabilities::extension`](crate::schema::ClientCapabilities::extension) in the
-    /// [client info](Context::terms) of a call. Work without the extension if possible, or refuse
-    /// with [`Context::require_extension`]. The documentation of an extension should say how it
-    /// works with clients that lack it.
+    /// [client info](Context::terms) of a call. If the client lacks the extension, the handler
+    /// should work without the extension if possible, or refuse the call with
+    /// [`Context::require_extension`]. The documentation of an extension should describe what
+    /// happens with clients that lack the extension.
     ///
     /// Ids begin with the reversed domain of their owner. A change that breaks clients needs a new
-    /// extension with a new id; smaller changes show in the settings.
+    /// extension with a new id. Announce smaller changes in the settings.
     ///
-    /// Spec: Base Protocol, "Versioning", "Extensions" (2026-07-28; also sent to earlier clients).
+    /// Spec: Base Protocol, "Versioning", "Extensions" (2026-07-28). The declaration is also sent
+    /// to clients of earlier revisions.
     // M-VER-B-07, E-EXT-X-08, E-EXT-X-10, E-EXT-B-03, E-EXT-X-04, E-EXT-X-05
     pub fn extension(mut self, id: impl Into<String>, settings: JsonObject) -> Self {
         let id = id.into();
@@ -746,9 +749,9 @@ impl Server {
 impl ServerBuilder {
     /// Requires all these scopes for the use of an item.
     ///
-    /// The item stays on lists, so that clients know which permissions they could request. The
-    /// scopes of a template apply to each resource that is read through it. Repeated calls for one
-    /// item add scopes.
+    /// Clients that lack the scopes still see the item on lists, so that they know which scopes
+    /// they could request. The scopes of a template apply to each resource that is read through it.
+    /// Repeated calls for one item add scopes.
     ///
     /// The scopes are checked before the handler runs. Over HTTP, a client that lacks a scope gets
     /// status 403. The client can then ask its user to grant all required scopes. A client whose

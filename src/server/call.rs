@@ -1,4 +1,5 @@
-//! Pending calls, which handlers may keep and answer later: the common part, and tool calls.
+//! Pending calls, which handlers may keep and answer later. This file has the code that all kinds
+//! of calls share, and the calls of tools.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -125,8 +126,8 @@ impl ToolCall {
         read.map_err(|error| invalid_arguments(without_position(&error)))
     }
 
-    /// Answers a call whose arguments are invalid with a failure of the tool. The handler does not
-    /// run.
+    /// Answers the call with a failure of the tool, because the arguments of the call are invalid.
+    /// The handler does not run.
     pub(super) fn fail_arguments(self, error: &Error) {
         // Answering fails when the client no longer waits. Then nothing is left to do.
         _ = self.respond(Err::<(), _>(invalid_arguments(error)));

@@ -99,8 +99,8 @@ pub(super) struct Entry<T, H> {
 pub(super) struct Catalogue<T, H> {
     shelf: Mutex<Shelf<T, H>>,
     /// The function that serves requests for the items. It is set when the first item is added, or
-    /// when the server declares the capability. Every request reads the function, so the lock does
-    /// not protect it. The function is reachable only through this pointer. So a program without
+    /// when the server declares the capability. Since every request reads the function, reading it
+    /// takes no lock. The function is reachable only through this pointer. So a program without
     /// such items is linked without the function.
     serve: OnceLock<Serve>,
 }
@@ -331,8 +331,8 @@ impl<T: Listed, H> Shelf<T, H> {
         Ok(self.entries.partition_point(shown))
     }
 
-    /// Returns the maximum number of cached pages: the number of pages of the list, for each
-    /// revision. So cursors that a client makes up can't make the cache larger.
+    /// Returns the maximum number of cached pages: the number of pages of the list times the number
+    /// of revisions. So cursors that a client makes up can't make the cache larger.
     fn worthwhile_pages(&self, size: Option<NonZeroUsize>) -> usize {
         let pages = size.map_or(1, |size| self.entries.len().div_ceil(size.get()).max(1));
         pages * ProtocolVersion::ALL.len()

@@ -124,8 +124,8 @@ impl CompletionRequest {
         fitting.into_iter().map(|(_, value)| value).collect()
     }
 
-    /// Returns the value that the client sent for another argument, or `None` without such a value.
-    /// Clients send these values since 2025-06-18.
+    /// Returns the value that the client sent for another argument, or `None` if the client sent no
+    /// such value. Clients send these values since 2025-06-18.
     pub fn known(&self, name: &str) -> Option<&str> {
         self.known.get(name).map(String::as_str)
     }
@@ -321,8 +321,8 @@ impl Conversation {
         });
     }
 
-    /// Returns the item that a reference names: a prompt or a template. If no template has the
-    /// name, the item may be a single resource.
+    /// Returns the item that a reference names: a prompt or a template. If the referenced URI is
+    /// not a template but the URI of a single resource, returns the resource.
     fn has<'a>(&self, reference: &'a CompletionReference) -> Primitive<'a> {
         match target(reference) {
             Primitive::ResourceTemplate(uri)

@@ -297,8 +297,8 @@ impl Context {
         self.0.responder.is_cancelled()
     }
 
-    /// Returns an error if the call is answered, cancelled or closed. Afterwards no message of the
-    /// call can be sent.
+    /// Returns an error if the call is answered, cancelled or closed, because no message of such a
+    /// call can be sent any more.
     #[cfg(feature = "cffi")]
     pub(crate) fn check_open(&self) -> Result<()> {
         self.0.responder.check_open()
@@ -311,8 +311,8 @@ impl Context {
     }
 
     /// Returns the name of the principal on whose behalf the client acts, if known. Over HTTP, the
-    /// server's check of the request gives the name. On other transports, the host passes the
-    /// principal to [`Server::open_for`](super::Server::open_for).
+    /// principal is determined by the access check of each request. On other transports, the host
+    /// passes the principal to [`Server::open_for`](super::Server::open_for).
     pub fn principal(&self) -> Option<&str> {
         self.0.link.principal_of(&self.0.responder)
     }
@@ -326,8 +326,8 @@ impl Context {
     /// function if the required scopes are known only at run time.
     ///
     /// Call this function before the handler sends any message, since the HTTP response head
-    /// contains the challenge. If the granted scopes are not known, the call is admitted. Over
-    /// HTTP, unknown scopes count as no scopes.
+    /// contains the challenge. If the granted scopes are not known, they count as no scopes over
+    /// HTTP. On other transports, the function then returns no error.
     ///
     /// # Errors
     ///
@@ -354,9 +354,9 @@ impl Context {
 
     /// Sends the client a progress notification, if the client requested progress.
     ///
-    /// `progress` must grow from call to call; a value that does not grow is dropped. The rate is
-    /// limited, but the last value is always sent. Does nothing once the call is answered or
-    /// cancelled.
+    /// `progress` must be larger than in the previous notification of the call; any other value is
+    /// dropped. The rate is limited, but the last value is always sent. Does nothing once the call
+    /// is answered or cancelled.
     pub fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
         if self.meta().progress_token.is_none() {
             return;
@@ -398,10 +398,11 @@ impl Context {
     /// A modern client sets the minimum level in the request, and otherwise gets no log messages. A
     /// legacy client sets the minimum level with `logging/setLevel`; the default is *info*.
     ///
-    /// `logger` names the part of the server that logs, always in one spelling. `data` is any JSON
-    /// value with the details of the message. It must not contain secrets of the server. Guards see
-    /// each message before it is sent: see [`Guard::release`](super::Guard::release). The rate is
-    /// limited: after a first burst, about a thousand messages a second for each call are sent.
+    /// `logger` is the name of the part of the server that logs. Use the same name in all messages
+    /// of a part. `data` is any JSON value with the details of the message. It must not contain
+    /// secrets of the server. Guards see each message before it is sent: see
+    /// [`Guard::release`](super::Guard::release). The rate is limited: after a first burst, about a
+    /// thousand messages a second for each call are sent.
     ///
     /// Does nothing if the server was built without
     /// [`ServerBuilder::logging`](super::ServerBuilder::logging), if `data` can't be written as

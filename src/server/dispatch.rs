@@ -142,8 +142,8 @@ fn serve_prompts(link: Arc<Conversation>, request: Request, responder: Responder
     hand_on(link.server.prompts.serve(), link, request, responder);
 }
 
-/// Serves a request about resources or resource templates. One capability covers both kinds of
-/// items.
+/// Serves a request about resources or resource templates. Since one capability covers both kinds
+/// of items, the request is served if either kind is declared.
 fn serve_resources(link: Arc<Conversation>, request: Request, responder: Responder) {
     let server = &link.server;
     let serve = server.resources.serve();
@@ -180,7 +180,8 @@ struct CallParams<'a> {
 }
 
 /// The parsed params of `tools/call`, and the texts of `arguments` and `_meta`. The two texts are
-/// not parsed here, since they may be large, or equal to those of an earlier call.
+/// not parsed here, since they may be large. Also, the parsed form of an equal `_meta` may be
+/// cached.
 type Call<'a> = (CallParams<'a>, [Option<&'a str>; 2]);
 
 fn read_call(request: &Request) -> Result<Call<'_>, RpcError> {
@@ -246,7 +247,8 @@ fn unfit(request: &Request, error: &serde_json::Error) -> RpcError {
     RpcError::invalid_params(format!("params of {method}: {}", Excerpt(&what)))
 }
 
-/// A conversation of a server with one peer. All modern HTTP clients share one conversation.
+/// A conversation of a server with one client. The exception is HTTP without a session: all modern
+/// clients share one conversation, and so do all legacy clients of a revision.
 pub(super) struct Conversation {
     pub(super) server: Arc<Inner>,
     /// The principal of the client, if all requests of the conversation have the same principal.
@@ -626,8 +628,8 @@ impl Conversation {
         responder.identity().or(self.principal.as_ref())
     }
 
-    /// Returns the error "method not found" if `has` is false, because the server does not declare
-    /// the capability of the method.
+    /// Checks that the server declares the capability of the method, as `has` tells. If not,
+    /// returns the error "method not found".
     pub(super) fn need(&self, request: &Request, has: bool) -> Result<(), RpcError> {
         if has {
             return Ok(());
@@ -635,8 +637,8 @@ impl Conversation {
         Err(RpcError::method_not_found(request.method()))
     }
 
-    /// Adds the server's name and version to the `_meta` of a modern result, unless the host has
-    /// switched this off.
+    /// Adds the server's name and version to the `_meta` of a modern result. Adds nothing if the
+    /// host has switched off [`send_server_info`](super::ServerBuilder::send_server_info).
     pub(super) fn finish(&self, meta: &mut Option<ResultMetaObject>, terms: &ClientContext) {
         if self.server.sends_server_info_to(terms.revision) {
             meta.get_or_insert_default().server_info = Some(self.server.info.clone());
@@ -667,7 +669,8 @@ impl Conversation {
         }
     }
 
-    /// Returns the client info of a request. Begins the session with its first valid request.
+    /// Returns the client info of a request. If this is the first valid request of the session,
+    /// begins the session.
     pub(super) fn terms(
         &self,
         responder: &Responder,
@@ -708,8 +711,9 @@ impl Rerun for Entry {
 }
 
 impl Inner {
-    /// Returns the capabilities that the server declares. `known` is true if the principal is
-    /// known. `tells` is true if the client can get change notifications.
+    /// Returns the capabilities that the server declares to a client. `known` tells whether the
+    /// client has a principal, which is needed to list tasks. `tells` tells whether the client can
+    /// get change notifications.
     fn capabilities(
         &self,
         revision: ProtocolVersion,

@@ -30,7 +30,7 @@ pub(super) enum Failure {
 
 impl HandlerError {
     /// Returns the error for a requested item that does not exist. If the item is a resource, the
-    /// client gets the error code of its revision.
+    /// client gets the error code that the client's revision defines for a missing resource.
     pub fn not_found() -> Self {
         Self(Failure::NotFound)
     }

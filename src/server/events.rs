@@ -129,8 +129,8 @@ pub(super) struct Attendance {
 struct State {
     phase: Phase,
     /// Events that are not delivered yet. Invariant: each event is queued before its delivery is
-    /// scheduled, and each delivery takes the oldest event. So the host gets the begin before the
-    /// end, even if the deliveries are scheduled in the other order.
+    /// scheduled, and each delivery takes the oldest event. So the host gets the begin of the
+    /// session first, even if the delivery for its end is scheduled first.
     undelivered: VecDeque<SessionEvent>,
 }
 
@@ -150,7 +150,8 @@ impl Attendance {
         })
     }
 
-    /// Begins the session when the first valid request has come. Later calls do nothing.
+    /// Begins the session, unless it has begun already. This function is called for every valid
+    /// request.
     pub(super) fn begin(
         self: &Arc<Self>,
         peer: &Peer,

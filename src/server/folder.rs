@@ -13,9 +13,9 @@ use crate::schema::{ResourceContents, ResourceTemplate};
 /// A folder whose files are resources with `file:` URIs. No file outside of the folder can be
 /// reached.
 ///
-/// A URI is split at `/` before its parts are percent-decoded. These URIs are "not found": a URI
-/// with `..`, with an encoded `/` or `\`, with another host, or of anything but a regular file. A
-/// symbolic link that leads out of the folder is "not found" too.
+/// A URI is split at `/` before its parts are percent-decoded. A URI is "not found" if it contains
+/// `..`, an encoded `/` or `\`, or the name of another host, or if it does not name a regular file.
+/// A symbolic link that leads out of the folder is "not found" too.
 ///
 /// A user with the right to create links in the folder can replace a file with a link between the
 /// check and the read. So don't serve a folder that untrusted users can write to.

@@ -55,8 +55,9 @@ pub trait Guard: Send + Sync {
     /// Decides whether a request may continue.
     ///
     /// `admit` is called for each request about a tool, prompt, resource, task, or list of items.
-    /// It is called again when a client repeats a request with answers. It runs before the item is
-    /// looked up and before any handler. By default all requests are admitted.
+    /// It is called again when a client repeats a request with answers to input requests. It is
+    /// called before the item is looked up and before any handler runs. By default all requests are
+    /// admitted.
     ///
     /// # Errors
     ///
@@ -70,8 +71,8 @@ pub trait Guard: Send + Sync {
 
     /// Decides whether an item is on a list that a client requests.
     ///
-    /// If a template is hidden, resources can't be read through it either. So the method of the
-    /// request is a list method or `resources/read`. By default an item is hidden only if
+    /// If a template is hidden, resources can't be read through it either. So `shows` is called for
+    /// list requests and for `resources/read`. By default an item is hidden only if
     /// [`admit`](Self::admit) returns "not found" or an internal error.
     fn shows(&self, item: &GuardedRequest<'_>) -> bool {
         matches!(
@@ -154,12 +155,14 @@ impl<'a> GuardedRequest<'a> {
     /// Returns the item that the request is about, or `None` for a list as a whole.
     ///
     /// The item is the called tool, the prompt, the resource to read or subscribe to, or the
-    /// template of a completed variable. On a list, it is each item of the list.
+    /// template of a completed variable. For a list request, [`Guard::shows`] gets each item of the
+    /// list.
     ///
     /// A `subscriptions/listen` request is first checked as a whole, with `None`, and then for each
-    /// resource. A refused resource is left out of the subscription. If the guard returns "not
-    /// found", the subscription is accepted, as for any unknown URI, but no notification is ever
-    /// sent for it.
+    /// resource. If the guard returns "not found" for a resource, the client gets the same answer
+    /// as for an unknown URI: the resource is accepted, but no notification is sent for the
+    /// resource. If the guard returns another error, the resource is left out of the accepted
+    /// subscription.
     pub fn primitive(&self) -> Option<Primitive<'a>> {
         self.primitive
     }
@@ -177,8 +180,8 @@ impl<'a> GuardedRequest<'a> {
     /// Returns an error unless all these scopes were granted. For scopes that are known in advance,
     /// see [`ServerBuilder::require_scopes`](super::ServerBuilder::require_scopes).
     ///
-    /// If the granted scopes are not known, the request is admitted. Over HTTP, unknown scopes
-    /// count as no scopes.
+    /// If the granted scopes are not known, they count as no scopes over HTTP. On other transports,
+    /// the function then returns no error.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
 //! The effects of a call that are running at the moment ([`Context::once`](super::Context::once)).
-//! Only one thread runs each effect.
+//! Only one thread at a time can run the effect of a key.
 
 use std::collections::HashMap;
 use std::thread::{self, ThreadId};

@@ -34,9 +34,9 @@ const META_TIMES_TEXT: usize = 4;
 
 /// The memory budget, with the share of each client.
 ///
-/// Reservations are never taken away from a client. A part of the budget
-/// ([`Limits::reserve_percent`]) is reserved for clients that use little of it. So one client alone
-/// can't use up the budget.
+/// A part of the budget ([`Limits::reserve_percent`]) is reserved for clients that use little
+/// memory. So one client alone can't use up the budget, although no reservation is ever taken away
+/// from a client.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MemoryBudget(Arc<Mutex<Option<Shares<()>>>>);
 

@@ -13,7 +13,8 @@
 //! **Threads.** Handlers run on the worker threads of the connection that the call came from, up to
 //! [`max_workers`](crate::transport::Limits::max_workers) at once. A handler may keep its call
 //! ([`ToolCall`], [`ResourceCall`], [`PromptCall`], [`CompletionCall`]) and return; the pending
-//! call then occupies no worker. Requests for lists and new connections never wait for a handler.
+//! call then occupies no worker. New connections never wait for a handler, and neither do requests
+//! for lists.
 
 mod asking;
 mod builder;

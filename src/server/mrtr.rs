@@ -69,8 +69,8 @@ struct Answer {
     /// The error with which the client refused to answer. Only legacy clients can refuse.
     #[serde(rename = "e", skip_serializing_if = "Option::is_none")]
     refusal: Option<RpcError>,
-    /// The error because of which no answer came, such as a closed connection. Only set in the
-    /// legacy era, where no sealed state is sent.
+    /// The error because of which no answer came, such as a closed connection. Since it occurs only
+    /// in the legacy era, it is never part of a sealed state.
     #[serde(skip)]
     failure: Option<Error>,
 }
@@ -122,8 +122,8 @@ impl MrtrState {
         notes.is_some_and(|notes| !notes.asked.is_empty())
     }
 
-    /// Returns the answer to an input request. If there is no answer yet, records the request and
-    /// returns `None`.
+    /// Returns the answer to an input request. If there is no answer yet, records the input request
+    /// and returns `None`.
     pub(super) fn ask(
         &mut self,
         key: &str,

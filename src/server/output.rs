@@ -141,8 +141,8 @@ pub(super) fn schema_of_arguments<T: schemars::JsonSchema>() -> crate::error::Re
 /// The reason why a tool failed.
 ///
 /// A failure *of the tool* becomes a result with `isError`, for the model to read and react to. A
-/// `ToolError` that is made from a text or, with `?`, from most errors is a failure of the tool.
-/// Three kinds of errors are different:
+/// text makes a failure of the tool, and so do most errors that are converted with `?`. Three kinds
+/// of errors are different:
 ///
 /// - An [`RpcError`] that is converted with `?` stays an error *of the protocol*.
 /// - An [`Error`] of this library becomes an internal error. Its text is for the host only.

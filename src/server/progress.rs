@@ -28,8 +28,8 @@ impl Budget {
         }
     }
 
-    /// Takes a token from the bucket. Returns whether there was a token, so that a message may be
-    /// sent.
+    /// Takes a token from the bucket. Returns whether there was a token. If so, the caller may send
+    /// a message.
     pub(super) fn take(&mut self, now: Instant) -> bool {
         let since = *self.since.get_or_insert(now);
         let earned = now.saturating_duration_since(since).as_millis() / INTERVAL.as_millis();

@@ -1,8 +1,8 @@
 //! The resources of a server: single resources, and templates for URIs that follow a pattern.
 //!
-//! A read goes to the resource with the requested URI. If there is no such resource, the read goes
-//! to the first template that matches, in the order of registration. A match of the exact spelling
-//! is preferred to a match of the normalized URIs (RFC 3986, section 6.2).
+//! A read request is served by the resource with the requested URI. If there is no such resource,
+//! the request is served by the first template that matches, in the order of registration. A match
+//! of the exact spelling is preferred to a match of the normalized URIs (RFC 3986, section 6.2).
 //!
 //! Spec: Server Features, "Resources" (every revision).
 

@@ -18,8 +18,8 @@ use crate::sync::Mutex;
 /// The required scopes of all items. The required scopes are checked before the guards are called.
 #[derive(Debug, Default)]
 pub(super) struct Requirements {
-    /// Whether any requirement was added. The flag is set after the requirement was added. So
-    /// readers skip the lock while the flag is false.
+    /// Whether any requirement was added. While the flag is false, readers skip the lock. So the
+    /// flag is set only after the requirement is in the table.
     any: AtomicBool,
     said: Mutex<Said>,
 }

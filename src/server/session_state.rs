@@ -58,8 +58,8 @@ pub(super) struct SessionState {
     agreed: OnceLock<Arc<ClientContext>>,
     /// The minimum level that the client set with `logging/setLevel`.
     log_level: Mutex<Option<LoggingLevel>>,
-    /// The latest `_meta` that a modern client sent, with its parsed form. Clients usually send an
-    /// equal `_meta` with each request, apart from the progress token.
+    /// The latest `_meta` that a modern client sent, with its parsed form. The parsed form is used
+    /// again for the next requests, since their `_meta` usually differs only in the progress token.
     latest: Mutex<Option<Box<Known>>>,
 }
 

@@ -289,7 +289,8 @@ impl Subscriptions {
     }
 }
 
-/// Whether the guards were already asked to admit a request.
+/// The time at which the guards are asked to admit a request: during the check of the request, or
+/// before.
 #[derive(Clone, Copy, PartialEq)]
 enum Asked {
     Now,
@@ -397,7 +398,8 @@ impl Conversation {
         }
     }
 
-    /// Continues to write notifications to a client that has a reader again.
+    /// Continues to write pending notifications to the legacy client, because its stream has a
+    /// reader again.
     #[cfg(feature = "http-server")]
     pub(super) fn reader_came(&self) {
         let client = self.audience.state.lock().legacy.clone();
@@ -473,8 +475,8 @@ impl Conversation {
         }
     }
 
-    /// Checks a `subscriptions/listen` request. Returns `None` when there is no room for the
-    /// stream.
+    /// Checks a `subscriptions/listen` request. Returns `None` when the stream would exceed the
+    /// client's limit of subscriptions.
     fn open_stream(
         &self,
         request: &Request,

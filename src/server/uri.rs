@@ -252,7 +252,7 @@ impl Path {
     }
 }
 
-/// Normalizes the text of a template before its first variable. The scheme and the host become
+/// Normalizes the text of a template before its first variable. The scheme and the host name become
 /// lower-case, and percent-encoding is normalized.
 fn normalized_beginning(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once(':') else {

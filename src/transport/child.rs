@@ -130,9 +130,9 @@ impl fmt::Debug for Child {
 impl Child {
     /// Creates a transport that starts `program` when the connection is opened.
     ///
-    /// If `program` has no slash, it is searched in the child's own `PATH`. That is the `PATH` of
-    /// this process, unless [`env`](Self::env) sets another. A relative path is relative to this
-    /// process's working directory.
+    /// If `program` has no slash, the program is searched in the child's own `PATH`. The child
+    /// inherits the `PATH` of this process, unless [`env`](Self::env) sets another one. A relative
+    /// path is relative to this process's working directory.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self {
             program: program.as_ref().to_owned(),
@@ -207,8 +207,9 @@ impl Child {
     /// the child, and runs until the child has ended. Starting the child costs a `fork` of this
     /// process.
     ///
-    /// A program that is set-user-ID or has capabilities of its own is not bound. Linux only
-    /// (`PR_SET_PDEATHSIG`): elsewhere opening fails with [`ErrorKind::Unsupported`].
+    /// The system does not kill a program that is set-user-ID or has Linux file capabilities. The
+    /// setting needs Linux (`PR_SET_PDEATHSIG`). On other systems, opening fails with
+    /// [`ErrorKind::Unsupported`].
     pub fn die_with_parent(mut self, dies: bool) -> Self {
         self.dies_with_parent = dies;
         self
@@ -322,8 +323,8 @@ impl Child {
         })
     }
 
-    /// Creates the streams to the child. Returns the two ends of this process, and the child's
-    /// standard input and output.
+    /// Creates the streams to the child. Returns the two ends that this process uses, and the two
+    /// ends that become the child's standard input and output.
     fn streams(&self) -> io::Result<((WriteEnd, ReadEnd), OwnedFd, OwnedFd)> {
         if self.pipes {
             let (stdin, to_child) = fd::pipe()?;
@@ -417,8 +418,8 @@ struct Shared {
     /// the end, the error never blames the child.
     closing: AtomicBool,
     /// Whether the steps that end the child (close stdin, SIGTERM, SIGKILL) are done. A thread that
-    /// closes holds the lock during the steps. So a concurrent close does not return before the
-    /// child has ended.
+    /// closes the connection holds the lock during these steps. So if several threads close it at
+    /// once, none returns before the child has ended.
     ladder: Mutex<bool>,
 }
 

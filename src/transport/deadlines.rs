@@ -151,9 +151,9 @@ impl Deadlines {
 }
 
 impl Watched {
-    /// Records that a keep-alive arrived on the stream, or other input after a keep-alive. From now
-    /// on the stream stalls if no input arrives for too long. Fails when the deadline thread can't
-    /// be started.
+    /// Records that a keep-alive has arrived on the stream, or any input after the first
+    /// keep-alive. From now on the stream stalls if no input arrives for too long. Fails when the
+    /// deadline thread can't be started.
     #[cfg(feature = "http-client")]
     pub(crate) fn is_alive(&self) -> Result<()> {
         let at = self.shared.started.elapsed();

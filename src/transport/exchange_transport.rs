@@ -111,8 +111,9 @@ pub(crate) trait ExchangeTransport: Send + Sync + fmt::Debug {
     /// have changed.
     fn authorization(&self) -> u64;
 
-    /// Returns the total time during which requests waited for a user, for example for a login. The
-    /// timeouts of other calls must not include this time.
+    /// Returns the total time during which requests waited for a user, for example for a login. If
+    /// the caller sends several requests with one timeout, this time must not count against the
+    /// timeout.
     fn people_took(&self) -> Duration;
 }
 
@@ -146,8 +147,8 @@ type LookHook = dyn Fn(Instant, bool) -> NextCheck + Send + Sync;
 #[derive(Default)]
 struct State {
     over: bool,
-    /// The shutdown handle of the waiting thread. Calling it interrupts the call in which the
-    /// thread blocks.
+    /// The shutdown handle of the waiting thread. Another thread uses the handle to interrupt the
+    /// system call in which the waiting thread blocks.
     brake: Option<Box<dyn FnOnce() + Send>>,
     /// The time since which a user is being asked, for example to log in. `None` while no user is
     /// asked.
@@ -169,8 +170,8 @@ impl CancelHandle {
         })
     }
 
-    /// Creates a cancel handle that ends the wait at `deadline`. With `None` there is no time
-    /// limit.
+    /// Creates a cancel handle that ends the wait at `deadline`. If `deadline` is `None`, the wait
+    /// has no time limit.
     pub(crate) fn until(deadline: Option<Instant>) -> Arc<Self> {
         Self::new(move |now, _| match deadline {
             None => NextCheck::Never,
@@ -195,7 +196,7 @@ impl CancelHandle {
         }
     }
 
-    /// Interrupts the call in which the waiting thread blocks, but does not end the wait.
+    /// Interrupts the system call in which the waiting thread blocks, but does not end the wait.
     pub(crate) fn pull(&self) {
         let brake = self.state.lock().brake.take();
         if let Some(brake) = brake {
@@ -238,9 +239,9 @@ impl CancelHandle {
         self.state.lock().held_for
     }
 
-    /// Stores the shutdown handle of a thread that is about to block. Another thread may call the
-    /// handle to interrupt the blocked call. If the wait is already over, stores nothing and
-    /// returns false.
+    /// Stores the shutdown handle of a thread that is about to block. Another thread may use the
+    /// handle to interrupt the system call that blocks. If the wait is already over, stores nothing
+    /// and returns false.
     pub(crate) fn engage(&self, brake: impl FnOnce() + Send + 'static) -> bool {
         let mut state = self.state.lock();
         if !state.over {
@@ -250,7 +251,7 @@ impl CancelHandle {
     }
 
     /// Removes the shutdown handle, because the thread no longer blocks. Returns false when another
-    /// thread has taken the handle meanwhile. That thread may shut the resource down at any moment.
+    /// thread has taken the handle meanwhile. That thread may use the handle at any moment.
     pub(crate) fn release(&self) -> bool {
         self.state.lock().brake.take().is_some()
     }

@@ -1,5 +1,5 @@
-//! An in-memory transport: two ends in one process, for tests and for a server in the program of
-//! its client.
+//! An in-memory transport: two ends in one process, for tests, and for a server that runs in the
+//! same program as its client.
 //!
 //! [`pair`] creates a connection. Messages are passed whole, without framing and without a copy.
 //! When either end is closed or dropped, the other end sees the end of the connection.

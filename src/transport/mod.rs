@@ -199,7 +199,7 @@ pub trait Control: Send + Sync + fmt::Debug {
     /// idempotent, and takes a limited time.
     ///
     /// The method is called when the connection is closed or given up, and when its [`Sender`] has
-    /// failed. The end of the receiver alone causes no call.
+    /// failed. If only the receiver has ended, the method is not called.
     ///
     /// The close is orderly: the peer sees the end of its input, and has some time to end. Incoming
     /// messages still have to be received during that time. After this method has returned, no
@@ -279,10 +279,10 @@ pub struct Limits {
     /// The maximum number of handlers that may run at once. Defaults to 64. Handlers that wait for
     /// an answer of the peer do not count.
     ///
-    /// The HTTP clients without a session share these threads for tasks. The client with the fewest
-    /// running handlers gets the next free thread. One client may use all threads. Other clients
-    /// then use the reserve ([`reserve_percent`](Self::reserve_percent), rounded up), which is
-    /// beyond this limit.
+    /// HTTP clients without a session share these threads, which run the tasks of the clients. The
+    /// client with the fewest running handlers gets the next free thread. One client may use all
+    /// threads. Other clients then use the reserve ([`reserve_percent`](Self::reserve_percent),
+    /// rounded up), which is beyond this limit.
     pub max_workers: usize,
     /// The maximum number of received notifications that may wait for delivery. One thread at a
     /// time delivers them, in order. Defaults to 1 024. The next notification is dropped and

@@ -23,7 +23,7 @@ use super::sys::{fd, read, write};
 use super::{Control, Limits, Transport, TransportParts};
 use crate::error::{Error, ErrorKind, Result};
 
-/// The pause before a read or write is retried after it timed out or would block.
+/// If a read or write timed out or would block, it is retried after this pause.
 const RETRY: Duration = Duration::from_millis(1);
 
 /// A transport over existing byte streams. Messages are framed as lines.

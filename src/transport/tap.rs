@@ -1,4 +1,4 @@
-//! A wrapper that shows every message of another transport to a hook, incoming and outgoing.
+//! A wrapper of a transport that shows every incoming and outgoing message to a hook.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -252,9 +252,9 @@ impl fmt::Debug for TapSender {
     }
 }
 
-/// A tapped exchange transport. Its exchanges run on many threads at once. Each lock counts the
-/// messages of one direction. The lock is held while the hook runs, so that messages of one
-/// direction are shown one after the other.
+/// A tapped exchange transport. Its exchanges run on many threads at once. For each direction, a
+/// lock guards the number of messages. The lock is held while the hook runs, so that messages of
+/// one direction are shown one after the other.
 struct TapCarrier {
     inner: Arc<dyn ExchangeTransport>,
     hook: Hook,

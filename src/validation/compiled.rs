@@ -32,7 +32,8 @@ impl CompiledSchema {
     }
 
     /// Checks a text from a peer. Turns a panic of the validator into an error. The built-in
-    /// validator stops at the deadline. A custom validator does not know the deadline.
+    /// validator stops at the deadline. A custom validator may run longer, since it does not know
+    /// the deadline.
     pub(crate) fn check_of_peer(&self, json: &str, deadline: Option<Instant>) -> Result<()> {
         guarded("the value", || (self.0)(json, deadline))
     }

@@ -135,8 +135,8 @@ impl Display for Names<'_> {
     }
 }
 
-/// The errors of a schema's alternatives, and the location of the value that has the alternatives.
-/// The error text describes the first alternatives, with locations relative to this value.
+/// The errors of a schema's alternatives, and the location of the value that fits none of them. The
+/// error text describes the first alternatives, with locations relative to this value.
 struct Branches<'a>(&'a [Vec<ValidationError<'static>>], &'a str);
 
 impl Display for Branches<'_> {

@@ -23,10 +23,10 @@ const MAX_CONNECTIONS: usize = 16;
 const MAX_HEAD: usize = 32 << 10;
 /// The maximum time for sending a page.
 const SENDING: Duration = Duration::from_secs(1);
-/// The interval at which a wait without a deadline checks its state again.
+/// If a wait has no deadline, it checks at this interval whether the login is over.
 const LOOK: Duration = Duration::from_secs(3600);
-/// The pause before the listener accepts connections again after the system had no free file
-/// descriptor.
+/// If the system has no free file descriptor, the listener pauses for this time before it accepts
+/// connections again.
 const PAUSE: Duration = Duration::from_millis(100);
 
 const DONE: &str = "<!doctype html><meta charset=utf-8><title>Done</title>\
@@ -44,7 +44,8 @@ const STRAY: &str = "<!doctype html><meta charset=utf-8><title>Not this login</t
 const MAX_TRIES: u32 = 16;
 
 pub(super) struct Listener {
-    /// The listening sockets: one for each address that the host of the redirect URI resolves to.
+    /// The listening sockets: one for each address that the host name of the redirect URI resolves
+    /// to.
     sockets: Vec<TcpListener>,
     place: Place,
     port: u16,
@@ -200,8 +201,8 @@ impl Connection {
         }
     }
 
-    /// Returns the request target, or `None` while the head is incomplete. For methods other than
-    /// `GET`, returns `/`.
+    /// Returns the request target, or `None` while the head is incomplete. If the method is not
+    /// `GET`, returns `/`, which gets an error page.
     fn target(&self) -> Option<Secret> {
         if !self.head.windows(4).any(|four| four == b"\r\n\r\n") {
             return None;
@@ -235,7 +236,7 @@ impl Connection {
 
 /// Opens sockets that listen at a port of this machine. Port 0 means any free port. If `is_both` is
 /// true, the sockets listen on IPv4 and IPv6 with the same port, because browsers may use either
-/// for `localhost`. Without the second socket, another program could listen there and get the
+/// for `localhost`. Otherwise another program could listen at the other address and get the
 /// redirect.
 fn sockets(port: u16, is_both: bool) -> io::Result<(Vec<TcpListener>, u16)> {
     let listen = |address: IpAddr, port| {

@@ -16,8 +16,7 @@ use super::login::{Login, LoginAttempt, UserAgent};
 use super::secret::Secret;
 use crate::error::Result;
 
-/// A function of the host application that shows the login to the user. The browser can be opened
-/// as well, or not at all.
+/// A function of the host application that shows the login to the user.
 type ShowHook = Arc<dyn Fn(&Login<'_>) + Send + Sync>;
 
 /// A user agent that opens the system's browser, and receives the redirect with a loopback server.
@@ -28,7 +27,7 @@ type ShowHook = Arc<dyn Fn(&Login<'_>) + Send + Sync>;
 ///
 /// The redirect URI is `http://127.0.0.1:PORT/callback`. Some authorization servers accept only one
 /// spelling of this URI: [`host`](Self::host), [`port`](Self::port) and [`path`](Self::path) choose
-/// the three parts. Only this machine can reach the loopback server in any case.
+/// the three parts. Whatever the URI, only this machine can reach the loopback server.
 #[derive(Clone, Default)]
 #[must_use]
 pub struct Browser {
@@ -61,13 +60,13 @@ impl Browser {
         self
     }
 
-    /// Sets the host of the redirect URI: `127.0.0.1` or `localhost`. Defaults to `127.0.0.1`, as
-    /// RFC 8252, section 7.3, prefers. With `localhost` the loopback server listens at `127.0.0.1`
-    /// and, where the system has IPv6, at `::1`.
+    /// Sets the host name of the redirect URI: `127.0.0.1` or `localhost`. Defaults to `127.0.0.1`,
+    /// as RFC 8252, section 7.3, prefers. With `localhost` the loopback server listens at
+    /// `127.0.0.1` and, where the system has IPv6, at `::1`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for another host.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for another host name.
     pub fn host(mut self, host: &str) -> Result<Self> {
         self.place.set_host(host)?;
         Ok(self)
@@ -106,8 +105,8 @@ impl Browser {
         self
     }
 
-    /// Makes the user agent open no browser. The host application has to open the URL in its
-    /// function for [`show`](Self::show).
+    /// Makes the user agent open no browser. The function that the host application passes to
+    /// [`show`](Self::show) then has to open the URL.
     pub fn without_opening(mut self) -> Self {
         self.opener = Opener::None;
         self

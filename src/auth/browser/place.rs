@@ -5,7 +5,7 @@
 use crate::auth::http_url::HttpUrl;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// The host, port and path of a redirect URI on this machine.
+/// The host name, port and path of a redirect URI on this machine.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     host: &'static str,
@@ -58,7 +58,8 @@ impl Place {
         Err(Error::new(ErrorKind::Invalid, text))
     }
 
-    /// Whether the host is a name. Browsers may resolve a name to an IPv4 or IPv6 address.
+    /// Whether the redirect URI contains a host name instead of an address. Browsers may resolve a
+    /// name to an IPv4 or IPv6 address.
     pub(super) fn has_name(&self) -> bool {
         self.host == HOSTS[1]
     }
@@ -68,8 +69,8 @@ impl Place {
         format!("http://{}:{port}{}", self.host, self.path)
     }
 
-    /// Returns the port of the redirect URI `redirect`. Returns `None` if the host or path differs
-    /// from that of this redirect URI.
+    /// Returns the port of the redirect URI `redirect`. Returns `None` if the host name or the path
+    /// of `redirect` differs from that of this value.
     pub(super) fn port_of(&self, redirect: &str) -> Option<u16> {
         let rest = redirect.strip_prefix("http://")?.strip_prefix(self.host)?;
         let port = rest.strip_prefix(':')?.strip_suffix(&*self.path)?;

@@ -120,8 +120,8 @@ mod with {
         }
     }
 
-    /// The authorizer of one client. Callbacks of the host that the authorizer runs count as
-    /// callbacks of that client.
+    /// The authorizer of one client. When the authorizer runs a host callback, the callback counts
+    /// as a callback of this client.
     pub(super) struct Of {
         pub(super) oauth: OAuth,
         pub(super) client: u64,
@@ -389,8 +389,8 @@ mod with {
         }
     }
 
-    /// A guard that ends a login attempt when the guard is dropped, so that the host's `on_over`
-    /// callback runs.
+    /// A guard that ends a login attempt when the guard is dropped. Ending the attempt runs the
+    /// host's `on_over` callback.
     struct Ending<'a>(&'a Answer);
 
     impl Drop for Ending<'_> {
@@ -437,7 +437,7 @@ mod with {
         answer.wait(|| login.waiting().deadline())
     }
 
-    /// Runs a callback of the host that provides a secret, and returns the secret.
+    /// Runs a host callback that provides a secret, and returns the secret.
     fn given(
         entered: &Entered<'_>,
         what: &str,

@@ -93,13 +93,15 @@ pub enum mcplink_subject {
 }
 
 /// Lets a person log in with a browser. The library listens at 127.0.0.1 for the redirect while
-/// calls wait. This grant type is the default, with 0 and NULL for all parameters.
+/// calls wait. The default is this grant type, with 0 for the port and NULL for the other
+/// parameters.
 ///
 /// oauth: the settings.
 /// port: the port to listen at, for clients that were registered with a fixed port; 0 for a free
 /// port.
 /// program: the program that opens URLs. The URL is its only argument, and no shell is involved.
-/// NULL for the program of the system (xdg-open, open), "" for no program: then only callback runs.
+/// NULL for the program of the system (xdg-open, open). With "" no program is run, and only
+/// callback shows the login.
 /// page: the HTML page, without scripts, that the person sees after the login. NULL for a page with
 /// one sentence.
 /// callback: called before the browser is opened, to show the person the login and its URL. If
@@ -140,7 +142,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_browser(
     }
 }
 
-/// Sets the host and the path of the redirect URI of a login with a browser. The authorization
+/// Sets the host name and the path of the redirect URI of a login with a browser. The authorization
 /// server sends the browser to the redirect URI at the end of the login. Some authorization servers
 /// accept only one spelling of the redirect URI. The port is a parameter of
 /// mcplink_oauth_set_browser. In any case only this machine can reach the redirect URI.
@@ -149,7 +151,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_browser(
 /// host: "127.0.0.1" or "localhost"; NULL for the default, "127.0.0.1". With "localhost" the
 /// library listens at 127.0.0.1, and also at ::1 if the system has that address.
 /// path: the path, without a query; it is empty or begins with '/'. NULL for the default,
-/// "/callback". An invalid host or path is reported when a client is opened, with
+/// "/callback". An invalid host name or path is reported when a client is opened, with
 /// MCPLINK_E_INVALID.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -172,7 +174,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_redirect(
 }
 
 /// Lets a person log in through a function of the host, for hosts that can show a web page and
-/// observe its redirects.
+/// observe the redirects.
 ///
 /// oauth: the settings.
 /// redirect_uri: the redirect URI: an https URL, or an http URL of this machine.
@@ -252,8 +254,8 @@ pub unsafe extern "C" fn mcplink_oauth_set_workload(
 
 /// Uses enterprise-managed authorization: the identity provider of an organisation vouches for the
 /// user. The client is registered twice: with the identity provider, and with the authorization
-/// server of the MCP server. The second registration is the first client of
-/// mcplink_oauth_add_client.
+/// server of the MCP server. Pass the registration with the identity provider in client. Add the
+/// registration with the authorization server with mcplink_oauth_add_client, as the first client.
 ///
 /// oauth: the settings.
 /// token_endpoint: the URL of the identity provider's token endpoint.

@@ -94,7 +94,7 @@ impl LoginAttempt {
         })
     }
 
-    /// Stores the answer if the login has no answer yet, and returns whether it was stored. The
+    /// Stores the answer if the login has no answer yet. Returns whether the answer was stored. The
     /// answer is set once under the lock, so a later answer can't replace an earlier answer.
     fn settle(&self, answer: Result<Hidden>) -> bool {
         let mut stored = self.answer.lock();
@@ -106,8 +106,8 @@ impl LoginAttempt {
         true
     }
 
-    /// Ends the login, because no call waits for the login any more. Runs the host's `on_over`
-    /// callback on this thread.
+    /// Ends the login. If the login has no answer yet, stores an error as its answer. Runs the
+    /// host's `on_over` callback on this thread.
     pub(super) fn end(&self) {
         let text = "nobody waits for the login any more";
         self.settle(Err(Error::new(ErrorKind::Cancelled, text)));
@@ -115,7 +115,7 @@ impl LoginAttempt {
     }
 
     /// Blocks until the login is answered or the deadline passes. The deadline may change, so
-    /// `deadline` is called before each wait. The lock is not held during that call.
+    /// `deadline` is called before each wait. The lock is not held while `deadline` runs.
     pub(super) fn wait(&self, deadline: impl Fn() -> Option<std::time::Instant>) -> Result<Hidden> {
         loop {
             let until = deadline();
@@ -144,7 +144,7 @@ pub unsafe extern "C" fn mcplink_login_url(login: *const mcplink_login_t) -> mcp
     view_or_empty(unsafe { get(login) }.map(|login| &login.url))
 }
 
-/// Returns the URL of the server that requires the login, without its query.
+/// Returns the URL, without the query, of the server that requires the login.
 ///
 /// login: the login; for NULL the function returns "".
 /// Returns: text that is valid as long as the login. Threads: any. Since 0.1.
@@ -241,13 +241,13 @@ fn answered(first: bool) -> Outcome {
     Err(Error::new(ErrorKind::State, text).into())
 }
 
-/// Answers a login with the URL to which the authorization server redirected the browser, including
-/// its query. Other URLs that the browser visits may be passed too: the function recognises and
-/// refuses them.
+/// Answers a login with the complete URL, including the query, to which the authorization server
+/// redirected the browser. Other URLs that the browser visits may be passed too: the function
+/// recognises and refuses them.
 ///
 /// login: the login.
 /// url, len: the URL; len may be MCPLINK_NUL for text that ends in NUL.
-/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the URL is not the answer to this login: the login
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the URL is not the answer to this login, which then
 /// continues; MCPLINK_E_STATE when the login is over or was answered, or when the library itself
 /// listens for the answer. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -272,7 +272,7 @@ pub unsafe extern "C" fn mcplink_login_answer(
     })
 }
 
-/// Refuses a login: the person declined, or can't be asked. The calls that wait for the login fail
+/// Refuses a login: the person declined, or can't be asked. Calls that wait for the login then fail
 /// with MCPLINK_E_AUTH.
 ///
 /// login: the login.
@@ -299,7 +299,7 @@ pub unsafe extern "C" fn mcplink_login_refuse(
 }
 
 /// Adds a reference to a login, so that the login can be answered after the callback that received
-/// the login has returned. No thread of the host has to wait for the answer.
+/// the login has returned. So no thread of the host has to wait for the answer.
 ///
 /// login: the login; for NULL the function returns NULL.
 /// Returns: the same login. The caller now owns a reference, and frees it with mcplink_login_free,

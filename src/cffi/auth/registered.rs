@@ -105,7 +105,7 @@ pub unsafe extern "C" fn mcplink_oauth_client_new_for_any(
 ///
 /// client: the client.
 /// secret: the secret. NULL and blank text are refused; for a public client, do not call this
-/// function. The secret replaces a key.
+/// function. The secret replaces a key that was set before.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

@@ -1,8 +1,8 @@
 //! Running callbacks of the host that take part in an authorization.
 //!
 //! An authorizer, with its callbacks, is shared by all clients that use the same settings. The
-//! authorizer ends when the last reference to the settings is released: by the settings object of
-//! the host, by options, or by a client.
+//! authorizer ends when the last reference to the settings is released. References are held by the
+//! settings object of the host, by options, and by clients.
 //!
 //! **Invariant:** releasing the last reference waits until no callback runs, and then destroys the
 //! user data on the releasing thread. If the releasing thread is itself inside one of these

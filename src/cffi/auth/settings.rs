@@ -423,10 +423,10 @@ pub unsafe extern "C" fn mcplink_oauth_clear_proxy(
 /// company. No other authorities are trusted. Default: Mozilla's list.
 ///
 /// The authorities apply to all OAuth requests: requests for tokens, and requests for metadata,
-/// also from the MCP server. If the certificate of the authorization server comes from another
-/// authority, the text must contain that authority too. The certificate bundle of a system usually
-/// contains all of them. mcplink_client_options_set_root_certificates applies only to requests to
-/// the MCP server.
+/// including the metadata of the MCP server. If the certificate of the authorization server comes
+/// from another authority, the text must contain that authority too. The certificate bundle of a
+/// system usually contains all needed authorities. mcplink_client_options_set_root_certificates
+/// applies only to requests to the MCP server.
 ///
 /// oauth: the settings.
 /// pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.

@@ -211,8 +211,8 @@ pub unsafe extern "C" fn mcplink_call_options_set_cancel(
 /// options: the options.
 /// callback: the function; NULL for no function. For a blocking call the function runs on the
 /// calling thread, in order, before the call returns. For a started call the function runs on the
-/// thread that runs the client's callbacks, and newer progress replaces older progress that still
-/// waits.
+/// thread that runs the client's callbacks, and progress that still waits is replaced by newer
+/// progress.
 /// user, destroy: passed to callback; destroy runs when another function is set. Otherwise it runs
 /// when the options are freed and all calls that use them have ended.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.

@@ -2,7 +2,8 @@
 //!
 //! If the client has handlers for requests of the server, the thread that runs the client's
 //! callbacks makes no blocking call itself. That thread passes the call to another thread, and runs
-//! the handlers while it waits. Otherwise the call and the server would wait for each other.
+//! the handlers while it waits. Otherwise the call would wait for the server, and the server for a
+//! handler.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -143,8 +144,8 @@ fn elsewhere(
 }
 
 /// Returns the outcome of a call. If the client is being closed and has handlers for server
-/// requests, the outcome becomes the error `Closed`. The server may have made its result without
-/// the answer of a handler.
+/// requests, the outcome becomes the error `Closed`, because the server may have made the result
+/// without the answer of a handler.
 pub(super) fn judged<T>(
     outcome: Result<T>,
     shared: &Shared,
@@ -207,8 +208,8 @@ thread_local! {
     static DIRECT: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Marks that this thread makes a blocking call of a client. Requests of the server that belong to
-/// the call are handled on this thread.
+/// Marks that this thread makes a blocking call of a client. If the server sends a request that
+/// belongs to the call, this thread handles the request.
 struct Direct;
 
 impl Direct {

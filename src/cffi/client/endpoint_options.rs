@@ -27,7 +27,7 @@ pub type mcplink_line_fn =
 /// Provides the token for one request: calls mcplink_token_set and returns MCPLINK_OK. With any
 /// other status the request is not sent, and fails with MCPLINK_E_AUTH. The function runs on the
 /// thread that sends the request, possibly on several threads at once. The function should not wait
-/// for the server.
+/// for the server, because the request waits for the function.
 pub type mcplink_bearer_fn = Option<
     unsafe extern "C-unwind" fn(user: *mut c_void, token: *mut mcplink_token_t) -> mcplink_status_t,
 >;
@@ -150,8 +150,9 @@ unsafe fn variable_name(variable: *const c_char) -> Outcome<OsString> {
 }
 
 /// Makes the child inherit all environment variables of this process. By default the child inherits
-/// only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER. Other variables may contain
-/// secrets of this process, such as keys. This setting replaces mcplink_client_options_clear_env.
+/// only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER. By default the child does
+/// not inherit other variables, because they may contain secrets of this process, such as keys.
+/// This setting replaces mcplink_client_options_clear_env.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -170,11 +171,12 @@ pub unsafe extern "C" fn mcplink_client_options_inherit_env(
 }
 
 /// Sets whether the system kills the child (SIGKILL) when this process ends, even if this process
-/// is killed. Default: false. Then the child sees the end of its standard input, and may continue.
+/// is killed. Default: false. With false the child sees the end of its standard input when this
+/// process ends, and may continue.
 ///
 /// Processes that the child has started are not killed. The system kills the child when the thread
-/// that started the child ends. So a thread of the client starts the child, and waits until the
-/// child has ended. Linux only: on other systems opening the client fails with
+/// that started the child ends. So the client starts the child on a thread of its own, which waits
+/// until the child has ended. Linux only: on other systems opening the client fails with
 /// MCPLINK_E_UNSUPPORTED.
 ///
 /// options: the options.
@@ -309,10 +311,10 @@ pub unsafe extern "C" fn mcplink_client_options_set_stderr(
     }
 }
 
-/// Sets how long closing the client may take. A child process has this time to exit after its
-/// standard input was closed. Then the child gets SIGTERM, and is killed after the same time.
-/// Default for a child process: 2 s. Over HTTP, ending the session may take this time. Default over
-/// HTTP: 1 s.
+/// Sets how long closing the client may take. For a child process the default is 2 s. The child has
+/// this time to exit after its standard input was closed. If the child still runs then, it gets
+/// SIGTERM. If the child still runs after the same time again, it is killed. Over HTTP, ending the
+/// session may take this time, and the default is 1 s.
 ///
 /// options: the options.
 /// milliseconds: the time; more than an hour counts as an hour.
@@ -385,7 +387,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_header(
 }
 
 /// Sets the token for every request over HTTP (Authorization: Bearer). The token does not appear in
-/// errors or logs. Replaces mcplink_client_options_set_bearer_hook and
+/// errors or logs. This setting replaces mcplink_client_options_set_bearer_hook and
 /// mcplink_client_options_set_oauth.
 ///
 /// options: the options.
@@ -408,7 +410,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_bearer(
     }
 }
 
-/// Sets a function that provides the token for each request over HTTP. Replaces
+/// Sets a function that provides the token for each request over HTTP. This setting replaces
 /// mcplink_client_options_set_bearer and mcplink_client_options_set_oauth.
 ///
 /// options: the options.
@@ -441,7 +443,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_bearer_hook(
     }
 }
 
-/// Obtains and renews access tokens for a server over HTTP with OAuth. Replaces
+/// Obtains and renews access tokens for a server over HTTP with OAuth. This setting replaces
 /// mcplink_client_options_set_bearer and mcplink_client_options_set_bearer_hook.
 ///
 /// A call that needs a login waits for the login; mcplink_client_open may wait too. See
@@ -505,13 +507,13 @@ pub unsafe extern "C" fn mcplink_client_options_clear_authorization(
 /// Connects through a proxy. Default: no proxy, regardless of the environment.
 ///
 /// options: the options.
-/// url: http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host and port;
+/// url: http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host name and port;
 /// "environment" for the proxy that the environment names. NULL is refused: see
 /// mcplink_client_options_clear_proxy. With socks4 and socks5 the client resolves the server's
-/// name; with the other schemes the proxy resolves it. In the environment, HTTP_PROXY is for http,
-/// HTTPS_PROXY for https, ALL_PROXY for both. NO_PROXY lists hosts, domains and networks to which
-/// the client connects directly. Lower-case names take precedence. An invalid proxy is reported
-/// when the client is opened, with MCPLINK_E_INVALID.
+/// name; with the other schemes the proxy resolves that name. In the environment, HTTP_PROXY is for
+/// http, HTTPS_PROXY for https, ALL_PROXY for both. NO_PROXY contains host names, domains and
+/// networks to which the client connects directly. Lower-case names take precedence. An invalid
+/// proxy is reported when the client is opened, with MCPLINK_E_INVALID.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -607,7 +609,7 @@ pub unsafe extern "C" fn mcplink_client_options_use_default_roots(
 
 /// Sets whether the client follows HTTP redirects that keep the method (307, 308). The client
 /// follows at most five redirects in a row, and only to the same origin. Default: true. A redirect
-/// to another origin is always an error, which names the origin.
+/// to another origin is always an error, and the error message names the origin.
 ///
 /// options: the options.
 /// follows: true to follow redirects.

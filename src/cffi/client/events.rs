@@ -213,7 +213,8 @@ fn error_params(error: &Error) -> serde_json::Value {
     json!({ "status": status, "message": error.to_string() })
 }
 
-/// Registers the event hooks of the client with its connection.
+/// Registers callbacks with the builder of the client. The callbacks post the events of the
+/// connection to the host.
 pub(super) fn attach(mut builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
     let weak = || Arc::downgrade(shared);
     let me = weak();
@@ -271,7 +272,7 @@ fn with(shared: &Weak<Shared>, run: impl FnOnce(&Shared)) {
 }
 
 /// The maximum number of standard error lines that wait for the host's callback. Further lines are
-/// only available from mcplink_client_stderr_tail.
+/// not passed to the callback; mcplink_client_stderr_tail still returns them.
 const MAX_LINES: usize = 1024;
 
 /// Lines of a child's standard error that wait for the host's callback.

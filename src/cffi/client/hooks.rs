@@ -45,8 +45,8 @@ pub(super) struct Hooks {
     /// The host's handlers for requests of custom methods, each with its method.
     pub(super) requests: Vec<(String, Arc<Hook<HandlerFn>>)>,
     /// The functions that register handlers with the connection, each with the name of its setter.
-    /// The setters store these functions, so that a program without handlers is linked without
-    /// these functions.
+    /// Each setter stores its function, so that a program without handlers is linked without these
+    /// functions.
     pub(super) askers: Vec<(&'static str, Asker)>,
 }
 

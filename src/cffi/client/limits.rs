@@ -12,8 +12,8 @@ use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::client::Restart;
 use crate::protocol::KeepAlive;
 
-/// Sets how long connecting may take in total. Default: 60 s. After that, connecting fails with
-/// MCPLINK_E_TIMEOUT.
+/// Sets how long connecting may take in total. Default: 60 s. After this time, connecting fails
+/// with MCPLINK_E_TIMEOUT.
 ///
 /// options: the options.
 /// milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
@@ -334,8 +334,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_strict(
 }
 
 /// Sets whether a call is sent although the server did not declare the required capability.
-/// Default: false. Then the call fails at once with MCPLINK_E_UNSUPPORTED. Some servers have tools
-/// without declaring the capability.
+/// Default: false, which means that such a call fails at once with MCPLINK_E_UNSUPPORTED. Use true
+/// for a server that has tools, for example, but does not declare the capability.
 ///
 /// options: the options.
 /// assume: true to send the call.
@@ -383,8 +383,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_slow_handler_ms(
     }
 }
 
-/// Disables the validation of structured tool results against the listed output schemas. Only a
-/// build with the feature "validation" validates these results.
+/// Disables the validation of structured tool results against the listed output schemas. A build
+/// without the feature "validation" never validates these results.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -433,8 +433,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_thread_stack_size(
 }
 
 /// Sets the prefix of the names of the client's threads. Default: "mcplink". A name consists of the
-/// prefix, a dash and the role of the thread, such as "mcplink-call". Linux shows 15 bytes of a
-/// name.
+/// prefix, a dash and the role of the thread, such as "mcplink-call". Linux shows only the first 15
+/// bytes of a name.
 ///
 /// options: the options.
 /// prefix: 1 to 15 bytes, without control characters.
@@ -468,7 +468,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_thread_prefix(
 /// A thread that connects or logs in may end slightly later, if it can't be interrupted.
 ///
 /// Threads with these hooks have the stack size of threads that run code of the host. The hooks do
-/// not run on threads of the host itself, such as those that dispatch a pump.
+/// not run on threads of the host itself, such as a thread that dispatches a pump.
 ///
 /// options: the options.
 /// start: called before any other callback on the thread; NULL for no hook.

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! **Threads.** A client has the threads that a client in Rust has. A client for C also has a
-//! dispatcher thread, unless the client has a pump. Each started call in progress has a thread, and
-//! closing the connection has a thread. Freeing the client joins all these threads.
+//! dispatcher thread, unless the client has a pump. Each started call in progress uses one more
+//! thread, and so does closing the connection. Freeing the client joins all these threads.
 
 mod call;
 mod call_options;
@@ -110,8 +110,8 @@ pub(super) struct Shared {
 }
 
 enum Phase {
-    /// The client is being connected. The value is the reason if the new connection has already
-    /// ended.
+    /// The client is being connected. If the new connection has already ended, the value is the
+    /// reason for the end.
     Connecting(Option<Error>),
     Ready,
     Lost,

@@ -164,9 +164,9 @@ pub unsafe extern "C" fn mcplink_client_start(
 /// until the client is closed, for at most the time of mcplink_client_options_set_close_ms.
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_TIMEOUT when closing
-/// takes longer and continues in the background. In the close function of the client's transport,
-/// the function returns MCPLINK_E_TIMEOUT at once. Threads: any, also in callbacks. Blocks: until
-/// the client is closed, for at most timeout_ms. Since 0.1.
+/// takes longer and continues in the background. If the close function of the client's transport
+/// calls mcplink_client_close, the call returns MCPLINK_E_TIMEOUT at once. Threads: any, also in
+/// callbacks. Blocks: until the client is closed, for at most timeout_ms. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_close(

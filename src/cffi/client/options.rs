@@ -25,8 +25,8 @@ use crate::protocol::CancelToken;
 use crate::schema::{Implementation, ProtocolVersion};
 use crate::transport::Limits;
 
-/// Options of a client. The function that opens a client copies them. The options remain the
-/// caller's, and may be used to open several clients.
+/// Options of a client. Opening a client copies the options. The options remain the caller's, and
+/// may be used to open several clients.
 pub struct mcplink_client_options_t {
     pub(super) endpoint: Endpoint,
     pub(super) hooks: Hooks,
@@ -52,7 +52,7 @@ pub struct mcplink_token_t {
 
 use mcplink_client_options_t as Options;
 
-/// The era of a server, which depends on the protocol revisions it supports.
+/// The era of a server, which depends on the protocol revisions that the server supports.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_era {
@@ -301,8 +301,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_cancel(
     }
 }
 
-/// Sets whether servers may answer tool calls with tasks, and declares the tasks extension to
-/// servers. The client follows each task until its result arrives. Default: false.
+/// Sets whether servers may answer tool calls with tasks. If so, the client declares the tasks
+/// extension to servers, and follows each task until its result arrives. Default: false.
 ///
 /// options: the options.
 /// takes: true to accept tasks.

@@ -1,9 +1,9 @@
 //! Requests from a server to its client, answered by handlers of the host.
 //!
-//! If the thread that received a request makes the blocking call to which the request belongs, that
-//! thread runs the handler. Otherwise the thread that runs the client's callbacks runs the handler,
-//! and the receiving thread waits. The wait ends with the answer, with a cancellation by the
-//! server, or when the client is closed.
+//! A request may arrive on a thread that makes the blocking call to which the request belongs. This
+//! thread then runs the handler. In all other cases the thread that runs the client's callbacks
+//! runs the handler, and the receiving thread waits. The wait ends with the answer, with a
+//! cancellation by the server, or when the client is closed.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -45,8 +45,8 @@ struct Waiting {
 #[derive(Default)]
 struct State {
     answer: Option<Result<Box<RawValue>, RpcError>>,
-    /// Whether the thread has stopped waiting for the answer. A later answer then fails with an
-    /// error instead of being lost silently.
+    /// Whether the thread has stopped waiting for the answer. `give` then returns an error, so that
+    /// a later answer is not lost silently.
     is_over: bool,
 }
 

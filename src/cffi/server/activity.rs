@@ -131,16 +131,16 @@ pub unsafe extern "C" fn mcplink_server_activity(
     }
 }
 
-/// Sends a log message to the clients that requested messages of this level. The message belongs to
-/// no call. The function sends nothing unless logging is enabled
-/// (mcplink_server_options_set_logging). Only clients of revisions before 2026-07-28 can receive
-/// the message. Newer clients receive only messages of mcplink_responder_log.
+/// Sends a log message to all clients that requested messages of the given level. If logging is not
+/// enabled (mcplink_server_options_set_logging), the function sends nothing. Only clients of
+/// revisions before 2026-07-28 can receive the message. Newer clients receive only log messages of
+/// their own calls: see mcplink_responder_log.
 ///
 /// server: the server.
 /// level: one of enum mcplink_log_level.
 /// logger: the name of the part of the server that logs; NULL for no name.
 /// json, len: the message, as JSON; len may be MCPLINK_NUL for text that ends in NUL. The message
-/// must not contain secrets that clients must not know.
+/// must not contain secrets.
 /// Returns: MCPLINK_OK, also when no client requested the message; MCPLINK_E_INVALID. Threads: any.
 /// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

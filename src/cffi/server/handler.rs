@@ -40,9 +40,9 @@ pub(super) struct Handler {
 
 /// All live handlers of a server.
 ///
-/// Invariant: `ended` is set under the lock, before [`end`](Self::end) takes the list. A handler
-/// that another thread adds at the same time is either in the list, or [`adopt`](Self::adopt) sees
-/// `ended`. In both cases the user data of the handler is released.
+/// Invariant: `ended` is set under the lock, before [`end`](Self::end) takes the list. If another
+/// thread adds a handler at the same time, either the list contains the handler, or
+/// [`adopt`](Self::adopt) sees `ended`. In both cases the user data of the handler is released.
 #[derive(Default)]
 pub(super) struct Handlers(Mutex<Known>);
 

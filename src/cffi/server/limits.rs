@@ -40,7 +40,8 @@ pub unsafe extern "C" fn mcplink_server_options_set_limit(
 }
 
 /// Sets the maximum number of handlers that run at once on threads of the library. Default: 64.
-/// Further requests wait. The function sets MCPLINK_LIMIT_WORKERS.
+/// Further requests wait. The function is a short form of mcplink_server_options_set_limit with
+/// MCPLINK_LIMIT_WORKERS.
 ///
 /// options: the options.
 /// workers: the maximum number; 0 acts as 1.
@@ -158,7 +159,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_keep_alive_ms(
 
 /// Adds a key for request states. A request state is the state of a call while the client answers
 /// an input request. The client stores the request state, which is encrypted and authenticated. The
-/// first key encrypts; all keys decrypt. Replicas that serve common clients need common keys.
+/// first key encrypts; all keys decrypt. Replicas that serve the same clients need the same keys.
 /// Default: each server generates a random key.
 ///
 /// options: the options.
@@ -214,8 +215,8 @@ pub unsafe extern "C" fn mcplink_server_options_set_state_lifetime_ms(
     }
 }
 
-/// Sets whether each request state is accepted only once (replay protection). A client that sends a
-/// request state again then does not repeat the side effects of the handler. Default: false.
+/// Sets whether each request state is accepted only once (replay protection). With true, a client
+/// that sends a request state twice cannot repeat the side effects of the handler. Default: false.
 ///
 /// options: the options.
 /// single_use: true to accept each request state only once. Used states are stored in the memory of
@@ -290,7 +291,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_resource_updates(
     }
 }
 
-/// Sets whether clients are notified when the lists of tools, prompts and resources change
+/// Sets whether clients are notified when a list of tools, prompts or resources changes
 /// (listChanged). Default: true.
 ///
 /// options: the options.
@@ -479,7 +480,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_cache(
 }
 
 /// Enables tasks, for tools with mcplink_tool_set_task_support. If a call becomes a task, the
-/// client receives the task at once, and fetches the result when it is ready.
+/// client receives the task at once, and fetches the result when the task has ended.
 ///
 /// options: the options.
 /// max_tasks: the maximum number of stored tasks; 0, the default, to disable tasks. At the limit, a

@@ -11,25 +11,25 @@ use crate::cffi::text::mcplink_str_t;
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind};
 
-/// The type of HTTP options. Builds without HTTP servers make no values of the type.
+/// The type of HTTP options in the signatures of the stubs. No value of this type exists.
 pub struct mcplink_http_options_t(());
 
-/// The type of HTTP requests. Builds without HTTP servers make no values of the type.
+/// The type of HTTP requests in the signatures of the stubs. No value of this type exists.
 pub struct mcplink_http_request_t(());
 
-/// The type of HTTP listeners. Builds without HTTP servers make no values of the type.
+/// The type of HTTP listeners in the signatures of the stubs. No value of this type exists.
 pub struct mcplink_listener_t(());
 
-/// The type of HTTP endpoints. Builds without HTTP servers make no values of the type.
+/// The type of HTTP endpoints in the signatures of the stubs. No value of this type exists.
 pub struct mcplink_http_t(());
 
-/// The type of HTTP exchanges. Builds without HTTP servers make no values of the type.
+/// The type of HTTP exchanges in the signatures of the stubs. No value of this type exists.
 pub struct mcplink_exchange_t(());
 
-/// The type of response heads. Builds without HTTP servers make no values of the type.
+/// The type of response heads in the signatures of the stubs. No value of this type exists.
 pub struct mcplink_http_head_t(());
 
-/// The type of resource servers. Builds without HTTP servers make no values of the type.
+/// The type of resource servers in the signatures of the stubs. No value of this type exists.
 pub struct mcplink_resource_server_t(());
 
 type Callback = Option<unsafe extern "C-unwind" fn()>;

@@ -331,8 +331,8 @@ pub enum mcplink_primitive {
 /// err: receives the error on failure; the caller frees it. May be NULL.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the entry does not exist or scopes contains no
 /// name. After a failure the server accepts no further clients: functions that serve clients fail
-/// with the same error. Threads: any. Call it before the first client is served, so that no request
-/// is served without the restriction. Blocks: no. Since 0.1.
+/// with the same error. Threads: any. Call the function before the first client is served, so that
+/// no request is served without the restriction. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_require_scopes(

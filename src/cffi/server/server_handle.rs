@@ -33,7 +33,7 @@ pub struct mcplink_server_t {
     pub(super) claims_stdio: bool,
     /// The log hook of the server; `None` for the process-wide log hook.
     pub(super) log: Option<Arc<Hook>>,
-    /// The first refusal of mcplink_server_require_scopes. After a refusal the server accepts no
+    /// The first error of mcplink_server_require_scopes. After an error the server accepts no
     /// further clients.
     pub(super) refusal: Refusal,
 }

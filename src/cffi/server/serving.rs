@@ -149,8 +149,8 @@ impl Serving {
         &self.threads
     }
 
-    /// Adds a connection, listener or endpoint to the set, and returns its number for
-    /// [`leave`](Self::leave). On failure, closes the connection, listener or endpoint.
+    /// Adds a connection, listener or endpoint to the set. The returned number identifies this
+    /// entry for [`leave`](Self::leave). On failure, closes the connection, listener or endpoint.
     ///
     /// # Errors
     ///
@@ -190,8 +190,8 @@ impl Serving {
         Ok(number)
     }
 
-    /// Removes a connection, listener or endpoint that is no longer served. [`enter`](Self::enter)
-    /// returned its number.
+    /// Removes a connection, listener or endpoint that is no longer served. `number` is the number
+    /// that [`enter`](Self::enter) returned.
     pub(super) fn leave(&self, number: u64) {
         let mut state = self.state.lock();
         let gone = state.served.remove(&number);

@@ -185,8 +185,8 @@ impl mcplink_server_options_t {
 /// Sets the handler for a custom method. The library itself handles the methods that the protocol
 /// defines.
 ///
-/// The JSON text that the handler passes to mcplink_responder_json is sent unchanged. So since
-/// revision 2026-07-28 the result must contain the member "resultType".
+/// The JSON text that the handler passes to mcplink_responder_json is sent unchanged. So for
+/// clients of revisions since 2026-07-28 the text must contain the member "resultType".
 ///
 /// options: the options.
 /// method: the method, for example "com.example/reindex". An earlier handler is replaced.

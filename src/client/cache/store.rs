@@ -13,7 +13,7 @@ use crate::transport::Limits;
 /// The maximum lifetime of a cached response, even if the server gives a longer lifetime.
 const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The topic of a response or of a change: the list or the resource that it concerns.
+/// The topic of a response or of a change: the list or the resource concerned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::client) enum Topic {
     Tools,
@@ -103,7 +103,7 @@ impl Store {
         (self.entries.len(), self.bytes)
     }
 
-    /// Ends a fetch whose response is not cached.
+    /// Ends a fetch whose response will not be cached.
     pub(super) fn give_up(&mut self, fetch: u64) {
         self.fetches.remove(&fetch);
     }

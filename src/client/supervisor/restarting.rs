@@ -17,8 +17,8 @@ use crate::transport::message::RequestKind;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Supervisor {
-    /// Runs the restarting thread, which restarts the server until it is connected or the client is
-    /// over.
+    /// Runs the restarting thread, which restarts the server. The thread ends when the server is
+    /// connected or the client is over.
     pub(super) fn restart(self: Arc<Self>) {
         RESTARTS.set(self.id());
         while let Some(error) = self.next_loss() {
@@ -99,7 +99,7 @@ impl Supervisor {
         }
     }
 
-    /// Sends the log level that the host set last to the server of the new connection.
+    /// Sends the log level to the server of the new connection, if the host has set a log level.
     fn restore_log_level(&self, generation: &ClientConnection) {
         let Some(level) = self.log_level.lock().clone() else {
             return;

@@ -12,12 +12,13 @@ use crate::error::{Error, ErrorKind, RpcError};
 use crate::sync::MutexGuard;
 use crate::transport::clock::after;
 
-/// How long a close waits for threads that are still in a handler after the handlers' time is over.
+/// The maximum time that a close waits for the threads of the connection to end. Before that,
+/// handlers have already had time to return.
 const LAST: Duration = Duration::from_secs(2);
 
 impl Core {
-    /// Ends reading with this error; idempotent. Fails every pending call. If this side is a
-    /// server, active requests may finish.
+    /// Ends reading with this error; idempotent. Fails every pending call. A server lets active
+    /// requests finish within the drain time. A client cancels active requests.
     pub(crate) fn end(self: &Arc<Self>, error: &Error) {
         self.ending.store(true, Ordering::SeqCst);
         let mut life = self.life.lock();
@@ -36,8 +37,8 @@ impl Core {
         self.life_changed.notify_all();
     }
 
-    /// Cancels the active requests when the drain time is over. A thread of the connection does so,
-    /// even if no thread waits for the connection to close.
+    /// Makes a thread of the connection cancel the active requests when the drain time is over. So
+    /// the requests are cancelled even if no thread waits for the connection to close.
     fn cancel_requests_in_time(self: &Arc<Self>) {
         if !self.has_requests() {
             return;
@@ -77,9 +78,9 @@ impl Core {
 
     /// Ends the connection after writing failed, and closes it on a thread of the connection.
     ///
-    /// The input of the peer is read first, because a peer that has gone may have left an answer or
-    /// a final message. Active requests may finish within the drain time, because their handlers
-    /// may have other effects.
+    /// If this side is a client and the server has gone, the input is read for a moment before the
+    /// connection ends. The server may have left an answer or a final message. A server lets active
+    /// requests finish within the drain time, because their handlers may have other effects.
     pub(super) fn end_by_writing(self: &Arc<Self>, error: Error) {
         let has_gone = !self.settings.serving && error.kind() == ErrorKind::Closed;
         if !has_gone {
@@ -118,8 +119,8 @@ impl Core {
         self.push_callbacks(self.exchanges.close(&error));
     }
 
-    /// Ends the connection for the reason `why` without blocking, as
-    /// [`close_soon`](Self::close_soon) does.
+    /// Ends the connection for the reason `why`, and then closes it with
+    /// [`close_soon`](Self::close_soon). Does not block.
     #[cfg(feature = "http-server")]
     pub(crate) fn end_soon(self: &Arc<Self>, why: &Error) {
         self.end(why);
@@ -160,7 +161,7 @@ impl Core {
         self.life.lock().ended.is_some()
     }
 
-    /// Returns the reason why the connection ended; `None` while it is open.
+    /// Returns the reason why the connection ended; `None` while the connection is open.
     pub(crate) fn ended(&self) -> Option<Error> {
         self.life.lock().ended.clone()
     }
@@ -266,8 +267,8 @@ impl Core {
 }
 
 impl Life {
-    /// Whether a caller of this function is already closing the connection. Waiting for the close
-    /// would then be a deadlock.
+    /// Whether this thread is already closing the connection. If so, waiting for the close would be
+    /// a deadlock.
     fn is_closed_here(&self) -> bool {
         !self.closed && self.closer == Some(thread::current().id())
     }

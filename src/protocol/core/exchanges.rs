@@ -2,9 +2,9 @@
 //! processes the exchange's messages.
 //!
 //! The [`ExchangeTransport`] sends each request in an exchange. Notifications and answers of this
-//! side have no exchange: the transport's function `post` sends them. A sending thread that has to
-//! know whether a message arrived calls `post` itself. All other messages go through the outbox, in
-//! order.
+//! side have no exchange: the transport's function `post` sends them. If a sending thread has to
+//! know whether its notification arrived, the thread calls `post` itself. Other notifications, and
+//! all answers, go through the outbox in order.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -25,7 +25,7 @@ use crate::transport::clock::after;
 use crate::transport::exchange_transport::{CancelHandle, ExchangeTransport, Listening};
 use crate::transport::{Received, Sender, SessionMessage};
 
-/// The sender of the outbox on an exchange transport: posts one message after the other.
+/// The sender of the outbox on an exchange transport. The sender posts one message after the other.
 pub(super) struct Posting {
     pub(super) carrier: Arc<dyn ExchangeTransport>,
     /// How long the peer may take to accept one posted message.
@@ -133,10 +133,10 @@ impl Core {
         Ok(())
     }
 
-    /// Starts a thread of the connection that receives the messages that belong to no call.
+    /// Makes a thread of the connection receive the messages that belong to no call.
     ///
-    /// Blocks until it is known whether the peer has a stream for these messages. Blocks at most
-    /// for `patience`, or until `cancel` is cancelled.
+    /// Blocks until this side knows whether the peer has a stream for these messages. Blocks at
+    /// most for `patience`, or until `cancel` is cancelled.
     pub(crate) fn listen(self: &Arc<Self>, patience: Duration, cancel: Option<&CancelToken>) {
         let Some(carrier) = self.carrier.clone() else {
             return;

@@ -1,4 +1,5 @@
-//! The work of a connection's threads: they read messages and run the tasks of the worker pool.
+//! The work of a connection's threads: they read messages, and run the handlers and jobs in the
+//! queues of the worker pool.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,12 +16,12 @@ use crate::transport::{Receiver, Stack};
 
 /// The maximum number of messages that a reading thread processes in a row.
 ///
-/// After this number, a thread that reads for many callers writes the queued messages. A caller
-/// that reads checks the clock.
+/// After this number of messages, a pool thread that reads for many callers writes the queued
+/// messages. A calling thread that reads makes the pool write them, and checks its deadline.
 const BURST: usize = 64;
 
-/// How long the reading thread waits before it checks its timers again, while too many requests are
-/// deferred and no input is read.
+/// While too many requests are deferred, the reading thread reads no input. In the meantime it
+/// checks its timers at this interval.
 const MOMENT: Duration = Duration::from_millis(100);
 
 impl Core {
@@ -217,8 +218,8 @@ impl Core {
         }
     }
 
-    /// Blocks for a moment if deferred requests use up the memory for messages, so that no more
-    /// input is read. Returns whether the thread has blocked.
+    /// If deferred requests use up the memory for messages, blocks for a moment instead of reading
+    /// more input. Returns whether the thread has blocked.
     fn take_no_more_input(&self, patience: Option<Duration>) -> bool {
         let max = self.settings.limits.max_queued_bytes;
         if !self.held_back.is_full(max) {
@@ -229,8 +230,8 @@ impl Core {
         true
     }
 
-    /// Processes the available messages for many callers. The callers send their next requests in
-    /// the meantime and leave writing to this thread. So the requests are sent in one write.
+    /// Processes the available messages for many callers. Afterwards the callers queue their next
+    /// requests, and leave the writing to this thread. So these requests are sent in one write.
     fn read_for_crowd(
         self: &Arc<Self>,
         receiver: &mut dyn Receiver,
@@ -277,8 +278,8 @@ impl Core {
         self.engine().crew.take()
     }
 
-    /// Reads messages for all callers on a calling thread. Ends when an outcome or progress arrives
-    /// for this caller, or at `until`.
+    /// Reads messages for all callers, on the thread of the caller `reader`. Ends when an outcome
+    /// or progress for `reader` arrives, or at `until`.
     pub(in crate::protocol) fn read_for_caller(
         self: &Arc<Self>,
         mut receiver: Box<dyn Receiver>,

@@ -156,8 +156,9 @@ impl Core {
         }
     }
 
-    /// Dispatches a routed message. A handler is queued for another thread. Progress of the call of
-    /// `reader` is stored in `reader`.
+    /// Does the work that is left after routing. If a handler has to run, queues the handler for
+    /// another thread. If the message is progress for the call of `reader`, stores the progress in
+    /// `reader`.
     pub(super) fn dispatch(self: &Arc<Self>, taken: Routed, reader: Option<&mut Waiter>) {
         match taken {
             Routed::Done | Routed::Delivered => {}
@@ -238,8 +239,8 @@ impl Core {
         delivery
     }
 
-    /// Runs the callbacks of completed calls. Each callback gets its outcome, even if the pool has
-    /// stopped.
+    /// Runs the callbacks of completed calls. Each callback gets the outcome of its call, even if
+    /// the pool has stopped.
     pub(in crate::protocol) fn settle(
         self: &Arc<Self>,
         due: impl IntoIterator<Item = PendingCallback>,
@@ -346,8 +347,8 @@ impl Core {
         Routed::Work(Work { run, key, client })
     }
 
-    /// Defers a request, if answers that the peer has not read use up the room for active requests.
-    /// A request that cannot be deferred is returned, and has to be refused.
+    /// Defers a request if the outbox is full, because the peer reads its answers too slowly. If
+    /// the request cannot be deferred, returns the request, which the caller must refuse.
     fn hold_back(self: &Arc<Self>, request: Request, origin: &Origin) -> Result<(), Request> {
         let is_of_stream = origin.outlet.is_none() && origin.batch.is_none();
         if !is_of_stream || !self.engine().outbox.is_full() {
@@ -500,7 +501,7 @@ impl Core {
     }
 
     /// Queues a job that must run, even if the connection ends first. A call queues at most one of
-    /// these jobs, so they need no limit.
+    /// these jobs, so the number of jobs needs no limit.
     pub(in crate::protocol) fn push_owed(self: &Arc<Self>, job: Job) {
         match self.engine().crew.push_owed(job) {
             Ok(hands) => self.spawn_if_needed(hands),
@@ -589,7 +590,7 @@ impl Core {
         Routed::Done
     }
 
-    /// Answers a message that is not in the table of active requests with an error.
+    /// Answers a message with an error. The message is not in the table of active requests.
     pub(super) fn reply(
         self: &Arc<Self>,
         id: Option<&RequestId>,
@@ -621,8 +622,8 @@ impl Core {
     }
 }
 
-/// A guard for a queued notification. The notification leaves the table of active requests when its
-/// handler has run or is discarded.
+/// A guard for a queued notification. When the handler of the notification has run or is discarded,
+/// the guard is dropped. This removes the notification from the table of active requests.
 struct Leaving(Arc<Core>, u64);
 
 impl Drop for Leaving {

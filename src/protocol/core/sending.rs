@@ -62,7 +62,8 @@ impl Core {
         }
     }
 
-    /// Sends a notification of an exchange, unless the exchange was answered or cancelled.
+    /// Sends a notification that belongs to an exchange. Fails if the exchange was answered or
+    /// cancelled.
     pub(in crate::protocol) fn send_while_open(
         self: &Arc<Self>,
         exchange: &Exchange,
@@ -84,10 +85,10 @@ impl Core {
         Ok(())
     }
 
-    /// Whether messages that a handler on this thread has queued need not be written at once.
+    /// Whether the messages that a handler on this thread has queued may be written later.
     ///
-    /// The next thread that takes the receiver writes the messages. This is the handler's own
-    /// thread when the handler returns, or the watchdog thread after a tick.
+    /// If so, the next thread that takes the receiver writes the messages. That is this thread when
+    /// the handler returns, or the watchdog thread after a tick.
     pub(super) fn is_written_later(self: &Arc<Self>) -> bool {
         match STANDING.get() {
             ThreadRole::Inline(address, park) if address == self.address() => {
@@ -98,7 +99,7 @@ impl Core {
     }
 
     /// Queues a request whose outcome goes to a callback, and makes a thread write the request.
-    /// If the request belongs to a request of the peer, `during` is the exchange of the latter.
+    /// `during` is the exchange of the peer's request to which the new request belongs, if any.
     pub(in crate::protocol) fn send_started(
         self: &Arc<Self>,
         message: SessionMessage,
@@ -154,8 +155,8 @@ impl Core {
         Ok(())
     }
 
-    /// Sends a request: queues the request and writes it. Blocks for room in the queue until the
-    /// deadline or until the token is cancelled.
+    /// Queues a request and writes it. While the queue has no room, blocks until the deadline or
+    /// until the token is cancelled.
     pub(in crate::protocol) fn send_request(
         self: &Arc<Self>,
         message: SessionMessage,
@@ -262,8 +263,8 @@ impl Core {
         self.engine().outbox.push_over(response_of(exchange, text))
     }
 
-    /// Ensures that a thread of the connection writes the posted messages. If this thread neither
-    /// reads nor writes them later, a thread of the pool writes them.
+    /// Ensures that the posted messages are written. If this thread will not write them later
+    /// itself, makes a thread of the pool write them.
     pub(crate) fn write_soon(self: &Arc<Self>) {
         let reads = STANDING.get() == ThreadRole::Reading(self.address());
         if !reads && !self.has_written_all() && !self.is_written_later() {
@@ -284,11 +285,11 @@ impl Core {
         &self.settings.limits
     }
 
-    /// Notifies the peer that the caller of a request no longer waits. Does not block until the
-    /// notification is written.
+    /// Notifies the peer that the caller of a request no longer waits. Only queues the
+    /// notification, and does not block.
     ///
     /// On an exchange transport of the modern era no message is sent, because ending the exchange
-    /// is the cancellation.
+    /// cancels the request.
     // M-CANC-C-06
     pub(in crate::protocol) fn send_cancelled(self: &Arc<Self>, id: i64, reason: &str) {
         if self.carrier().is_some() && !self.answers.load(Ordering::Acquire) {
@@ -340,7 +341,8 @@ impl Core {
         pushed
     }
 
-    /// Writes the queued messages, unless this thread has to read or will write soon.
+    /// Writes the queued messages, unless this thread reads for the connection or runs an inline
+    /// handler. In these two cases the messages are written soon afterwards.
     pub(in crate::protocol) fn write_answers(self: &Arc<Self>) {
         let here = self.address();
         if !matches!(STANDING.get(), ThreadRole::Reading(address) | ThreadRole::Inline(address, _) if address == here)

@@ -48,8 +48,8 @@ impl Core {
         });
     }
 
-    /// Checks the keep-alive of the connection. Returns the time until the next check; `None` when
-    /// the peer was given up.
+    /// Checks the keep-alive of the connection. Returns the time until the next check; `None` if
+    /// the peer counts as dead.
     fn keep_alive(self: &Arc<Self>, pulse: &Pulse, now: Instant) -> Option<Duration> {
         loop {
             match pulse.beat(now) {

@@ -83,7 +83,7 @@ impl Verified {
 
 impl Served {
     /// Returns the client whose share of threads a request uses. The request is not authenticated
-    /// yet.
+    /// yet, so only credentials that were accepted recently count.
     pub(super) fn client(&self, request: &HttpRequest<'_>, address: ClientKey) -> ClientKey {
         if !matches!(self.options.access, Access::Open)
             && let Some(name) = self.verified.find(request)

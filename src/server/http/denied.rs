@@ -275,7 +275,7 @@ enum Note {
         reason = "one pointer for the many that have none"
     )]
     Scopes(Box<BTreeSet<String>>),
-    /// A guard refused the request.
+    /// The host's permission hook refused the request.
     OfGuard,
 }
 

@@ -114,10 +114,10 @@ pub trait EventStore: Send + Sync {
 /// more. This happens when the session has ended, or when enough newer streams of the session have
 /// ended.
 ///
-/// One thread at a time uses a log, and blocks during each call. It can be the thread of a handler
-/// that sends a message, a thread of the session that sends a notification, or the thread that
-/// reads a resume request. Other senders on the same stream wait too. The logs of different streams
-/// are used concurrently.
+/// One thread at a time uses a log, and each function of the log blocks this thread. The thread may
+/// be that of a handler that sends a message, a thread of the session that sends a notification, or
+/// the thread that reads a resume request. Other senders on the same stream wait too. The logs of
+/// different streams are used concurrently.
 ///
 /// If a log fails or panics, clients that read at the moment lose nothing: events are still sent in
 /// order. But a stream can't be resumed from before an event that was not stored. The error goes to

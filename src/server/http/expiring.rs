@@ -1,6 +1,7 @@
 //! Ends a long-lived stream when the authorization of its reader expires.
 //!
-//! A call is not ended, since it was authorized when its request came.
+//! The response to an ordinary request is not ended, since the request was authorized when it
+//! arrived.
 
 use std::time::{Duration, Instant, SystemTime};
 

@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{LogHook, LogLevel, tell};
 use crate::transport::http::event::{write_event, write_mark};
 
-/// The number of appended bytes after which [`History::read`] stops.
+/// [`History::read`] stops when it has appended this many bytes.
 const PIECE: usize = 64 << 10;
 
 /// The id of an event: the number of the stream, and the number of the event on that stream.
@@ -137,11 +137,11 @@ impl History {
         write(out, self.last_id(), text);
     }
 
-    /// Appends the events after the number `after` to `out`, until [`PIECE`] bytes are appended.
-    /// Returns the number of the event to continue after.
+    /// Appends the events whose numbers are greater than `after` to `out`, until [`PIECE`] bytes
+    /// are appended. Returns the number of the event to continue after.
     ///
-    /// With `may_skip`, events that are not stored are left out. Without `may_skip`, the call fails
-    /// if the event after `after` is not stored.
+    /// With `may_skip`, events that are not stored are left out. Without `may_skip`, the function
+    /// fails if the event after `after` is not stored.
     pub(super) fn read(
         &mut self,
         after: u64,

@@ -1,9 +1,9 @@
 //! An MCP server over Streamable HTTP. Legacy and modern clients use the same URL.
 //!
 //! [`Server::listen_http`](super::Server::listen_http) opens a complete HTTP listener.
-//! [`HttpService`] only answers requests: mount it in another web server, which passes it an
-//! [`HttpRequest`](crate::transport::http::HttpRequest) and a
-//! [`ResponseWriter`](crate::transport::http::ResponseWriter).
+//! [`HttpService`] only answers requests: mount the service in another web server. For each
+//! request, that web server passes an [`HttpRequest`](crate::transport::http::HttpRequest) and a
+//! [`ResponseWriter`](crate::transport::http::ResponseWriter) to the service.
 //!
 //! ```text
 //!                 ╭─ modern: one connection for all clients, no state between requests

@@ -164,15 +164,15 @@ impl HttpOptions {
 
     /// Sets the idle timeout of a session. A session ends if it has no request, no answer and no
     /// open stream for this time. Defaults to 30 min. The server looks for idle sessions only when
-    /// requests come.
+    /// requests arrive, so a session may end later.
     pub fn session_idle(mut self, idle: Duration) -> Self {
         self.session_idle = idle;
         self
     }
 
-    /// Serves clients of 2024-11-05 too, on the two paths of its HTTP transport: one for the event
-    /// stream, one for the client's posts. By default these clients are not served. Newer clients
-    /// don't use these paths.
+    /// Also serves clients of revision 2024-11-05, whose HTTP transport needs two paths. Clients
+    /// open the event stream at `stream`, and post messages to `post`. By default these clients are
+    /// not served. Newer clients don't use these paths.
     ///
     /// Spec: Transports, "HTTP with SSE" (2024-11-05).
     pub fn old_paths(mut self, stream: impl Into<String>, post: impl Into<String>) -> Self {

@@ -124,7 +124,7 @@ impl State {
 }
 
 /// Ends a response without its answer. If there is an error, the client gets the error instead. On
-/// an event stream, the call does not wait until the client has read the error.
+/// an event stream, this function does not wait for the client to read the error.
 pub(super) fn end_with(
     mut writer: Box<dyn ResponseWriter>,
     begun: bool,

@@ -7,8 +7,8 @@
 //! that removes a session from the table closes its connection.
 //!
 //! **Invariant:** a session without an eviction rank was in use at the last check, and has
-//! `was_busy` set. The session gets a rank again when its next use ends. Without a rank, the
-//! session could never be evicted.
+//! `was_busy` set. When the use ends, the session gets a rank again, because a session without a
+//! rank is never evicted.
 //!
 //! **Locks:** while the table's lock is held, sessions are only inspected. Sessions are closed and
 //! dropped after the lock is released, because closing and dropping may run other code.
@@ -46,12 +46,13 @@ use crate::transport::{Control, Sender, SessionMessage};
 const REMEMBERED: usize = 16;
 
 /// The maximum size of the params of an `initialize` that opens a session, in bytes. The session
-/// stores the client info in these params. Parsed JSON may take a hundred times the memory of its
-/// text.
+/// stores the client info in these params. The size is limited because parsed JSON may take a
+/// hundred times the memory of its text.
 const MAX_OPENING: usize = 256 << 10;
 
 /// The memory budget for `initialize` params, in bytes for each possible session. The budget of all
-/// sessions together is at least [`LEAST_BYTES`], since a few clients may need more each.
+/// sessions together is at least [`LEAST_BYTES`], so that a session may need more even if only a
+/// few sessions are possible.
 const BYTES_OF_ONE: usize = 2 << 10;
 const LEAST_BYTES: usize = 1 << 20;
 
@@ -80,7 +81,7 @@ pub(super) struct Session {
     streams: Mutex<BTreeMap<u64, Arc<Stream>>>,
     next_stream: AtomicU64,
     keep_alive: Duration,
-    /// Stores the events of the session's streams. `None` if streams can't be resumed.
+    /// The event store of the session's streams. `None` if streams can't be resumed.
     pub(super) keeper: Option<Keeper>,
     born: Instant,
     /// The time of the session's last use, in milliseconds since `born`. A use is a request, an
@@ -103,8 +104,8 @@ pub(super) struct Session {
     /// The slot that is reserved for the session in the table. `None` once the session is in the
     /// table.
     slot: Mutex<Option<Slot>>,
-    /// The bytes of client info that the session holds in [`State::bytes`]. Changed only while the
-    /// table's lock is held.
+    /// The number of bytes of client info that [`State::bytes`] counts for the session. Changed
+    /// only while the table's lock is held.
     bytes: AtomicUsize,
 }
 
@@ -247,8 +248,8 @@ impl Session {
         slot.is_some_and(|slot| table.is_some_and(|table| table.enter(self, slot)))
     }
 
-    /// Handles the disconnect of the GET stream's last reader: ends the session if it has no other
-    /// streams. Neither blocks nor runs code of the host.
+    /// Called when the last reader of the GET stream has disconnected. If all messages of the
+    /// session are sent on this stream, ends the session. Neither blocks nor runs code of the host.
     pub(super) fn lost_its_stream(self: &Arc<Self>) {
         if self.on_one_stream {
             let session = Arc::clone(self);
@@ -396,8 +397,8 @@ impl State {
         }
     }
 
-    /// Removes the eviction rank of a session that is in use. Sets the eviction rank of an idle
-    /// session.
+    /// If a session is in use, removes its eviction rank. If the session is idle, sets its eviction
+    /// rank.
     fn look_at(&mut self, session: &Arc<Session>) {
         // `was_busy` is set before the check. A use that ends after the check then sees `was_busy`,
         // and calls `look_again`. In the other order an idle session could stay without a rank.

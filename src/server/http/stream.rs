@@ -65,7 +65,7 @@ pub(super) struct Stream {
     /// The actions that other threads have left to the holder of the lock of `state`. No thread
     /// takes another lock while it holds the lock of `actions`.
     actions: Mutex<Actions>,
-    /// Whether `actions` has entries. Set after an entry was added, and cleared before all entries
+    /// Whether `actions` has entries. Set after an entry was added, and cleared before the entries
     /// are removed. So a holder of the stream's lock that sees `false` has missed no action.
     has_actions: AtomicBool,
 }

@@ -8,7 +8,7 @@ use crate::protocol::principal::Principal;
 /// The tolerated difference between the clock of this machine and the clock of the issuer.
 pub(super) const LEEWAY: Duration = Duration::from_secs(60);
 
-/// Returns whether a time has passed by at least the tolerated difference between clocks.
+/// Returns whether a time lies in the past by at least the tolerated difference between clocks.
 pub(super) fn has_passed(when: SystemTime) -> bool {
     when.checked_add(LEEWAY)
         .is_some_and(|latest| latest <= SystemTime::now())

@@ -45,7 +45,7 @@ pub(super) struct State {
     pub(super) gone: bool,
 }
 
-/// A selection of the server's lists whose changes are notified.
+/// A selection of lists. A subscriber is notified when a selected list changes.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Lists {
     pub(super) tools: bool,

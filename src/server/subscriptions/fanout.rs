@@ -33,7 +33,8 @@ use crate::transport::{Limits, Stack, Started, Threads};
 /// The minimum time between two fan-out passes with changes. Changes within this time are merged.
 const TOGETHER: Duration = Duration::from_millis(10);
 
-/// The maximum time that closing waits for the fan-out thread, or for a thread that writes.
+/// The maximum time for which closing a connection or stream waits for the fan-out thread, or for a
+/// thread that writes.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) struct Fanout {
@@ -258,8 +259,8 @@ impl Fanout {
     }
 
     /// Waits until the fan-out thread has ended after [`stop`](Self::stop), but at most for
-    /// [`PATIENCE`]. The time is limited because the thread may be in a transport of the host that
-    /// does not return.
+    /// [`PATIENCE`]. The time is limited because the thread may be blocked in a transport of the
+    /// host.
     pub(super) fn join(&self) {
         // The host may close from inside its transport, so this may be the fan-out thread itself.
         if !writes_here() && self.inbox.wait_for_end(Instant::now() + PATIENCE) {

@@ -36,13 +36,14 @@ use crate::server::dispatch::link_of;
 use crate::shares::Client;
 use crate::sync::Mutex;
 
-/// The first pause before a notification is sent again to a subscriber without room, in
+/// The pause after a subscriber had no room for a notification, before the first retry, in
 /// milliseconds. Each further pause is twice as long, up to `LAST_PAUSE`.
 const FIRST_PAUSE: u16 = 10;
 const LAST_PAUSE: u16 = 1000;
 
 thread_local! {
-    /// Whether this thread is writing to a subscriber. The write may call code of the host.
+    /// Whether this thread is writing to a subscriber. A write may call code of the host, which may
+    /// call the server. While the flag is set, the server must not wait for the write to end.
     static WRITES: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -85,7 +86,7 @@ struct State {
     is_awaited: bool,
     /// Whether the subscriber is ending. Then no more notifications are added.
     is_ending: bool,
-    /// Whether the client has got a reader again since a thread took the last notification to
+    /// Whether the client has got a reader again since a thread last took a notification to
     /// write.
     has_reader_come: bool,
 }

@@ -75,8 +75,9 @@ impl TaskOptions {
         self
     }
 
-    /// Sets how long a task is kept after its creation, if the client requests no lifetime. The
-    /// task is then removed, and ended if it still works. Defaults to an hour.
+    /// Sets how long a task is kept after its creation, if the client requests no lifetime. After
+    /// this time the task is removed, and its work is cancelled if it still runs. Defaults to an
+    /// hour.
     pub fn lifetime(mut self, lifetime: Duration) -> Self {
         self.lifetime = lifetime;
         self

@@ -87,8 +87,8 @@ struct Table {
     /// Each client's share of the memory for large results. `None` before the first large result.
     results: Option<Shares<u64>>,
     next: u64,
-    /// The number of tasks that have finished so far. The number at its end is a task's eviction
-    /// order.
+    /// The number of tasks that have finished so far. When a task finishes, this number is
+    /// increased and becomes the task's eviction order.
     over: u64,
     has_thread: bool,
     closed: bool,

@@ -21,8 +21,8 @@ use crate::transport::{Stack, Threads};
 pub(super) struct Parent {
     /// A sender that never sends. The thread runs until this sender is dropped.
     hold: Mutex<Option<Sender<()>>>,
-    /// The handle of the thread, until the thread is joined. The lock is held while joining, so
-    /// every thread that closes returns after this thread has ended.
+    /// The handle of the thread, until the thread is joined. The lock is held while joining. So if
+    /// several threads close the connection, none returns before this thread has ended.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -63,7 +63,7 @@ impl Parent {
         }
     }
 
-    /// Ends and joins the thread after the child has ended. Idempotent.
+    /// Ends and joins the thread after the child has ended. Later calls do nothing.
     pub(super) fn finish(&self) {
         drop(self.hold.lock().take());
         if let Some(thread) = self.thread.lock().take() {

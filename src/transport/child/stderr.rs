@@ -23,8 +23,8 @@ const QUOTED_BYTES: usize = 2 << 10;
 const QUOTED_LINES: usize = 20;
 /// The maximum length of a line, in bytes. The callback gets a longer line in pieces.
 const LINE_BYTES: usize = 64 << 10;
-/// The size of the pieces, in bytes, in which the callback gets a line with invalid UTF-8 if there
-/// is no memory to convert the whole line.
+/// If there is no memory to convert a whole line with invalid UTF-8, the callback gets the line in
+/// pieces of this size, in bytes.
 const PIECE_BYTES: usize = 1 << 10;
 /// If a child ends within this time after an answer, the answered request may be the cause.
 const AT_ONCE: Duration = Duration::from_secs(1);
@@ -51,13 +51,13 @@ pub enum Stderr {
 }
 
 impl Stderr {
-    /// Captures standard error and calls `each` with every line of it, without the newline.
+    /// Captures standard error and calls `each` with every line, without the newline.
     ///
-    /// The calls come in order, on the thread that drains standard error (`mcplink-stderr`). A slow
-    /// callback stops the draining, and so can block the child. Bytes that are not UTF-8 are
-    /// replaced. A line comes in pieces if it is longer than 64 KiB, or if there is no memory for
-    /// it. A panic in the callback ends the calls, but not the draining. The callback may drop or
-    /// close the connection.
+    /// The callback gets the lines in order, on the thread that drains standard error
+    /// (`mcplink-stderr`). A slow callback stops the draining, and so can block the child. Bytes
+    /// that are not UTF-8 are replaced. A line comes in pieces if it is longer than 64 KiB, or if
+    /// there is no memory for it. After a panic, the callback gets no more lines, but standard
+    /// error is still drained. The callback may drop or close the connection.
     pub fn lines(each: impl FnMut(&str) + Send + 'static) -> Self {
         Self::Lines(StderrLines(Arc::new(Mutex::new(Box::new(each)))))
     }
@@ -95,8 +95,8 @@ struct Tail {
 
 #[derive(Default)]
 struct TailState {
-    /// The last bytes. The buffer grows to twice [`TAIL_BYTES`], and is then cut to [`TAIL_BYTES`].
-    /// So each byte is moved once at most.
+    /// The last bytes of standard error. The buffer grows to twice [`TAIL_BYTES`], and is then cut
+    /// to [`TAIL_BYTES`]. So each byte is moved once at most.
     bytes: Vec<u8>,
     /// The number of bytes that have arrived since the start.
     count: u64,
@@ -213,9 +213,9 @@ fn last(bytes: &[u8], count: usize) -> &[u8] {
 pub(super) struct Drainer {
     end: Arc<ReadEnd>,
     tail: StderrTail,
-    /// The handle of the thread, until the thread is joined. The lock is held while joining, so
-    /// every thread that closes returns after this thread has ended. A callback that closes returns
-    /// earlier, because it runs on this thread.
+    /// The handle of the thread, until the thread is joined. The lock is held while joining. So if
+    /// several threads close the connection, none returns before this thread has ended. If the
+    /// callback closes the connection, it does not wait, because it runs on this thread.
     thread: Mutex<Option<JoinHandle<()>>>,
     id: thread::ThreadId,
 }

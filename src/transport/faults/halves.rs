@@ -20,8 +20,9 @@ const LOOK: Duration = Duration::from_millis(10);
 pub(super) struct FaultyLine {
     rules: Vec<Arc<Rule>>,
     control: Arc<dyn Control>,
-    /// Whether and why the connection is lost or closed. Both reasons end delays. A waiter checks
-    /// the value under the lock, and `changed` is notified after a change, so no wakeup is lost.
+    /// The reason why the connection is over; `None` while the connection is open. Any reason ends
+    /// delays. A waiter checks the value under the lock, and `changed` is notified after a change,
+    /// so no wakeup is lost.
     lost: Mutex<Option<Lost>>,
     changed: Condvar,
 }

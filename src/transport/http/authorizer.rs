@@ -20,8 +20,7 @@ use crate::sync::Mutex;
 use crate::transport::Threads;
 use crate::transport::exchange_transport::{CancelHandle, NextCheck};
 
-/// Provides the credentials of requests. Provides new credentials when the server refuses the old
-/// ones.
+/// Provides the credentials of requests, and new credentials when the server refuses the old ones.
 ///
 /// All methods run on the thread that sends the request, possibly on several threads at once. A
 /// method that blocks must return when [`CredentialWait`] is over. `auth::OAuth` (feature `auth`)
@@ -123,7 +122,7 @@ pub struct OutgoingRequest<'a> {
     /// The URL of the request: the server's URL, or another URL of the same origin that the server
     /// has sent.
     pub url: &'a str,
-    /// The URL of the server, as the transport was created with.
+    /// The URL of the server with which the transport was created.
     pub server: &'a str,
     /// The JSON-RPC message in the body of a `POST`. Empty for other methods.
     pub body: &'a [u8],
@@ -225,8 +224,8 @@ impl<'a> ResponseFields<'a> {
         self.status
     }
 
-    /// Returns all values of a header field that are valid UTF-8. Values may contain other than
-    /// ASCII characters, because some servers give reasons in the language of their users.
+    /// Returns all values of a header field that are valid UTF-8. Values may contain characters
+    /// beyond ASCII, because some servers give reasons in the language of their users.
     pub fn values(&self, name: &str) -> impl Iterator<Item = &'a str> {
         let values = self.fields.get_all(name).into_iter();
         values.filter_map(|value| std::str::from_utf8(value.as_bytes()).ok())

@@ -50,7 +50,8 @@ impl ClientKey {
         &self.group
     }
 
-    /// Returns the principal of the client, or its session, or else its address.
+    /// Returns the principal of the client. Without a principal, returns the session. Without a
+    /// session, returns the address.
     pub(crate) fn own(&self) -> &Client {
         &self.own
     }

@@ -25,7 +25,8 @@ pub(crate) enum Item {
     /// The parser dropped the data of an event. The event was too long, or there was no memory for
     /// it.
     Dropped {
-        /// The number of data bytes of the dropped event. The event may have been longer.
+        /// The number of data bytes of the dropped event that the parser has counted. The actual
+        /// number may be higher.
         bytes: usize,
         /// Whether the event was within the limit, but there was no memory for it.
         no_memory: bool,

@@ -55,8 +55,8 @@ pub(crate) fn decode(value: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Whether a header field can contain a text unchanged. The text is empty or visible ASCII. Spaces
-/// and tabs are allowed inside the text, but not at its ends.
+/// Whether a header field can contain a text unchanged. Such a text is empty or visible ASCII. It
+/// may contain spaces and tabs, except at its ends.
 // AMB-09, AMB-10
 fn is_plain(text: &str) -> bool {
     let bytes = text.as_bytes();

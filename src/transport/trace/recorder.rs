@@ -20,7 +20,8 @@ pub struct Recorder(Arc<Shared>);
 
 struct Shared {
     start: Instant,
-    /// The destination. The lock is held while a line is written, so that lines stay whole.
+    /// The destination of the lines. The lock is held while a line is written, so that lines stay
+    /// whole.
     out: Mutex<Out>,
 }
 

@@ -14,8 +14,8 @@ use crate::sync::{Condvar, Mutex};
 /// A transport whose peer is a recording, for tests without the real peer.
 ///
 /// Messages that were recorded as sent have to be sent again. A message that was recorded as
-/// received arrives as soon as everything before it was sent; recorded times don't matter. After
-/// the end of the trace, the peer is silent.
+/// received arrives once this side has sent all of its own messages that precede that message in
+/// the trace. The recorded times don't matter. After the end of the trace, the peer is silent.
 ///
 /// A request or notification is identified by its method. A response is identified by the id of the
 /// peer's request. Params and results are not compared. Adjacent messages of this side may be sent
@@ -77,8 +77,8 @@ impl Played {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::State`] with the first mismatch, or with the line of the first message that was
-    /// not sent or not received.
+    /// [`ErrorKind::State`] if the replay is not complete. The error names the first mismatch, or
+    /// the line of the first message that was not sent or not received.
     pub fn finish(&self) -> Result<()> {
         self.0.state.lock().script.finish()
     }

@@ -16,9 +16,10 @@ use crate::jsonrpc::{Message, RequestId};
 #[derive(Debug)]
 pub(super) struct Script {
     steps: Vec<Step>,
-    /// The index of the first step that might not be played yet.
+    /// All steps before this index have been played.
     next: usize,
-    /// The recorded ids of this side's requests with their current ids, where the two differ.
+    /// The map from the recorded id of each request of this side to its current id. Contains only
+    /// ids that differ.
     ids: BTreeMap<RequestId, RequestId>,
     /// The ids of the peer's own requests, which are not replaced.
     theirs: BTreeSet<RequestId>,
@@ -40,7 +41,7 @@ enum Kind {
     TooLong(Long),
 }
 
-/// The properties by which messages of this side are matched.
+/// The properties by which a message of this side is compared with the trace.
 #[derive(Debug, PartialEq)]
 enum Sign {
     /// A request, with its method and id. The id is not compared.

@@ -20,7 +20,8 @@ use crate::sync::{Condvar, Mutex};
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
 /// The maximum number of bytes of a streamed response that wait until the host dispatches its pump.
-/// At the limit, further writes wait, or report that there is no space.
+/// At the limit, a write with a deadline waits, and a write without a deadline reports that there
+/// is no space.
 const MAX_WAITING: usize = 256 << 10;
 
 /// Begins a response.
@@ -87,7 +88,7 @@ struct State {
     waiting: usize,
 }
 
-/// A step of a response: its begin, a part of the body, or its end.
+/// A step of a response: its head, a part of its body, or its end.
 enum Step {
     Begin(ResponseHead, i64),
     Write(Vec<u8>),
@@ -152,7 +153,7 @@ impl Channel {
         }
     }
 
-    /// Records that the client has disconnected, and runs the callback for this case.
+    /// Records that the client has disconnected, and runs the callback `on_gone`.
     pub(super) fn lose(&self) {
         let mut state = self.state.lock();
         state.gone = true;
@@ -164,8 +165,8 @@ impl Channel {
         }
     }
 
-    /// Begins the response as an event stream. The host requests such a begin when the response has
-    /// not begun for a long time.
+    /// Begins the response as an event stream. The host requests this when the response has not
+    /// begun for a long time.
     pub(super) fn break_silence(&self) {
         let callback = self.state.lock().on_silence.take();
         if let Some(callback) = callback {

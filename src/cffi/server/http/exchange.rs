@@ -226,8 +226,8 @@ pub unsafe extern "C" fn mcplink_exchange_set_body(
 /// the field Host are accepted.
 ///
 /// exchange: the exchange.
-/// local: address and port, for example "127.0.0.1:8080". NULL is refused: without a local address,
-/// a server without allowed hosts (mcplink_http_options_add_host) would accept all hosts.
+/// local: address and port, for example "127.0.0.1:8080". NULL is refused, because a server without
+/// allowed host names (mcplink_http_options_add_host) would then accept all host names.
 /// remote: address and port of the client; NULL when they are unknown.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
 /// Threads: any. Since 0.1.

@@ -206,13 +206,13 @@ pub unsafe extern "C" fn mcplink_http_options_set_path(
     }
 }
 
-/// Adds an allowed host: a name that is accepted in the field Host, compared without the port.
-/// Allowed hosts prevent DNS rebinding. Behind a proxy, add the name that the proxy sends. Default:
-/// on a loopback address, the hosts localhost, 127.0.0.1 and `[::1]`; on other addresses, all
-/// hosts.
+/// Adds an allowed host name. Requests whose field Host names no allowed host name are refused,
+/// which prevents DNS rebinding. Ports are not compared. Behind a proxy, add the host name that the
+/// proxy sends. Default: on a loopback address, localhost, 127.0.0.1 and `[::1]`; on other
+/// addresses, all host names.
 ///
 /// options: the options.
-/// host: the name, for example "mcp.example.com".
+/// host: the host name, for example "mcp.example.com".
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -230,13 +230,13 @@ pub unsafe extern "C" fn mcplink_http_options_add_host(
     }
 }
 
-/// Adds an allowed origin: a web site whose pages may call the server. By default only pages of the
-/// server's own host may call the server. The server's own host must be an allowed host
-/// (mcplink_http_options_add_host), an IP address or this machine. The owner of any other name
-/// could make the name resolve to the server (DNS rebinding).
+/// Adds an allowed origin: a web site whose pages may call the server. By default only pages under
+/// the server's own host name may call the server. It must be an allowed host name
+/// (mcplink_http_options_add_host), an IP address or a name of this machine, because the owner of
+/// any other name could make the name resolve to the server (DNS rebinding).
 ///
 /// options: the options.
-/// origin: scheme and host, and the port unless it is the default port, for example
+/// origin: scheme and host name, and the port unless it is the default port, for example
 /// "https://example.com".
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -257,9 +257,9 @@ pub unsafe extern "C" fn mcplink_http_options_add_origin(
 
 /// Adds a trusted proxy, or a network of trusted proxies. The library reads the address of the
 /// client from the field Forwarded (RFC 7239) or X-Forwarded-For of a trusted proxy. The client's
-/// address is the last address in the field that is not a trusted proxy. If the field is invalid,
-/// the proxy counts as the client. Without trusted proxies all requests through a proxy share the
-/// limits of one client.
+/// address is the last address in the field that does not belong to a trusted proxy. If the field
+/// is invalid, the proxy counts as the client. Without trusted proxies all requests through a proxy
+/// share the limits of one client.
 ///
 /// options: the options.
 /// network: an address such as "192.0.2.1", or a network such as "10.0.0.0/8".
@@ -307,8 +307,8 @@ pub unsafe extern "C" fn mcplink_http_options_set_sessions(
     }
 }
 
-/// Sets the idle timeout of sessions. A session without an open stream ends after this time without
-/// a request. Default: 30 minutes.
+/// Sets the idle timeout of sessions. A session ends when it has had no request, no answer and no
+/// open stream for this time. Default: 30 minutes.
 ///
 /// options: the options.
 /// idle_ms: the idle timeout, in milliseconds.
@@ -442,7 +442,7 @@ pub enum mcplink_http_limit {
     /// The maximum number of header fields of a request. Default: 128; values above 256 act as 256.
     /// A request with more fields is answered with status 431.
     MCPLINK_HTTP_LIMIT_FIELDS = 8,
-    /// The maximum number of bytes of a stream that wait for a client that does not read. Default:
+    /// The maximum number of bytes of one stream that wait until the client reads them. Default:
     /// 256 KiB. At the limit, nothing more is written to the stream until the client reads.
     MCPLINK_HTTP_LIMIT_STREAM_BYTES = 9,
     /// The maximum time to receive a request head, in milliseconds. Default: 10000. After that the
@@ -454,8 +454,8 @@ pub enum mcplink_http_limit {
     /// The minimum rate of a request body, in bytes per second. Default: 1024. See
     /// MCPLINK_HTTP_LIMIT_BODY_MS.
     MCPLINK_HTTP_LIMIT_BODY_RATE = 12,
-    /// The maximum time for which data waits while the client reads none of it, in milliseconds.
-    /// Default: 30000. After that the connection of the client is aborted.
+    /// The maximum time that a client may read nothing while data for the client waits, in
+    /// milliseconds. Default: 30000. After that the connection of the client is aborted.
     MCPLINK_HTTP_LIMIT_WRITE_MS = 13,
     /// The maximum time that a connection may be idle, in milliseconds. Default: 75000. After that
     /// the connection is closed.
@@ -463,19 +463,20 @@ pub enum mcplink_http_limit {
     /// The maximum number of bytes of all stored events of all sessions. Default: 256 MiB. Above
     /// the limit, the oldest events of the stream with the most stored bytes are dropped.
     MCPLINK_HTTP_LIMIT_KEPT_BYTES = 15,
-    /// The maximum number of bytes that wait for all clients that do not read. Default: 256 MiB.
-    /// Above the limit, connections are aborted. Connections with the highest product of waiting
-    /// bytes and time without reading are aborted first.
+    /// The maximum number of bytes that wait until clients read them, of all clients together.
+    /// Default: 256 MiB. Above the limit, connections are aborted, first those with the highest
+    /// product of waiting bytes and time without reading.
     MCPLINK_HTTP_LIMIT_UNSENT_BYTES = 16,
     /// The maximum time until the first byte of a new connection, in milliseconds. Default: 10000.
     /// After that the connection is closed.
     MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS = 17,
     /// The maximum share of connections, threads and sessions that one client may hold while other
-    /// clients request some too, in percent. Default: 50. A single client may hold all of them.
+    /// clients request some too, in percent. Default: 50. While no other client requests any of
+    /// them, one client may hold all.
     MCPLINK_HTTP_LIMIT_PART_PERCENT = 18,
     /// The size of the reserve of connections and threads beyond the limits, in percent of the
-    /// limits. Only clients that hold few may use the reserve. Default: 12. With 0 there is no
-    /// reserve.
+    /// limits. Only clients that hold few connections and threads may use the reserve. Default: 12.
+    /// With 0 there is no reserve.
     MCPLINK_HTTP_LIMIT_RESERVE_PERCENT = 19,
 }
 
@@ -537,8 +538,8 @@ impl mcplink_http_options_t {
     }
 }
 
-/// Sets a limit of a server over HTTP. MCPLINK_LIMIT_MESSAGE_BYTES of the server limits the length
-/// of a body.
+/// Sets a limit of a server over HTTP. The length of a body is limited by
+/// MCPLINK_LIMIT_MESSAGE_BYTES of the server instead: see mcplink_server_options_set_limit.
 ///
 /// options: the options.
 /// which: one of enum mcplink_http_limit.

@@ -46,7 +46,7 @@ pub struct mcplink_http_request_t {
 
 /// Authenticates a request. The callback calls mcplink_http_request_admit or one of the functions
 /// that refuse; the last call counts. If the callback calls none of these functions, the request is
-/// refused with status 403.
+/// refused: with status 401 if the callback verifies tokens, otherwise with status 403.
 ///
 /// Authentication fails closed. If any setter of the request fails, the request is refused with
 /// status 403, even if mcplink_http_request_admit succeeds. So a request is never admitted while a
@@ -57,12 +57,11 @@ pub type mcplink_authenticate_fn =
 pub(super) type AuthenticateFn =
     unsafe extern "C-unwind" fn(user: *mut c_void, request: *mut mcplink_http_request_t);
 
-/// The interval at which a waiting thread checks whether the server was stopped. The thread waits
-/// for the host's callback.
+/// How often a thread that waits for the host's callback checks whether the server was stopped.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The host's callback that authenticates requests or verifies tokens, with the server to which it
-/// belongs.
+/// The host's callback that authenticates requests or verifies tokens, and the server that uses the
+/// callback.
 pub(super) struct Check {
     hook: Arc<Hook<AuthenticateFn>>,
     owner: u64,
@@ -170,8 +169,8 @@ impl mcplink_http_request_t {
         }
     }
 
-    /// Fails if the callback does not verify an access token. For such a callback, the library
-    /// would not check the audience and the key.
+    /// Fails in a callback that authenticates requests. There the library would ignore the audience
+    /// and the key, which it checks only for verified tokens.
     fn need_token(&self) -> Result<(), Error> {
         if self.is_of_token {
             return Ok(());

@@ -276,8 +276,9 @@ pub unsafe extern "C" fn mcplink_resource_server_new(
     })
 }
 
-/// Adds another authorization server. Tokens of this authorization server are accepted only by a
-/// function that verifies them: see mcplink_resource_server_set_verifier.
+/// Adds another authorization server. The library itself cannot verify the tokens of this
+/// authorization server, so a function of the host has to verify them: see
+/// mcplink_resource_server_set_verifier.
 ///
 /// server: the description.
 /// issuer: the issuer identifier of the authorization server.
@@ -499,7 +500,8 @@ pub unsafe extern "C" fn mcplink_resource_server_use_default_keys(
 }
 
 /// Sets the scopes that every request requires. The first challenge names these scopes to the
-/// client. Scopes of single entries are set with mcplink_server_require_scopes. Default: no scopes.
+/// client. mcplink_server_require_scopes sets further scopes for single tools, prompts, resources
+/// and templates. Default: no scopes.
 ///
 /// server: the description.
 /// scopes: the names of the scopes, separated by spaces. NULL and blank text are refused: see
@@ -524,8 +526,8 @@ pub unsafe extern "C" fn mcplink_resource_server_set_required_scopes(
     }
 }
 
-/// Undoes mcplink_resource_server_set_required_scopes. Then only the scopes of single entries are
-/// required.
+/// Undoes mcplink_resource_server_set_required_scopes. Then only the scopes of
+/// mcplink_server_require_scopes are required.
 ///
 /// server: the description.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.

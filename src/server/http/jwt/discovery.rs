@@ -32,8 +32,8 @@ struct Metadata {
 
 /// Fetches the key set of an issuer. The URL of the key set is in the issuer's metadata.
 ///
-/// All known metadata URLs are tried. Some of them may have a web page, or metadata without a key
-/// set, which RFC 8414 allows.
+/// All possible metadata URLs are tried, because one of them may lead to a web page, or to metadata
+/// without a key set (which RFC 8414 allows).
 pub(super) fn discover(issuer: &str, way: &Way) -> Result<String> {
     // The error of a document that exists is more useful than that of a missing one.
     let (mut missing, mut useless) = (None, None);

@@ -20,7 +20,8 @@ use crate::transport::http::HttpRequest;
 
 /// The default and maximum tolerance for the difference between the clocks of client and server.
 const WINDOW: Duration = Duration::from_secs(5 * 60);
-/// The minimum lifetime of a nonce, so that a client can use it before it expires.
+/// The minimum lifetime of a nonce. With a shorter lifetime, a nonce could expire before the client
+/// has used it.
 const SHORTEST: Duration = Duration::from_secs(1);
 const MAX_PROOFS: usize = 100_000;
 /// The data that sealed nonces are bound to, so that no other sealed text is accepted as a nonce.
@@ -75,8 +76,8 @@ impl Default for Dpop {
 }
 
 impl Dpop {
-    /// Creates settings that accept unbound tokens. Tokens that are bound to a key are accepted if
-    /// the request has a proof of the key.
+    /// Creates settings that accept both unbound tokens and tokens that are bound to a key. A
+    /// request with a bound token must have a proof of the key.
     pub fn new() -> Self {
         Self {
             is_required: false,

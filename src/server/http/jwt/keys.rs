@@ -1,9 +1,9 @@
 //! The keys of an issuer, fetched on demand and cached.
 //!
 //! **Threads.** One thread at a time fetches keys, without holding the lock. A request whose key is
-//! known continues during the fetch. Other requests wait until the fetch has taken [`PATIENCE`],
-//! and are then refused with "try again later". So neither made-up tokens nor a slow issuer can
-//! block all threads.
+//! known continues during the fetch. Other requests wait for the end of the fetch. When the fetch
+//! has taken [`PATIENCE`], they are refused with "try again later". So neither made-up tokens nor a
+//! slow issuer can block all threads.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,10 +13,11 @@ use super::jwk::{Key, read_keys};
 use crate::error::Result;
 use crate::sync::{Condvar, Mutex};
 
-/// How long a request waits for a key fetch that another thread has begun.
+/// If a thread fetches keys, requests on other threads wait until the fetch ends, or has taken this
+/// time.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The maximum age of keys when no newer keys can be fetched. The issuer may have revoked a key
-/// since the last fetch.
+/// The maximum age of keys when no newer keys can be fetched. Older keys are not used, because the
+/// issuer may have revoked a key since the last fetch.
 const TOO_OLD: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A function that returns the text of a key set. It may do network I/O.
@@ -65,14 +66,17 @@ impl Keys {
         }
     }
 
-    /// Returns all keys of the issuer if one of them has the id `id`, or has no id. If `id` is
-    /// `None`, returns all keys, and the caller tries each key.
+    /// Finds the keys that may have signed a token. `id` is the key id in the token, if any.
+    /// Fetches the issuer's keys if the cached keys are old or lack the id.
+    ///
+    /// If a key has this id, if some key has no id, or if `id` is `None`, returns all keys of the
+    /// issuer. The caller tries each key whose id fits.
     pub(super) fn find(&self, id: Option<&str>) -> KeyLookup {
         self.find_but(None, id)
     }
 
     /// Returns keys that are newer than the keys `than`, if there are any. Fetches the issuer's
-    /// keys if `min_interval` allows.
+    /// keys if `min_interval` allows a fetch.
     pub(super) fn find_newer(&self, than: &Arc<Vec<Key>>) -> Option<Arc<Vec<Key>>> {
         match self.find_but(Some(than), None) {
             KeyLookup::Keys(keys) if !Arc::ptr_eq(&keys, than) => Some(keys),
@@ -80,8 +84,8 @@ impl Keys {
         }
     }
 
-    /// Returns the issuer's keys for the key id `id`. If the current keys are `old`, first tries to
-    /// fetch newer keys.
+    /// Finds keys as [`find`](Self::find) does. If the cached keys are `old`, first tries to fetch
+    /// newer keys.
     fn find_but(&self, old: Option<&Arc<Vec<Key>>>, id: Option<&str>) -> KeyLookup {
         let mut may_fetch = true;
         loop {

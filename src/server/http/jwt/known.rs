@@ -1,7 +1,8 @@
 //! A cache of verified access tokens.
 //!
-//! Verifying a signature costs several times as much as a call, and a client sends its token with
-//! every request. The cache stores the digest and the claims of a token, not the token itself.
+//! A client sends its token with every request, and verifying the signature takes several times as
+//! long as serving a simple request. The cache stores the digest and the claims of a token, not the
+//! token itself.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,8 +13,7 @@ use super::Claims;
 use super::jwk::Key;
 use crate::sync::Mutex;
 
-/// The maximum number of tokens in one half of the cache. The whole cache contains at most twice as
-/// many tokens.
+/// The maximum number of tokens in each of the two halves of the cache.
 const FEW: usize = 512;
 /// The maximum length of cached claims, in bytes. Longer claims are not cached.
 const LONG: usize = 4 << 10;

@@ -144,8 +144,8 @@ impl JwtVerifier {
     /// Creates a verifier that accepts the tokens of `issuer`. The issuer's keys come from the
     /// function `source`.
     ///
-    /// `source` returns the text of the issuer's key set (RFC 7517), and is called repeatedly. Use
-    /// it for keys from a file, or for another way of fetching.
+    /// `source` returns the text of the issuer's key set (RFC 7517), and is called repeatedly. This
+    /// suits keys from a file, or another way of fetching.
     pub fn with_keys(
         issuer: impl Into<String>,
         source: impl Fn() -> Result<String> + Send + Sync + 'static,
@@ -372,8 +372,8 @@ impl fmt::Debug for JwtVerifier {
     }
 }
 
-/// Returns whether a JWT header may belong to an access token. An issuer may sign other kinds of
-/// JWTs with the same keys.
+/// Returns whether a JWT header may belong to an access token. Other kinds of JWTs must be refused,
+/// because an issuer may sign them with the same keys.
 fn is_of_token(header: &Header) -> bool {
     header.typ.as_deref().is_none_or(|typ| {
         let typ = typ.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! A memory of limited size for the DPoP proofs that were used. Each proof is remembered as long as
+//! A store of limited size for the DPoP proofs that were used. Each proof is remembered as long as
 //! it could be replayed.
 
 use std::collections::{BTreeSet, HashMap};
@@ -43,7 +43,7 @@ const COUNT_BITS: u32 = 28;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unusable {
     Shown,
-    /// The proof may be a replay, since proofs as old as this proof were dropped from the memory.
+    /// The proof may be a replay, since proofs as old as this proof were dropped from the store.
     TooOld,
 }
 
@@ -61,7 +61,7 @@ impl Seen {
     }
 
     /// Records the proof of a client, which was made at the time `made`. Forgets proofs that were
-    /// made before `until`, since such proofs are refused for their age.
+    /// made before `until`, since such proofs are refused anyway because of their age.
     pub(super) fn note(
         &mut self,
         client: &Client,

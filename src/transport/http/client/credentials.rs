@@ -51,8 +51,8 @@ impl ClientTransport {
         given.unwrap_or_else(|| Ok(Credentials::none()))
     }
 
-    /// Reports to the authorizer that the server accepted the credentials. Does nothing if the
-    /// client has no authorizer.
+    /// Tells the authorizer that the server accepted the credentials. Does nothing if the client
+    /// has no authorizer.
     pub(super) fn was_accepted(
         &self,
         ask: &Ask<'_>,

@@ -21,7 +21,8 @@ pub(super) const BUFFER: usize = 16 << 10;
 /// The maximum length of a response head, in bytes. A head has to fit into one buffer.
 const MAX_HEAD: usize = BUFFER;
 
-/// An HTTP connection to the server, and the unread response on it. The connection may be closed.
+/// An HTTP connection to the server, and the unread response on it. The connection may already be
+/// closed.
 #[derive(Default)]
 pub(super) struct HttpConnection {
     transport: Option<Box<dyn Transport>>,
@@ -45,9 +46,9 @@ impl HttpConnection {
         transport.is_some_and(|transport| transport.is_open())
     }
 
-    /// Sends a request, and blocks until the head of the response has arrived. If the request has a
-    /// body, its header fields have to contain the length of `text`. Sets `has_sent` when a part of
-    /// the body `text` has been sent.
+    /// Sends a request, and blocks until the head of the response has arrived. The body is `text`.
+    /// If the request has a body, the header fields of `request` have to contain the length of the
+    /// body. Sets `has_sent` when a part of the body has been sent.
     pub(super) fn ask(
         &mut self,
         request: Request<()>,

@@ -26,8 +26,8 @@ use crate::sync::Mutex;
 use crate::transport::clock::about_now;
 
 /// The maximum number of idle connections in the pool. At the limit, the connection that was idle
-/// for longest is closed. Even if this many threads make calls at once, only a few connections are
-/// idle at a time.
+/// for longest is closed. This limit is rarely reached: even if this many threads make calls at
+/// once, only a few connections are idle at a time.
 const KEPT: usize = 32;
 /// The maximum idle time of a connection that is reused. Many servers close a connection after 5 s.
 /// If a request is sent at that moment, it is lost.
@@ -153,7 +153,7 @@ impl Pool {
 
     /// Sends a request, and blocks until the head of the response has arrived. Connects to the
     /// server first if necessary. Connecting takes at most `connect_timeout`, and ends at
-    /// `deadline`.
+    /// `deadline` at the latest.
     pub(super) fn run(
         &self,
         lane: &mut PoolSlot,

@@ -140,8 +140,8 @@ fn matches(entry: &str, host: &str) -> bool {
     !domain.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// Whether an address belongs to a network. The first `bits` bits of both addresses have to be
-/// equal.
+/// Whether an address belongs to a network: whether the first `bits` bits of `address` and
+/// `network` are equal.
 fn is_in(address: IpAddr, network: IpAddr, bits: u32) -> bool {
     let (one, other, len) = match (address, network) {
         (IpAddr::V4(one), IpAddr::V4(other)) => {

@@ -246,8 +246,8 @@ fn first_response(lane: &mut PoolSlot) -> Vec<u8> {
     found
 }
 
-/// Whether an error of the server means that it does not know the session. The id in the error does
-/// not matter.
+/// Whether an error response means that the server does not know the session. The id in the error
+/// does not matter.
 fn is_about_session(rpc: &RpcError) -> bool {
     ABOUT_SESSION.contains(&rpc.code.value())
 }

@@ -101,8 +101,8 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
 pub(super) enum Fault {
     /// The client could not make a connection that it trusts. The text is the reason.
     NoneSuch(String),
-    /// The server refused the client's certificate, or requires one that the client lacks. With TLS
-    /// 1.3 the server refuses after the handshake, but before it reads a request.
+    /// The server refused the client's certificate, or requires a certificate and the client has
+    /// none. With TLS 1.3 the server refuses after the handshake, but before it reads a request.
     Refused(String),
 }
 

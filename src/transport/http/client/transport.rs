@@ -439,8 +439,7 @@ impl ClientTransport {
         Ok(())
     }
 
-    /// Returns the error when there is no memory for an answer of at least `bytes` bytes. The
-    /// connection of the answer is not reused.
+    /// Returns the error for an answer of at least `bytes` bytes for which there is no memory.
     fn no_memory(&self, bytes: usize) -> Error {
         let peer = self.peer();
         let what = format_args!("the answer of '{peer}', of at least {bytes} bytes");

@@ -11,8 +11,8 @@ use crate::fallible;
 
 /// The maximum length of a chunk-size line, in bytes. A longer line is refused.
 const MAX_LINE: usize = 256;
-/// The maximum size of all chunk extensions and trailers of a request together, in bytes. Further
-/// ones are refused.
+/// The maximum size of all chunk extensions and trailers of a request together, in bytes. A request
+/// with more is refused.
 const MAX_EXTRA: usize = 16 << 10;
 
 /// The decoder of a chunked request body.
@@ -143,9 +143,8 @@ impl Chunks {
     }
 }
 
-/// The names of fields that are not allowed in a trailer, because they define the framing or the
-/// target of the message (RFC 9110, section 6.5.1). Another server might trust such fields in a
-/// trailer.
+/// The names of fields that are not allowed in a trailer. They define the framing or the target of
+/// the message (RFC 9110, section 6.5.1). Another server might trust such fields in a trailer.
 const NEVER_TRAILERS: [&str; 3] = ["content-length", "transfer-encoding", "host"];
 
 /// Checks that one trailer field is well-formed. The field is then ignored (RFC 9110, section 6.5).
@@ -164,8 +163,8 @@ fn check_trailer(field: &[u8]) -> Result<(), Refusal> {
     }
 }
 
-/// Whether the input can be the beginning of a chunk-size line. The line begins with a digit, and
-/// has CR only at its end.
+/// Whether the input can be the beginning of a chunk-size line. Such a line begins with a
+/// hexadecimal digit, and CR occurs only at its end.
 fn may_become_size(input: &[u8]) -> bool {
     let starts = input.first().is_none_or(u8::is_ascii_hexdigit);
     starts && memchr(b'\r', input).is_none_or(|at| at + 1 == input.len())

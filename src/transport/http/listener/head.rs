@@ -240,7 +240,7 @@ impl Head {
     }
 }
 
-/// The values of the fields that define the end of the request and its host.
+/// The values of the fields that define the end of the request, and of the `Host` field.
 #[derive(Debug, Default)]
 struct Known {
     /// The index of the `Host` field among the header fields. `None` if there is no such field.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::transport::Threads;
 use crate::transport::http::Network;
 
-/// The limits of a listener. Each limit describes the effect of exceeding it. A refused connection
-/// gets an HTTP error and is closed.
+/// The limits of a listener. The documentation of each limit says what happens when the limit is
+/// exceeded. A refused connection gets an HTTP error and is closed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HttpLimits {
@@ -42,9 +42,9 @@ pub struct HttpLimits {
     /// that hold little of a resource. Defaults to 12; 0 means no reserve.
     ///
     /// The reserve applies to connections, threads and bytes of unfinished bodies. Unless the
-    /// setting is 0, the reserve has at least two threads, and space for two bodies. A client that
-    /// uses the reserve holds at most as much as is left free of the reserve. It also holds at most
-    /// its share ([`part_percent`](Self::part_percent)).
+    /// setting is 0, the reserve has at least two threads, and space for two bodies. A client may
+    /// use the reserve only while it holds no more than is still free. Even then it may hold at
+    /// most its share ([`part_percent`](Self::part_percent)).
     pub reserve_percent: usize,
     /// The reverse proxies whose `Forwarded` (RFC 7239) or `X-Forwarded-For` fields are trusted. By
     /// default no proxy is trusted: then all clients behind a proxy count as one client.
@@ -186,10 +186,11 @@ pub struct HttpStats {
     pub streams: usize,
     /// The number of bytes that wait in memory because clients have not read them yet.
     pub unsent: usize,
-    /// The number of connections with input, and of requests, that wait for a thread.
+    /// The number of connections that wait for a thread, which has to read their input or serve
+    /// their request.
     pub waiting: usize,
     /// The number of worker threads, busy or idle. One extra worker thread is not counted: the
-    /// priority worker, which only reads while all other workers run handlers.
+    /// priority worker, which reads input while all other workers run handlers.
     pub workers: usize,
     /// The number of connections accepted so far.
     pub accepted: u64,

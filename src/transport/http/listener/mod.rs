@@ -98,8 +98,8 @@ impl fmt::Debug for HttpListener {
 impl HttpListener {
     /// Listens on `address` and serves requests with `service`.
     ///
-    /// Every host that can reach the address can send requests. Use a loopback address, such as
-    /// `127.0.0.1:0`, unless other hosts are meant to connect.
+    /// Every machine that can reach the address can send requests. Use a loopback address, such as
+    /// `127.0.0.1:0`, unless other machines are meant to connect.
     ///
     /// # Errors
     ///

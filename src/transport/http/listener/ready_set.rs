@@ -47,7 +47,7 @@ const SWEEP: Duration = Duration::from_millis(50);
 /// The period of the poller's checks of ready sets. If a worker is busy with one request for one to
 /// two periods, the poller takes the other connections of its set.
 pub(super) const TICK: Duration = Duration::from_millis(1);
-/// The minimum number of requests that a worker serves in a tick if its requests are quick.
+/// Requests count as quick if a worker serves at least this many of them in a tick.
 const QUICK: u32 = 8;
 /// The number of consecutive ticks without a stealable set after which the poller stops its checks.
 /// Until then, a worker that makes its set stealable does not have to wake the poller.
@@ -125,8 +125,8 @@ impl ReadySet {
         true
     }
 
-    /// Ends stealing, because the worker has finished its request. Returns the next connection that
-    /// has input, if there is one.
+    /// Makes the set no longer stealable, because the worker has finished its request. Returns the
+    /// next connection that has input, if there is one.
     pub(super) fn come_back(&self) -> Option<Arc<Connection>> {
         let mut state = self.state.lock();
         state.is_stealable = false;
@@ -223,7 +223,7 @@ struct Seen {
 /// The ready sets of all workers.
 #[derive(Debug)]
 pub(super) struct ReadySets {
-    /// All ready sets. Lock order: this lock before the lock of any set.
+    /// All ready sets. Lock order: this lock is taken before the lock of any set.
     all: Mutex<Vec<Arc<ReadySet>>>,
     /// The number of threads that can run at the same time.
     parallel: usize,
@@ -253,8 +253,8 @@ impl ReadySets {
     }
 
     /// Whether one more worker may wait for a single connection. `alone` is the number of workers
-    /// that already do so. While requests are quick, no worker may do so if another worker has a
-    /// ready set with connections. The other worker can add the connection to its set.
+    /// that already do so. While requests are quick, no worker may do so if the ready set of
+    /// another worker contains connections. In this case the connection can join that set.
     pub(super) fn may_be_beside(&self, alone: usize) -> bool {
         let is_busy = |round: &Arc<ReadySet>| !round.is_empty();
         alone < self.parallel && (self.is_slow() || !self.all.lock().iter().any(is_busy))

@@ -15,7 +15,7 @@ use crate::sync::Mutex;
 const ROOM: usize = 16 << 10;
 
 /// The maximum size of an unfinished body that needs no reservation of memory, in bytes. So small
-/// requests are served however many large requests there are.
+/// requests are served even if large requests use up the memory budget.
 const SMALL: usize = 64 << 10;
 
 /// Collects the bytes of a connection until a request is complete. The parser keeps the bytes after
@@ -46,7 +46,8 @@ pub(super) struct RequestParser {
     is_whole: bool,
 }
 
-/// The memory budget for the unfinished bodies of all clients. Its lock is an innermost lock.
+/// The memory budget for the unfinished bodies of all clients. While its lock is held, no other
+/// lock is taken.
 pub(super) type Unfinished = Mutex<Shares<()>>;
 
 /// Creates the memory budget for unfinished bodies. It has space for a body of the maximum size for
@@ -259,9 +260,9 @@ impl RequestParser {
         self.until
     }
 
-    /// Reserves memory for the part of the body that has arrived. Refuses the request if its client
-    /// has used up its memory. The budget is needed because there may be many more connections than
-    /// workers.
+    /// Reserves memory for the part of the body that has arrived. Refuses the request if the budget
+    /// has no memory left for the client. Without a budget, unfinished bodies could take any amount
+    /// of memory, because there may be many more connections than workers.
     pub(super) fn hold(&mut self, all: &Arc<Unfinished>, client: &Client) -> Result<(), Refusal> {
         if self.body.len() <= SMALL {
             return Ok(());

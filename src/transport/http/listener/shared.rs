@@ -43,7 +43,7 @@ pub(super) struct Shared {
     alone: AtomicUsize,
     pub(super) unfinished: Arc<Unfinished>,
     /// The number of bytes in the outboxes of all connections. Each connection updates its part of
-    /// the number before it releases its lock.
+    /// the number before it releases its own lock.
     pub(super) unsent: AtomicUsize,
     /// All connections that are not closed.
     pub(super) table: Table,
@@ -51,16 +51,17 @@ pub(super) struct Shared {
     ///
     /// Invariant: a thread adds work first and wakes the poller after that. The poller takes all
     /// work after each wait. So added work never waits while the poller sleeps (no lost wakeup).
-    /// Innermost lock.
+    /// While this lock is held, no other lock is taken.
     errands: Mutex<Errands>,
     /// Whether the listener is closing. `deadline` is set before the flag, so a thread that reads
     /// `true` finds a deadline in that field.
     closing: AtomicBool,
-    /// The end of the drain time, once the listener is closing. Innermost lock.
+    /// The end of the drain time, once the listener is closing. While this lock is held, no other
+    /// lock is taken.
     deadline: Mutex<Option<Instant>>,
     /// Whether the poller has ended. The value is set under the lock before `has_ended` is
-    /// notified, and a waiter checks the value under the lock. So no wakeup is lost. Innermost
-    /// lock.
+    /// notified, and a waiter checks the value under the lock. So no wakeup is lost. While this
+    /// lock is held, no other lock is taken.
     ended: Mutex<bool>,
     has_ended: Condvar,
     /// The number of connections that were accepted so far. The fields `accepted`, `refused` and
@@ -204,7 +205,7 @@ impl Shared {
         Ok(hands)
     }
 
-    /// Requests that the poller checks a connection soon.
+    /// Asks the poller to check a connection soon.
     pub(super) fn attend(&self, key: usize) {
         // The work is added before the wakeup, because the poller takes the work after its wait.
         self.errands.lock().looks.push(key);
@@ -232,8 +233,8 @@ impl Shared {
         _ = self.poller.notify();
     }
 
-    /// Begins to close the listener until `deadline`. If there are several deadlines, the earliest
-    /// deadline applies.
+    /// Begins to close the listener. Requests in flight may take until `deadline`. If the method is
+    /// called several times, the earliest deadline applies.
     pub(super) fn close_until(&self, deadline: Instant) {
         let mut until = self.deadline.lock();
         *until = Some(until.map_or(deadline, |until| until.min(deadline)));

@@ -32,7 +32,7 @@ pub(super) enum Rank {
 /// The table of open connections.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// The entries of the table. Innermost lock.
+    /// The entries of the table. While this lock is held, no other lock is taken.
     state: Mutex<State>,
     max: usize,
     reserve: usize,

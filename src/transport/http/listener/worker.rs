@@ -155,8 +155,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether this worker can serve the request, or read the rest of it. If it returns false, the
-    /// request was queued until its client can have a permit.
+    /// Whether this worker can serve the request, or read the rest of the request. If not, queues
+    /// the request until its client can have a permit.
     fn may_serve(&mut self, conn: &Arc<Connection>) -> bool {
         if self.permit.is_some() {
             return true;

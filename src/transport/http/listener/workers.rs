@@ -71,8 +71,8 @@ pub(super) struct Workers<J> {
     sizes: Sizes,
 }
 
-/// The state of the pool, guarded by [`Workers::state`]. The lock is held briefly only, and is an
-/// innermost lock.
+/// The state of the pool, guarded by [`Workers::state`]. The lock is held briefly only. While it is
+/// held, no other lock is taken.
 #[derive(Debug)]
 struct State<J> {
     /// The connections that have input, grouped by the address of their client.

@@ -131,8 +131,8 @@ pub(crate) fn kind(fd: BorrowedFd<'_>) -> io::Result<Kind> {
 /// Opens the pipe behind `fd` again. The returned descriptor has an open file description of its
 /// own, which is non-blocking.
 ///
-/// The description of `fd` is shared with the host and often with the host's parent, so its flags
-/// must not be changed.
+/// The host, and often the host's parent, also use the description of `fd`. So the flags of that
+/// description must not be changed.
 #[cfg(target_os = "linux")]
 pub(super) fn reopen_pipe(fd: BorrowedFd<'_>, access: c_int) -> io::Result<OwnedFd> {
     let path = std::ffi::CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd()))?;

@@ -9,7 +9,8 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 /// The process in which an object was created. In a fork of that process, the object must not be
-/// used: its threads do not exist in the fork, and its peer belongs to the parent process.
+/// used. The threads of the object do not exist in the fork, and the peer of the object belongs to
+/// the parent process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin(u32);
 

@@ -95,8 +95,8 @@ fn find(command: &Command<'_>) -> Result<PathBuf> {
     })
 }
 
-/// Searches a program name without a slash in the child's own `PATH`. If the child has no `PATH`,
-/// uses the `PATH` of this process.
+/// Searches the child's own `PATH` for a program whose name has no slash. If the child has no
+/// `PATH`, uses the `PATH` of this process.
 fn search(command: &Command<'_>) -> Result<PathBuf> {
     let own = command.env.iter().find(|(name, _)| name == "PATH");
     let path = match own {

@@ -24,7 +24,7 @@ pub(crate) struct WriteEnd {
     /// Whether [`end`](Self::end) was called. The flag is set before the wakeup or the shutdown, so
     /// an interrupted writer sees the flag.
     ended: AtomicBool,
-    /// Whether the reader has closed its end before it had read all bytes.
+    /// Whether the reader closed its end although unread bytes were left.
     refused: AtomicBool,
 }
 
@@ -46,13 +46,13 @@ enum Target {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
-    /// For a socket. Each call has flags that prevent blocking and SIGPIPE.
+    /// The descriptor is a socket. Each send has flags that prevent blocking and SIGPIPE.
     Send,
-    /// For a descriptor that never blocks: an open file description that this side has made
-    /// non-blocking, or a regular file.
+    /// The descriptor never blocks: this side has made the open file description non-blocking, or
+    /// the descriptor is a regular file.
     Write,
-    /// For a descriptor that may block. Each write is short enough for the space that `poll`
-    /// guarantees, so the write does not block.
+    /// The descriptor may block. Each write is short enough for the space that `poll` guarantees,
+    /// so the write does not block.
     WriteLittle,
 }
 
@@ -210,7 +210,7 @@ impl WriteEnd {
     }
 }
 
-/// Queries how much of the written data the reader has not read yet.
+/// Functions that return how much of the written data the reader has not read yet.
 #[cfg(target_os = "linux")]
 mod unread {
     use std::os::fd::{AsRawFd, OwnedFd};
@@ -243,7 +243,7 @@ mod unread {
     }
 }
 
-/// Queries how much of the written data the reader has not read yet.
+/// Functions that return how much of the written data the reader has not read yet.
 #[cfg(target_vendor = "apple")]
 mod unread {
     use std::os::fd::OwnedFd;
@@ -265,7 +265,7 @@ mod unread {
     }
 }
 
-/// Reports the amount of unread data as unknown, because these systems have no such query.
+/// Placeholders for systems that do not tell how much data is unread. The amount is always unknown.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 mod unread {
     use std::os::fd::OwnedFd;

@@ -67,7 +67,7 @@ pub(super) struct Connection {
     shared: Arc<Shared>,
     /// Guards the state of the connection. The lock is held briefly, also during sends that don't
     /// block. It is never held while code of the service runs, because that code could lock the
-    /// connection again (deadlock). Lock order: before the locks of [`Shared`].
+    /// connection again (deadlock). Lock order: this lock is taken before the locks of [`Shared`].
     ///
     /// Invariant: the worker that returns from the service and the thread that ends the response
     /// each take this lock as they finish. The thread that finishes first leaves a mark: the worker
@@ -201,8 +201,8 @@ pub(super) struct AfterUnlock {
 }
 
 impl AfterUnlock {
-    /// Runs the actions on a thread that may hold locks of the service. Passes the callbacks to the
-    /// poller, which calls them.
+    /// Runs the actions on a thread that may hold locks of the service. Therefore this method does
+    /// not call the callbacks itself, but passes them to the poller.
     pub(super) fn settle(self, shared: &Arc<Shared>) {
         shared.start(self.hands);
         for callback in self.gone.into_iter().chain(self.silence) {
@@ -420,7 +420,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Updates the listener's count of unsent bytes by those of this connection.
+    /// Updates the part of this connection in the listener's count of unsent bytes.
     fn count(&self, state: &mut State) {
         let before = std::mem::replace(&mut state.counted, state.outbox.len());
         let unsent = &self.shared.unsent;
@@ -557,7 +557,7 @@ impl Connection {
         }
     }
 
-    /// Requests a check of the connection by the poller, unless the poller checks it in each tick.
+    /// Asks the poller to check the connection, unless the poller checks it in each tick.
     fn attend(&self, state: &mut State) {
         if !state.listed {
             state.listed = true;
@@ -565,8 +565,7 @@ impl Connection {
         }
     }
 
-    /// Requests a check of the connection by the poller, unless a check is scheduled before the
-    /// deadline.
+    /// Asks the poller to check the connection, unless a check is scheduled before the deadline.
     fn look_for_deadline(&self, state: &mut State) {
         if state.listed {
             return;

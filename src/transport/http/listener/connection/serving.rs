@@ -11,8 +11,8 @@ use crate::transport::http::listener::request_parser::RequestParser;
 use crate::transport::sys::tcp;
 
 impl Connection {
-    /// Takes the connection out of the queue for a worker. Moves the part of a request that has
-    /// arrived to `intake`. Returns false if the connection was closed meanwhile.
+    /// Takes the connection out of the queue for a worker. If a part of a request has arrived,
+    /// moves that part to `intake`. Returns false if the connection was closed meanwhile.
     pub(in super::super) fn take(&self, intake: &mut RequestParser) -> bool {
         let mut state = self.state.lock();
         if state.owner != Owner::Queue {

@@ -39,7 +39,7 @@ pub(in super::super) struct Watched {
     pub(in super::super) later: AfterUnlock,
     /// Whether the connection has to be checked again in the next tick.
     pub(in super::super) is_listed: bool,
-    /// The time of the next scheduled check. The field below is the time of an earlier scheduled
+    /// The time of the next scheduled check. `instead_of` is the time of an earlier scheduled
     /// check, which the new time replaces.
     pub(in super::super) schedule: Option<Instant>,
     pub(in super::super) instead_of: Option<Instant>,
