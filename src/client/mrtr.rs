@@ -15,7 +15,7 @@ use super::request_meta::with_answers;
 use super::supervisor::ClientConnection;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::RawResult;
-use crate::protocol::{Call, CallOptions};
+use crate::protocol::{Call, CallOptions, SendTime};
 use crate::schema::tree;
 use crate::schema::{ResultType, demanded_pages, method};
 use crate::transport::clock::about_now;
@@ -172,7 +172,7 @@ impl Client {
         params: &str,
         options: &mut CallOptions<'_>,
     ) -> Result<RawResult> {
-        self.start_once(generation, method, params, options)?
+        self.start_once(generation, method, params, options, SendTime::Now)?
             .finish(options)
     }
 
@@ -183,6 +183,7 @@ impl Client {
         method: &str,
         params: &str,
         options: &mut CallOptions<'_>,
+        when: SendTime,
     ) -> Result<Call> {
         let meta = self.0.link.own_meta(generation.revision, options)?;
         options.set_manner(generation.manner(method, params)?);
@@ -190,6 +191,7 @@ impl Client {
             method,
             |id, text| generation.envelope.write(id, params, &meta, text),
             options,
+            when,
         )
     }
 

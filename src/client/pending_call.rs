@@ -29,7 +29,7 @@ use super::supervisor::ClientConnection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
 use crate::protocol::{
-    Call, CallOptions, CancelToken, OnCancel, OwnedOptions, Progress, WatchedCall,
+    Call, CallOptions, CancelToken, OnCancel, OwnedOptions, Progress, SendTime, WatchedCall,
 };
 use crate::schema::{
     CallToolResult, GetPromptRequestParams, GetPromptResult, ReadResourceRequestParams,
@@ -87,11 +87,12 @@ pub struct PendingCall<T> {
 }
 
 /// Ends a call: sends the request unless it was sent, waits for the outcome, and decodes it.
-type Finish<T> = Box<dyn FnOnce(&Client, FirstRequest, CallOptions<'_>) -> Result<T> + Send>;
+type Finish<T> =
+    Box<dyn FnOnce(&Client, String, CallOptions<'_>, FirstRequest) -> Result<T> + Send>;
 
 enum State<T> {
     /// The request was sent, and no thread waits for its outcome.
-    Sent(Sent<T>),
+    Sent(Box<Sent<T>>),
     Watched(Box<Watched<T>>),
     Ended(Result<T>),
     /// The result was taken. The receiver of events has no sender.
@@ -108,6 +109,7 @@ struct Sent<T> {
 /// The part of a call that is the same on every way.
 struct Rest<T> {
     method: Box<str>,
+    params: String,
     /// Whether the first response is not the result, whatever it is.
     goes_on: bool,
     options: OwnedOptions,
@@ -122,7 +124,7 @@ impl<T> Rest<T> {
 
     fn finish(self, client: &Client, first: FirstRequest) -> Result<T> {
         let options = self.options();
-        (self.finish)(client, first, options)
+        (self.finish)(client, self.params, options, first)
     }
 }
 
@@ -429,15 +431,15 @@ impl Client {
         self.need_tools()?;
         let params = tool_params(name, arguments)?;
         let check = self.prepare_check(name, &options)?;
-        let (tool, own) = (name.to_owned(), params.clone());
+        let tool = name.to_owned();
         let goes_on = self.calls_as_task(name);
         self.start(
             method::TOOLS_CALL,
             params,
             goes_on,
             options,
-            move |client, first, options| {
-                let result = client.call_tool_to_its_end(&tool, own, options, first)?;
+            move |client, params, options, first| {
+                let result = client.call_tool_to_its_end(&tool, params, options, first)?;
                 client.read_tool_result(&tool, check, &result)
             },
         )
@@ -495,14 +497,14 @@ impl Client {
         options: CallOptions<'_>,
     ) -> Result<PendingCall<RawResult>> {
         let params = params_text(method, params)?;
-        let (name, own) = (method.to_owned(), params.clone());
+        let name = method.to_owned();
         self.start(
             method,
             params,
             false,
             options,
-            move |client, first, mut options| {
-                client.request_with_first(&name, &own, &mut options, first)
+            move |client, params, mut options, first| {
+                client.request_with_first(&name, &params, &mut options, first)
             },
         )
     }
@@ -513,14 +515,13 @@ impl Client {
         params: String,
         options: CallOptions<'_>,
     ) -> Result<PendingCall<T>> {
-        let own = params.clone();
         self.start(
             method,
             params,
             false,
             options,
-            move |client, first, mut options| {
-                let answer = client.call_in_rounds(method, own, &mut options, first)?;
+            move |client, params, mut options, first| {
+                let answer = client.call_in_rounds(method, params, &mut options, first)?;
                 client.decode(method, &answer.result)
             },
         )
@@ -533,7 +534,7 @@ impl Client {
         params: String,
         goes_on: bool,
         mut options: CallOptions<'_>,
-        finish: impl FnOnce(&Self, FirstRequest, CallOptions<'_>) -> Result<T> + Send + 'static,
+        finish: impl FnOnce(&Self, String, CallOptions<'_>, FirstRequest) -> Result<T> + Send + 'static,
     ) -> Result<PendingCall<T>> {
         let Some(owned) = options.to_owned_options() else {
             let text =
@@ -542,6 +543,7 @@ impl Client {
         };
         let rest = Rest {
             method: method.into(),
+            params,
             goes_on,
             options: owned,
             started: Instant::now(),
@@ -550,12 +552,18 @@ impl Client {
         let ready = self.0.link.ready_now();
         let state = match ready.filter(|generation| generation.peer.core().carrier().is_none()) {
             Some(generation) => {
-                let call = self.start_once(&generation, method, &params, &mut options)?;
-                State::Sent(Sent {
+                let call = self.start_once(
+                    &generation,
+                    method,
+                    &rest.params,
+                    &mut options,
+                    SendTime::Soon,
+                )?;
+                State::Sent(Box::new(Sent {
                     generation,
                     call,
                     rest,
-                })
+                }))
             }
             // Over HTTP a request has its own connection, and while a server is restarted there is
             // none: a thread waits.
@@ -606,7 +614,7 @@ impl Client {
                 .options()
                 .on_progress(move |progress| _ = reporting.report(progress));
             let method = rest.method;
-            let finish = AssertUnwindSafe(|| (rest.finish)(&client, first, options));
+            let finish = AssertUnwindSafe(|| (rest.finish)(&client, rest.params, options, first));
             let result = catch_unwind(finish).unwrap_or_else(|_| {
                 let text = format!("code of the host panicked during {method}");
                 Err(Error::new(ErrorKind::Io, text).sent(true))

@@ -45,6 +45,15 @@ pub(crate) struct Call {
     reason: Cow<'static, str>,
 }
 
+/// When the request of a call is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SendTime {
+    Now,
+    /// Together with later requests. The next thread that waits for a call writes the request, or a
+    /// thread of the connection about a millisecond later.
+    Soon,
+}
+
 /// Sends a request and blocks until its answer arrives.
 pub(super) fn request(
     core: &Arc<Core>,
@@ -52,7 +61,7 @@ pub(super) fn request(
     write: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
     options: &mut CallOptions<'_>,
 ) -> Result<RawResult> {
-    start(core, method, write, options)?.finish(options)
+    start(core, method, write, options, SendTime::Now)?.finish(options)
 }
 
 /// Starts a call: sends its request. On an exchange transport, the function that waits for the
@@ -64,6 +73,7 @@ pub(super) fn start(
     method: &str,
     write: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
     options: &mut CallOptions<'_>,
+    when: SendTime,
 ) -> Result<Call> {
     let now = Instant::now();
     let deadline = Deadline::new(now, options.timeout, options.max_timeout);
@@ -116,7 +126,7 @@ pub(super) fn start(
         message.manner = std::mem::take(&mut options.manner);
         call.unsent = Some(message);
     } else {
-        call.send(message, options)?;
+        call.send(message, options, when)?;
     }
     Ok(call)
 }
@@ -241,6 +251,7 @@ impl Call {
         let (ending, token) = (Arc::clone(&core), options.cancel.clone());
         let (method, may_cancel, deadline) = (Arc::clone(&self.method), self.may_cancel, patience);
         let spans = (options.timeout, options.max_timeout);
+        core.flush_requests(None);
         ticket.engage(move || {
             let deadline = *deadline.deadline.lock();
             let (error, reason) = match deadline.passed(Instant::now()) {
@@ -263,10 +274,17 @@ impl Call {
         Ok(watched)
     }
 
-    fn send(&mut self, message: SessionMessage, options: &CallOptions<'_>) -> Result<()> {
-        let sent = self
-            .core
-            .send_request(message, self.deadline.at(), options.cancel.as_ref());
+    fn send(
+        &mut self,
+        message: SessionMessage,
+        options: &CallOptions<'_>,
+        when: SendTime,
+    ) -> Result<()> {
+        let (deadline, cancel) = (self.deadline.at(), options.cancel.as_ref());
+        let sent = match when {
+            SendTime::Now => self.core.send_request(message, deadline, cancel),
+            SendTime::Soon => self.core.send_request_soon(message, deadline, cancel),
+        };
         sent.map_err(|error| {
             self.forget();
             let (method, peer) = (&self.method, self.core.peer());
@@ -319,7 +337,7 @@ impl Call {
             token.on_trigger(move || channel.send(CallMessage::Wake))
         });
         let mut may_lead = self.core.reading == Reading::Shared;
-        let mut received = None;
+        let (mut received, mut has_flushed) = (None, false);
         loop {
             // This also skips leftover wakeups, which would end each read turn before it began.
             let mut found = received.take().or_else(|| self.waiter.take());
@@ -359,6 +377,7 @@ impl Call {
                 return Err(error);
             }
             if until.is_some_and(|until| now >= until) {
+                self.core.flush_requests(until);
                 self.core.engine().crew.stand_down(self.waiter.id);
                 return Ok(None);
             }
@@ -372,7 +391,19 @@ impl Call {
                 None
             };
             match receiver {
+                Some(receiver)
+                    if !has_flushed
+                        && !receiver.has_message()
+                        && self.core.has_requests_to_flush() =>
+                {
+                    // A write may block, so the receiver is parked for another thread meanwhile.
+                    let hands = self.core.engine().crew.park(receiver);
+                    self.core.spawn_if_needed(hands);
+                    self.core.flush_requests(end);
+                    has_flushed = true;
+                }
                 Some(receiver) => {
+                    has_flushed = false;
                     let turn = now + STINT;
                     let turn = end.map_or(turn, |end| turn.min(end));
                     may_lead =
@@ -385,6 +416,7 @@ impl Call {
                         };
                 }
                 None => {
+                    self.core.flush_requests(end);
                     received = self.waiter.wait(end);
                     may_lead = self.core.reading == Reading::Shared;
                 }

@@ -95,6 +95,8 @@ pub(crate) struct Core {
     // Set before `life.ended`, and before any waiter reads the count of active requests. See
     // `request_ended`.
     ending: AtomicBool,
+    /// Whether more messages were available when the last message was received.
+    has_more_input: AtomicBool,
     // `life_changed` signals changes. The lock is not held while user code runs, or while a thread
     // waits for another event.
     life: Mutex<Life>,
@@ -305,6 +307,7 @@ impl Core {
             answers: AtomicBool::new(true),
             noise: OnceLock::new(),
             ending: AtomicBool::new(false),
+            has_more_input: AtomicBool::new(false),
             life: Mutex::new(Life::default()),
             life_changed: Condvar::new(),
         })

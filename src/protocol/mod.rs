@@ -50,7 +50,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::activity::{Activity, OpenCall, OpenRequest, Running};
-pub(crate) use self::call::{Call, StartedCall, WatchedCall};
+pub(crate) use self::call::{Call, SendTime, StartedCall, WatchedCall};
 pub use self::call_channel::Progress;
 pub use self::call_options::CallOptions;
 pub(crate) use self::call_options::OwnedOptions;

@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::activity::Activity;
-use super::call::{self, Call, CallbackPlace, StartedCall};
+use super::call::{self, Call, CallbackPlace, SendTime, StartedCall};
 use super::call_options::CallOptions;
 use super::core::Core;
 use super::stats::Stats;
@@ -83,8 +83,9 @@ impl Peer {
         method: &str,
         write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
         options: &mut CallOptions<'_>,
+        when: SendTime,
     ) -> Result<Call> {
-        call::start(&self.0, method, write_params, options)
+        call::start(&self.0, method, write_params, options, when)
     }
 
     /// Sends a request without waiting for its outcome. See [`call::start_request`].

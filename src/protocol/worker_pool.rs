@@ -130,6 +130,8 @@ struct State<R> {
     serial_busy: bool,
     own: VecDeque<Job>,
     flush: bool,
+    /// Whether the watchdog should request a flush when a tick has passed.
+    flush_soon: bool,
     /// The number of handlers that run and do not wait for the peer. Each of these handlers holds a
     /// worker permit.
     running: usize,
@@ -189,6 +191,7 @@ impl<R> WorkerPool<R> {
             serial_busy: false,
             own: VecDeque::new(),
             flush: false,
+            flush_soon: false,
             running: 0,
             handlers: 0,
             slow_streak: 0,
@@ -246,7 +249,12 @@ impl<R> WorkerPool<R> {
         let mut calm = 0;
         while !state.has_work(self.max_workers) && !state.over {
             let (parks, tick) = (state.parks, Instant::now() + TICK);
+            let has_to_flush = std::mem::take(&mut state.flush_soon);
             state = self.watch.wait_until(state, Some(tick));
+            if has_to_flush {
+                // A flush before the tick is over is early, but harmless.
+                state.flush = true;
+            }
             if state.has_work(self.max_workers)
                 || state.over
                 || state.parks != parks
@@ -261,7 +269,7 @@ impl<R> WorkerPool<R> {
                 if state.running > 0 {
                     state.slow_streak += 1;
                 }
-            } else if state.running == 0 || calm >= ALERT {
+            } else if !state.flush_soon && (state.running == 0 || calm >= ALERT) {
                 state.watchdog = Watchdog::Asleep;
                 state = self.watch.wait(state);
                 state.watchdog = Watchdog::Ticking;
@@ -273,7 +281,8 @@ impl<R> WorkerPool<R> {
     /// Ensures that a thread will take the pending work. Wakes an idle thread or the watchdog, or
     /// tells the caller to start a new thread.
     fn call_hands(&self, state: &mut State<R>) -> Spawn {
-        let unwatched = state.receiver.is_some() && state.watchdog == Watchdog::Absent;
+        let is_needed = state.receiver.is_some() || state.flush_soon;
+        let unwatched = is_needed && state.watchdog == Watchdog::Absent;
         if !unwatched && !state.has_work(self.max_workers) {
             return Spawn::No;
         }
@@ -478,6 +487,20 @@ impl<R> WorkerPool<R> {
         let mut state = self.state.lock();
         state.flush = true;
         self.call_hands(&mut state)
+    }
+
+    /// Requests that a pool thread writes the messages queued in the outbox after a tick or two.
+    pub(crate) fn want_flush_soon(&self) -> Spawn {
+        let mut state = self.state.lock();
+        if std::mem::replace(&mut state.flush_soon, true) {
+            return Spawn::No;
+        }
+        match state.watchdog {
+            Watchdog::Asleep => self.watch.notify_one(),
+            Watchdog::Ticking => {}
+            Watchdog::Absent => return self.call_hands(&mut state),
+        }
+        Spawn::No
     }
 
     /// Releases the worker permit of a handler that starts to wait for an answer of the peer.

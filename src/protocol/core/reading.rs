@@ -141,8 +141,13 @@ impl Core {
         // more.
         let mut has_to_write = false;
         loop {
-            let more = !std::mem::take(&mut has_to_write) && receiver.has_message();
-            if seen_to.take() != Some(more) && self.engine().outbox.is_due(more) {
+            // Senders that saw the flag rely on this thread to write all messages, including those
+            // that may wait.
+            let is_promised = std::mem::take(&mut has_to_write);
+            let more = !is_promised && receiver.has_message();
+            let outbox = &self.engine().outbox;
+            let is_due = seen_to.take() != Some(more) && outbox.is_due(more);
+            if is_due || is_promised && outbox.has_soon() {
                 match self.flush_aside(receiver) {
                     Some(taken_back) => receiver = taken_back,
                     None => return,
