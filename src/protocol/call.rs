@@ -10,16 +10,15 @@ use serde::Serialize;
 
 use super::call_channel::{CallMessage, Outcome, Progress};
 use super::call_options::CallOptions;
-use super::cancel::{CancelToken, OnCancel};
+use super::cancel::CancelToken;
 use super::core::{Core, ReadTurn, Reading};
 use super::deadline::{Bound, Deadline};
-use super::outgoing::{CallEvent, CallInfo, Delivery, OnEnd, Waiter};
+use super::outgoing::{CallEvent, CallInfo, OnEnd, Waiter};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{RawResult, RequestId};
 use crate::sync::Mutex;
 use crate::transport::SessionMessage;
 use crate::transport::clock::about_now;
-use crate::transport::deadlines::Watched;
 use crate::transport::exchange_transport::{CancelHandle, ExchangeOutcome, NextCheck};
 
 /// How long a calling thread that waits for its answer reads for all callers. After this time a
@@ -29,20 +28,30 @@ const STINT: Duration = Duration::from_millis(10);
 /// A call in flight. If the call is dropped without an outcome, it is given up and the peer is
 /// notified.
 pub(crate) struct Call {
-    core: Arc<Core>,
-    method: Arc<str>,
-    waiter: Waiter,
+    pub(super) core: Arc<Core>,
+    pub(super) method: Arc<str>,
+    pub(super) waiter: Waiter,
     /// The request, until it is sent. On an exchange transport the waiting thread sends it.
     unsent: Option<SessionMessage>,
     /// The start of the call. The first timeout check uses it as the current time, if the caller
     /// waits at once.
     began: Option<Instant>,
-    deadline: Deadline,
+    pub(super) deadline: Deadline,
     /// The total time that users had spent on the peer's input requests when the call began.
-    people_took: Duration,
-    may_cancel: bool,
+    pub(super) people_took: Duration,
+    pub(super) may_cancel: bool,
+    /// Whether callbacks get the outcome, so that this value no longer stands for the call.
+    pub(super) is_watched: bool,
     /// The reason of the cancellation. The reason is sent to the peer.
     reason: Cow<'static, str>,
+}
+
+/// The state of a thread that waits for its call.
+struct WaitState {
+    /// Whether the thread may take the reading role.
+    may_lead: bool,
+    /// Whether the thread has written the queued requests since it last read.
+    has_flushed: bool,
 }
 
 /// When the request of a call is written.
@@ -111,6 +120,7 @@ pub(super) fn start(
         deadline,
         people_took: core.people_took(now),
         may_cancel: options.may_cancel,
+        is_watched: false,
         reason: Cow::Borrowed("the caller no longer waits"),
     };
     let text = write_request(id, &call.method, write).map_err(|error| {
@@ -197,83 +207,6 @@ impl Call {
         Some(cancelled_error(&self.core, &self.method).sent(self.unsent.is_none()))
     }
 
-    /// Lets callbacks get the progress and the outcome of the call. No thread has to wait for the
-    /// call any more. The deadline thread of the connection ends the call when its time is over.
-    ///
-    /// `on_end` runs exactly once, on the thread that finds the outcome, often the reading thread.
-    /// Neither callback may block or run user code. `options` are the options with which the call
-    /// was started.
-    ///
-    /// # Errors
-    ///
-    /// Fails when the deadline thread can't be started. The call is then cancelled.
-    pub(crate) fn watch(
-        mut self,
-        options: &CallOptions<'_>,
-        on_progress: impl Fn(Progress) -> bool + Send + 'static,
-        on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
-    ) -> Result<WatchedCall> {
-        let (core, id) = (Arc::clone(&self.core), self.waiter.id);
-        let patience = Arc::new(Patience {
-            core: Arc::clone(&core),
-            deadline: Mutex::new(self.deadline),
-            people_took: self.people_took,
-            is_busy: AtomicBool::new(false),
-        });
-        let seen = Arc::clone(&patience);
-        let on_progress = Box::new(move |progress| {
-            seen.deadline.lock().extend(about_now());
-            on_progress(progress)
-        });
-        let (judging, method) = (Arc::clone(&core), Arc::clone(&self.method));
-        let on_end = OnEnd::Quick(Box::new(move |outcome| {
-            on_end(judge(&judging, &method, outcome));
-        }));
-        let checked = Arc::clone(&patience);
-        let ticket = CancelHandle::new(move |now, held| checked.look(now, held));
-        let mut watched = WatchedCall {
-            core: Arc::clone(&core),
-            id,
-            may_cancel: self.may_cancel,
-            _deadline: None,
-            _on_cancel: None,
-        };
-        let calls = &core.engine().calls;
-        if let Some(on_end) = calls.watch(&mut self.waiter, on_end, on_progress) {
-            // The outcome is in the channel, or the thread that decided it is about to send it.
-            loop {
-                if let Some(CallEvent::Outcome(outcome)) = self.waiter.wait(None) {
-                    core.settle([(on_end, outcome)]);
-                    return Ok(watched);
-                }
-            }
-        }
-        let (ending, token) = (Arc::clone(&core), options.cancel.clone());
-        let (method, may_cancel, deadline) = (Arc::clone(&self.method), self.may_cancel, patience);
-        let spans = (options.timeout, options.max_timeout);
-        core.flush_requests(None);
-        ticket.engage(move || {
-            let deadline = *deadline.deadline.lock();
-            let (error, reason) = match deadline.passed(Instant::now()) {
-                Some(bound) if !token.as_ref().is_some_and(CancelToken::is_triggered) => (
-                    timed_out(&ending, &method, time_text(&deadline, bound, spans)),
-                    Cow::Borrowed("timed out"),
-                ),
-                _ => (cancelled_error(&ending, &method), reason_of(token.as_ref())),
-            };
-            let delivery = ending.complete(&RequestId::from(id), Outcome::Over(error));
-            if delivery == Delivery::Delivered && may_cancel {
-                ending.send_cancelled(id, &reason);
-            }
-        });
-        watched._deadline = Some(core.deadlines().add(&ticket, true)?);
-        watched._on_cancel = options
-            .cancel
-            .as_ref()
-            .map(|token| token.on_trigger(move || ticket.end()));
-        Ok(watched)
-    }
-
     fn send(
         &mut self,
         message: SessionMessage,
@@ -336,43 +269,18 @@ impl Call {
             let channel = Arc::clone(&self.waiter.channel);
             token.on_trigger(move || channel.send(CallMessage::Wake))
         });
-        let mut may_lead = self.core.reading == Reading::Shared;
-        let (mut received, mut has_flushed) = (None, false);
+        let mut wait = WaitState {
+            may_lead: self.core.reading == Reading::Shared,
+            has_flushed: false,
+        };
+        let mut received = None;
         loop {
             // This also skips leftover wakeups, which would end each read turn before it began.
-            let mut found = received.take().or_else(|| self.waiter.take());
-            if let Some(CallEvent::Outcome(outcome)) = found {
-                return Ok(Some(outcome));
-            }
-            let mut now = self.began.take().unwrap_or_else(Instant::now);
-            let mut looked_at = None;
-            while let Some(here) = found {
-                let progress = match here {
-                    CallEvent::Outcome(outcome) => return Ok(Some(outcome)),
-                    CallEvent::Progress(progress) => progress,
-                };
-                self.deadline.extend(now);
-                if let Some(callback) = &mut options.on_progress {
-                    callback(progress);
-                    now = about_now();
-                    // The callback's run time does not count as waiting. Messages may have arrived
-                    // meanwhile.
-                    self.deadline.extend(now);
-                }
-                // Endless progress must not keep the caller from checking its deadline and token.
-                if let Some(error) = self.cancelled(options) {
-                    return Err(error);
-                }
-                if looked_at.replace(now) != Some(now)
-                    && let Some(error) = self.late(now, options)
-                {
-                    return Err(error);
-                }
-                found = self.waiter.take();
-            }
-            if looked_at.is_some() {
-                now = Instant::now();
-            }
+            let found = received.take().or_else(|| self.waiter.take());
+            let now = match self.take_events(found, options)? {
+                ControlFlow::Break(outcome) => return Ok(Some(outcome)),
+                ControlFlow::Continue(now) => now,
+            };
             if let Some(error) = self.over(now, options) {
                 return Err(error);
             }
@@ -382,46 +290,83 @@ impl Call {
                 return Ok(None);
             }
             let end = self.deadline.at().into_iter().chain(until).min();
-            let receiver = if may_lead {
-                self.core
-                    .engine()
-                    .crew
-                    .take_or_stand_by(self.waiter.id, &self.waiter.channel)
-            } else {
-                None
-            };
-            match receiver {
-                Some(receiver)
-                    if !has_flushed
-                        && !receiver.has_message()
-                        && self.core.has_requests_to_flush() =>
-                {
-                    // A write may block, so the receiver is parked for another thread meanwhile.
-                    let hands = self.core.engine().crew.park(receiver);
-                    self.core.spawn_if_needed(hands);
-                    self.core.flush_requests(end);
-                    has_flushed = true;
-                }
-                Some(receiver) => {
-                    has_flushed = false;
-                    let turn = now + STINT;
-                    let turn = end.map_or(turn, |end| turn.min(end));
-                    may_lead =
-                        match self
-                            .core
-                            .read_for_caller(receiver, &mut self.waiter, now, turn)
-                        {
-                            ReadTurn::Found => true,
-                            ReadTurn::Quiet | ReadTurn::Ended => false,
-                        };
-                }
-                None => {
-                    self.core.flush_requests(end);
-                    received = self.waiter.wait(end);
-                    may_lead = self.core.reading == Reading::Shared;
-                }
-            }
+            received = self.block(&mut wait, now, end);
         }
+    }
+
+    /// Runs the progress callback for the events that have arrived, beginning with `found`. Returns
+    /// the outcome if it has arrived, and otherwise the current time.
+    fn take_events(
+        &mut self,
+        mut found: Option<CallEvent>,
+        options: &mut CallOptions<'_>,
+    ) -> Result<ControlFlow<Outcome, Instant>> {
+        if let Some(CallEvent::Outcome(outcome)) = found {
+            return Ok(ControlFlow::Break(outcome));
+        }
+        let mut now = self.began.take().unwrap_or_else(Instant::now);
+        let mut looked_at = None;
+        while let Some(here) = found {
+            let progress = match here {
+                CallEvent::Outcome(outcome) => return Ok(ControlFlow::Break(outcome)),
+                CallEvent::Progress(progress) => progress,
+            };
+            self.deadline.extend(now);
+            if let Some(callback) = &mut options.on_progress {
+                callback(progress);
+                now = about_now();
+                // The callback's run time does not count as waiting. Messages may have arrived
+                // meanwhile.
+                self.deadline.extend(now);
+            }
+            // Endless progress must not keep the caller from checking its deadline and token.
+            if let Some(error) = self.cancelled(options) {
+                return Err(error);
+            }
+            if looked_at.replace(now) != Some(now)
+                && let Some(error) = self.late(now, options)
+            {
+                return Err(error);
+            }
+            found = self.waiter.take();
+        }
+        if looked_at.is_some() {
+            now = Instant::now();
+        }
+        Ok(ControlFlow::Continue(now))
+    }
+
+    /// Reads messages for all callers, or blocks until a message arrives in the channel. Blocks at
+    /// most until `end`.
+    fn block(
+        &mut self,
+        wait: &mut WaitState,
+        now: Instant,
+        end: Option<Instant>,
+    ) -> Option<CallEvent> {
+        let (core, crew) = (&self.core, &self.core.engine().crew);
+        let receiver = wait
+            .may_lead
+            .then(|| crew.take_or_stand_by(self.waiter.id, &self.waiter.channel))
+            .flatten();
+        let Some(receiver) = receiver else {
+            core.flush_requests(end);
+            wait.may_lead = core.reading == Reading::Shared;
+            return self.waiter.wait(end);
+        };
+        if !wait.has_flushed && !receiver.has_message() && core.has_requests_to_flush() {
+            // A write may block, so the receiver is parked for another thread meanwhile.
+            core.spawn_if_needed(crew.park(receiver));
+            core.flush_requests(end);
+            wait.has_flushed = true;
+            return None;
+        }
+        let turn = now + STINT;
+        let turn = end.map_or(turn, |end| turn.min(end));
+        let turn = core.read_for_caller(receiver, &mut self.waiter, now, turn);
+        wait.has_flushed = false;
+        wait.may_lead = turn == ReadTurn::Found;
+        None
     }
 
     /// Returns the error that ends the call if the call is cancelled or past its deadline.
@@ -537,7 +482,7 @@ impl Call {
     }
 
     fn timed_out(&self, bound: Bound, options: &CallOptions<'_>) -> Error {
-        timed_out(&self.core, &self.method, self.time(bound, options))
+        timed_out(&self.core, &self.method, &self.time(bound, options))
     }
 
     /// Returns a text for errors: how long the call took, and the setting that limits the time.
@@ -550,18 +495,18 @@ impl Call {
     }
 }
 
-fn timed_out(core: &Core, method: &str, time: String) -> Error {
+pub(super) fn timed_out(core: &Core, method: &str, time: &str) -> Error {
     let text = format!("no answer to {method} from '{}' after {time}", core.peer());
     Error::new(ErrorKind::Timeout, text).sent(true)
 }
 
-fn cancelled_error(core: &Core, method: &str) -> Error {
+pub(super) fn cancelled_error(core: &Core, method: &str) -> Error {
     let text = format!("{method} to '{}' was cancelled", core.peer());
     Error::new(ErrorKind::Cancelled, text).sent(true)
 }
 
 /// Returns the reason of a cancellation, for the peer.
-fn reason_of(token: Option<&CancelToken>) -> Cow<'static, str> {
+pub(super) fn reason_of(token: Option<&CancelToken>) -> Cow<'static, str> {
     match token.and_then(CancelToken::reason) {
         Some(reason) => Cow::Owned(reason),
         None => Cow::Borrowed("the caller cancelled the request"),
@@ -570,7 +515,7 @@ fn reason_of(token: Option<&CancelToken>) -> Cow<'static, str> {
 
 /// Returns how long a call took, and the setting that limits the time. `spans` are the timeout and
 /// the maximum timeout of the call.
-fn time_text(
+pub(super) fn time_text(
     deadline: &Deadline,
     bound: Bound,
     spans: (Option<Duration>, Option<Duration>),
@@ -586,39 +531,20 @@ fn time_text(
     )
 }
 
-/// A call whose progress and outcome go to callbacks. Dropping it before the outcome has arrived
-/// cancels the call: the peer is notified, and the callbacks are dropped.
-pub(crate) struct WatchedCall {
-    core: Arc<Core>,
-    id: i64,
-    may_cancel: bool,
-    _deadline: Option<Watched>,
-    _on_cancel: Option<OnCancel>,
-}
-
-impl Drop for WatchedCall {
-    fn drop(&mut self) {
-        if self.core.engine().calls.give_up(self.id) && self.may_cancel {
-            self.core
-                .send_cancelled(self.id, "the caller no longer waits");
-        }
-    }
-}
-
 /// The deadline of a call. The calling thread and the thread that checks deadlines share it.
-struct Patience {
-    core: Arc<Core>,
+pub(super) struct Patience {
+    pub(super) core: Arc<Core>,
     // Guards the changes by the caller and the checks by the deadline thread. Held only for a
     // moment.
-    deadline: Mutex<Deadline>,
-    people_took: Duration,
+    pub(super) deadline: Mutex<Deadline>,
+    pub(super) people_took: Duration,
     /// Whether the caller's progress callback is running. The run time of the callback does not
     /// count as waiting.
-    is_busy: AtomicBool,
+    pub(super) is_busy: AtomicBool,
 }
 
 impl Patience {
-    fn look(&self, now: Instant, is_held: bool) -> NextCheck {
+    pub(super) fn look(&self, now: Instant, is_held: bool) -> NextCheck {
         let mut deadline = self.deadline.lock();
         if is_held || self.is_busy.load(Ordering::SeqCst) {
             deadline.extend(now);
@@ -642,14 +568,14 @@ impl Drop for Call {
     fn drop(&mut self) {
         let id = self.waiter.id;
         self.core.engine().crew.stand_down(id);
-        if self.give_up() && self.may_cancel && self.unsent.is_none() {
+        if !self.is_watched && self.give_up() && self.may_cancel && self.unsent.is_none() {
             self.core.send_cancelled(id, &self.reason);
         }
     }
 }
 
 /// Converts the outcome of a request into the result for the caller.
-fn judge(core: &Core, method: &str, outcome: Outcome) -> Result<RawResult> {
+pub(super) fn judge(core: &Core, method: &str, outcome: Outcome) -> Result<RawResult> {
     match outcome {
         Outcome::Response(response) => response
             .into_result()

@@ -41,6 +41,7 @@ pub(crate) mod principal;
 mod responder;
 mod response_sink;
 mod stats;
+mod watched_call;
 mod work_queue;
 mod worker_pool;
 
@@ -50,7 +51,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::activity::{Activity, OpenCall, OpenRequest, Running};
-pub(crate) use self::call::{Call, SendTime, StartedCall, WatchedCall};
+pub(crate) use self::call::{Call, SendTime, StartedCall};
 pub use self::call_channel::Progress;
 pub use self::call_options::CallOptions;
 pub(crate) use self::call_options::OwnedOptions;
@@ -70,6 +71,7 @@ pub use self::responder::Responder;
 pub(crate) use self::response_sink::Origin;
 pub(crate) use self::response_sink::{Answer, ExchangeHandle, ResponseSink};
 pub use self::stats::Stats;
+pub(crate) use self::watched_call::WatchedCall;
 use crate::error::{Error, ErrorKind, Result};
 #[cfg(feature = "http-server")]
 use crate::jsonrpc::{Malformed, Message};

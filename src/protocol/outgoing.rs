@@ -30,37 +30,39 @@ use crate::sync::Mutex;
 /// answer to any other id is unknown.
 const RETIRED: usize = 256;
 
-/// A caller that waits for its outcome. While the caller has the reading role, it keeps progress of
-/// its own call here.
-///
-/// No other thread reads then. So the kept progress is older than any progress that is sent to the
-/// channel later.
+/// A caller that waits for its outcome.
 #[derive(Debug)]
 pub(crate) struct Waiter {
     pub(crate) id: i64,
     pub(crate) channel: Arc<CallChannel>,
-    kept: VecDeque<Progress>,
+    /// The number of progress messages in the channel that this caller has read itself.
+    kept: usize,
     /// Whether no outcome can arrive in the channel any more, so that another call may use it.
     is_over: bool,
 }
 
 impl Waiter {
-    /// Stores a progress message of the caller's own call in this waiter.
+    /// Puts progress of the caller's own call into its channel. The caller has read the progress
+    /// itself, and is not woken.
     pub(crate) fn keep(&mut self, progress: Progress) {
-        self.kept.push_back(progress);
+        self.channel.send(CallMessage::Progress(progress));
+        self.kept += 1;
     }
 
-    /// Returns the number of progress messages that are stored in this waiter.
+    /// Returns the number of progress messages that the caller has read itself and not yet taken.
     pub(crate) fn kept(&self) -> usize {
-        self.kept.len()
+        self.kept
+    }
+
+    /// Whether the channel has a message that the caller has not read itself: the outcome, a wakeup,
+    /// or progress that another thread has read.
+    pub(crate) fn has_news(&self) -> bool {
+        self.channel.len() > self.kept
     }
 
     /// Takes the next progress or the outcome, in the order of arrival. Wakeups are skipped: the
     /// caller is awake.
     pub(crate) fn take(&mut self) -> Option<CallEvent> {
-        if let Some(progress) = self.kept.pop_front() {
-            return Some(CallEvent::Progress(progress));
-        }
         loop {
             let message = self.channel.try_receive()?;
             if let Some(event) = self.event(message) {
@@ -78,7 +80,10 @@ impl Waiter {
 
     fn event(&mut self, message: CallMessage) -> Option<CallEvent> {
         match message {
-            CallMessage::Progress(progress) => Some(CallEvent::Progress(progress)),
+            CallMessage::Progress(progress) => {
+                self.kept = self.kept.saturating_sub(1);
+                Some(CallEvent::Progress(progress))
+            }
             CallMessage::Outcome(outcome) => {
                 self.is_over = true;
                 Some(CallEvent::Outcome(outcome))
@@ -235,7 +240,7 @@ impl Calls {
         Ok(Waiter {
             id,
             channel,
-            kept: VecDeque::new(),
+            kept: 0,
             is_over: false,
         })
     }
@@ -347,17 +352,17 @@ impl Calls {
     }
 
     /// Lets callbacks instead of the waiting caller get the progress and the outcome of a call. The
-    /// progress that has already arrived is delivered first. Returns the callback for the outcome
-    /// if the outcome was decided before: it is in the waiter's channel, or about to arrive there.
+    /// progress that has already arrived is delivered first. Returns the callbacks if the outcome was
+    /// decided before: it is in the waiter's channel, or about to arrive there.
     pub(crate) fn watch(
         &self,
         waiter: &mut Waiter,
         on_end: OnEnd,
         on_progress: OnProgress,
-    ) -> Option<OnEnd> {
+    ) -> Option<(OnEnd, OnProgress)> {
         let mut table = self.table.lock();
         let Some(asked) = table.owed.get_mut(&waiter.id) else {
-            return Some(on_end);
+            return Some((on_end, on_progress));
         };
         // Progress is sent under this lock, so no message can overtake these.
         while let Some(CallEvent::Progress(progress)) = waiter.take() {
@@ -553,20 +558,22 @@ mod tests {
     }
 
     #[test]
-    fn what_a_caller_keeps_comes_first() {
+    fn progress_that_the_caller_reads_itself_counts_towards_the_limit() {
         let calls = Calls::new(10, 3);
         let mut waiter = calls.register(about()).expect("open");
         let token = RequestId::from(waiter.id);
         waiter.keep(progress(0));
         waiter.keep(progress(1));
-        calls.report(&token, progress(2));
-        assert_eq!(waiter.kept(), 2);
-        for value in [0, 1, 2] {
+        assert!(waiter.kept() == 2 && !waiter.has_news());
+        let merged = [2, 3].map(|value| calls.report(&token, progress(value)).1);
+        assert_eq!(merged, [false, true]);
+        assert!(waiter.has_news());
+        for value in [1, 2, 3] {
             assert!(
                 matches!(waiter.take(), Some(CallEvent::Progress(found)) if found == progress(value))
             );
         }
-        assert!(waiter.take().is_none());
+        assert!(waiter.take().is_none() && waiter.kept() == 0);
     }
 
     /// A channel is used again only when no message of its last call can still arrive.

@@ -141,13 +141,11 @@ impl Core {
         // more.
         let mut has_to_write = false;
         loop {
-            // Senders that saw the flag rely on this thread to write all messages, including those
-            // that may wait.
-            let is_promised = std::mem::take(&mut has_to_write);
-            let more = !is_promised && receiver.has_message();
-            let outbox = &self.engine().outbox;
-            let is_due = seen_to.take() != Some(more) && outbox.is_due(more);
-            if is_due || is_promised && outbox.has_soon() {
+            if self.is_flush_due(
+                &*receiver,
+                seen_to.take(),
+                std::mem::take(&mut has_to_write),
+            ) {
                 match self.flush_aside(receiver) {
                     Some(taken_back) => receiver = taken_back,
                     None => return,
@@ -221,6 +219,21 @@ impl Core {
                 }
             }
         }
+    }
+
+    /// Whether the reading thread has to flush the queue before it receives the next message.
+    /// `checked` is the result of `has_message` at the last check, if nothing was queued since then.
+    /// `is_promised` is whether senders relied on this thread to write all messages, including those
+    /// that may wait.
+    fn is_flush_due(
+        &self,
+        receiver: &dyn Receiver,
+        checked: Option<bool>,
+        is_promised: bool,
+    ) -> bool {
+        let more = !is_promised && receiver.has_message();
+        let outbox = &self.engine().outbox;
+        checked != Some(more) && outbox.is_due(more) || is_promised && outbox.has_soon()
     }
 
     /// If deferred requests use up the memory for messages, blocks for a moment instead of reading
@@ -298,7 +311,7 @@ impl Core {
             let kept = reader.kept();
             // After an outcome nothing is read, because an outcome may change the meaning of the
             // next message.
-            if !reader.channel.is_empty()
+            if reader.has_news()
                 // Messages that arrived together are processed together. So the reading role
                 // changes threads only once.
                 || kept > 0 && (kept >= self.settings.limits.max_call_events || !receiver.has_message())
@@ -324,7 +337,7 @@ impl Core {
             // when no input is left, and after every `BURST` messages, because a flooding peer
             // always sends more.
             unseen += 1;
-            let has_found = reader.kept() > 0 || !reader.channel.is_empty();
+            let has_found = reader.kept() > 0 || reader.has_news();
             if unseen == BURST || !(has_found || receiver.has_message()) {
                 unseen = 0;
                 self.have_written();
