@@ -187,9 +187,9 @@ impl Error {
         self
     }
 
-    /// Sets whether the HTTP response may refuse the whole session instead of the request. This is
-    /// the case if the body is no JSON-RPC error with the id of the request, or if the JSON-RPC
-    /// error is about the session.
+    /// Sets whether the HTTP response possibly refuses the whole session, not only the request. It
+    /// does if its body is anything but a JSON-RPC error with the request's id, or if that error is
+    /// about the session.
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn vague(mut self, is_vague: bool) -> Self {
         if let Some(http) = &mut self.0.http {

@@ -58,8 +58,8 @@ pub enum mcplink_limit {
     /// may hold everything except the reserve. For connections, threads of requests and sessions
     /// see MCPLINK_HTTP_LIMIT_PART_PERCENT.
     MCPLINK_LIMIT_PART_PERCENT = 14,
-    /// The share of requests, subscriptions, tasks and memory that is reserved for clients that
-    /// hold little, in percent. Default: 12. With 0, nothing is reserved.
+    /// The percentage of the requests, subscriptions, tasks and memory that is reserved for clients
+    /// that use little of them. Default: 12. With 0, nothing is reserved.
     MCPLINK_LIMIT_RESERVE_PERCENT = 15,
 }
 

@@ -211,8 +211,9 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Returns whether the current thread is the last thread that dispatched the queue. Before the
-    /// first dispatch of a pump, returns whether the current thread made the pump.
+    /// Returns whether the current thread is the last thread that dispatched the queue. If the
+    /// queue belongs to a pump that was never dispatched, returns whether the current thread made
+    /// the pump.
     pub(super) fn is_home(&self) -> bool {
         self.state.lock().home == Some(thread::current().id())
     }

@@ -486,8 +486,8 @@ mod loom_tests {
     }
 
     impl Host {
-        /// Returns the `Host` behind the user data of a callback. Sets `late` if the transport was
-        /// freed already, because no callback may run then.
+        /// Returns the `Host` behind the user data of a callback. No callback may run after the
+        /// transport was freed. If one does, this function sets `late`.
         ///
         /// # Safety
         ///

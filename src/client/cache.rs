@@ -205,8 +205,10 @@ impl ClientCache {
         )
     }
 
-    /// Stores the server of a new connection for the cache keys. `envelope` contains the client's
-    /// capabilities: clients of one principal share private responses only if their capabilities
+    /// Records which server a new connection has reached. The cache keys contain the server.
+    ///
+    /// `envelope` contains the client's capabilities, which are a part of the keys of private
+    /// responses. So clients of one principal share private responses only if their capabilities
     /// are equal.
     pub(super) fn settle(
         &self,

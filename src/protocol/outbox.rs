@@ -30,8 +30,8 @@ use crate::transport::{Sender, SessionMessage};
 /// The maximum number of batches that a thread writes in a row. Then another thread continues the
 /// writing.
 const ROUNDS: usize = 16;
-/// While more input is available, answers are held back until this many are queued. From then on,
-/// they wait for [`PATIENCE`] at most.
+/// While more input is available, queued answers are held back. When this many answers are queued,
+/// they are held back for [`PATIENCE`] at most.
 const TOGETHER: usize = 16;
 /// When this many answers are queued, they are written at once. [`TOGETHER_BYTES`] is the same
 /// limit in bytes.

@@ -141,12 +141,13 @@ pub(super) fn schema_of_arguments<T: schemars::JsonSchema>() -> crate::error::Re
 /// The reason why a tool failed.
 ///
 /// A failure *of the tool* becomes a result with `isError`, for the model to read and react to. A
-/// text makes a failure of the tool, and so do most errors that are converted with `?`. Three kinds
-/// of errors are different:
+/// `ToolError` that is made from a text, or from most errors with `?`, is a failure of the tool.
+/// Three kinds of errors are different:
 ///
 /// - An [`RpcError`] that is converted with `?` stays an error *of the protocol*.
 /// - An [`Error`] of this library becomes an internal error. Its text is for the host only.
-/// - An [`AskError`] that [is a failure](AskError::is_failure) becomes an internal error too.
+/// - An [`AskError`] for which [`is_failure`](AskError::is_failure) returns true becomes an
+///   internal error too.
 #[derive(Debug)]
 pub struct ToolError(pub(super) Failure);
 

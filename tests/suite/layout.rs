@@ -615,3 +615,24 @@ fn lines_of_comments_fit_into_100_columns() {
         }
     }
 }
+
+/// A library that is built without HTTP servers exports the same functions of the C interface.
+#[test]
+fn each_function_of_http_servers_in_c_has_a_form_without_them() {
+    let exported = |path: &Path| -> BTreeSet<String> {
+        let text = fs::read_to_string(path).unwrap();
+        let file = syn::parse_file(&text).unwrap();
+        let functions = file.items.into_iter().filter_map(|item| match item {
+            syn::Item::Fn(function) if function.sig.abi.is_some() => Some(function.sig.ident),
+            _ => None,
+        });
+        functions.map(|name| name.to_string()).collect()
+    };
+    let server = root().join("cffi/server");
+    let without = exported(&server.join("no_http.rs"));
+    let with: BTreeSet<String> = rust_files(&server.join("http"))
+        .iter()
+        .flat_map(|path| exported(path))
+        .collect();
+    assert_eq!(with, without);
+}

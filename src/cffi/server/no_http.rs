@@ -390,6 +390,15 @@ pub unsafe extern "C" fn mcplink_exchange_gone(
     plain(refuse)
 }
 
+/// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_exchange_silent(
+    _exchange: *mut mcplink_exchange_t,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
 /// Does nothing in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

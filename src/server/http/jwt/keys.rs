@@ -69,8 +69,9 @@ impl Keys {
     /// Finds the keys that may have signed a token. `id` is the key id in the token, if any.
     /// Fetches the issuer's keys if the cached keys are old or lack the id.
     ///
-    /// If a key has this id, if some key has no id, or if `id` is `None`, returns all keys of the
-    /// issuer. The caller tries each key whose id fits.
+    /// A key may have signed the token if the ids are equal, or if the key or the token has no id.
+    /// If the issuer has such a key, returns all keys of the issuer. The caller tries each key that
+    /// may have signed the token.
     pub(super) fn find(&self, id: Option<&str>) -> KeyLookup {
         self.find_but(None, id)
     }
