@@ -38,6 +38,10 @@ pub(super) struct Answer {
 }
 
 /// The first request of a call, which may have been started before.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is moved few times; a box would cost each started call an allocation"
+)]
 pub(super) enum FirstRequest {
     Unsent,
     /// The request was sent on this connection.
@@ -259,14 +263,9 @@ impl Client {
             // sent. A retry on another server is not possible, because only the requesting server
             // knows the state.
             let spent = started.elapsed().saturating_sub(people_took);
+            let mut rest = options.after(Duration::ZERO, spent);
             result = self
-                .request_text(
-                    method,
-                    &again,
-                    &mut options.after(Duration::ZERO, spent),
-                    FirstRequest::Unsent,
-                    |_| false,
-                )
+                .request_text(method, &again, &mut rest, FirstRequest::Unsent, |_| false)
                 .map_err(|error| error.sent(true))?;
         }
         match self.judge_result(&generation, method, &result)? {

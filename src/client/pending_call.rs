@@ -8,10 +8,10 @@
 //!                      └─ cancel, drop: the server is notified
 //! ```
 //!
-//! A *sent* call has no thread. A *watched* call has no thread either, as long as its first response
-//! is its result: the thread that reads the response ends the call. A thread of the client goes on
-//! with a call that is a multi round-trip request, becomes a task, or is retried on the next
-//! connection. Calls over HTTP are watched from the start, and each of them has a thread.
+//! No thread belongs to a *sent* call. If the first response to a *watched* call is its result, the
+//! thread that reads the response ends the call. Otherwise a thread of the client goes on with the
+//! call: it is a multi round-trip request, becomes a task, or is retried on the next connection.
+//! Calls over HTTP are watched from the start, and each of them has a thread.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -56,8 +56,8 @@ pub enum CallEvent {
 ///
 /// Dropping the handle cancels the call. The handle keeps its client connected.
 ///
-/// **Time limits.** The timeouts of [`CallOptions`] count from the start of the call. A call that no
-/// method waits for and whose events were not requested ends at the next look at it.
+/// **Time limits.** The timeouts of [`CallOptions`] count from the start of the call. They are
+/// enforced while a method waits for the call, and always after the first use of `events`.
 ///
 /// # Examples
 ///
@@ -308,10 +308,10 @@ impl<T: Send + 'static> PendingCall<T> {
 
     /// Returns the channel of the call's events: each progress, then [`CallEvent::Done`].
     ///
-    /// With `crossbeam_channel::select!` or `Select` a thread waits for the events of several calls,
-    /// for timers and for other channels at once. From the first use of this method, the threads of
-    /// the connection read for this call, and its time limits are enforced although no thread waits
-    /// for it. If more than [`max_call_events`](crate::transport::Limits::max_call_events) events
+    /// With `crossbeam_channel::select!` or `Select` a thread can wait at once for the events of
+    /// several calls, for timers and for other channels. From the first use of this method, the
+    /// threads of the connection read for this call, and its time limits are enforced although no
+    /// thread waits for it. If more than [`max_call_events`](crate::transport::Limits::max_call_events) events
     /// wait, older progress gives way to newer progress.
     pub fn events(&mut self) -> &Receiver<CallEvent> {
         if matches!(self.state, State::Sent(_) | State::Ended(_)) {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::call_channel::{CallMessage, Outcome, Progress};
+use super::call_channel::{CallMessage, Outcome};
 use super::call_options::CallOptions;
 use super::cancel::CancelToken;
 use super::core::{Core, ReadTurn, Reading};

@@ -141,7 +141,15 @@ pub(super) struct Engine {
     people_are_asked: AtomicBool,
     threads: Started,
     /// Ends calls for which no thread waits, when their time is over.
-    deadlines: Deadlines,
+    pub(super) deadlines: Deadlines,
+}
+
+impl Engine {
+    /// Refuses new messages for this reason, and ends the deadline thread.
+    pub(super) fn release(&self, reason: &Error) {
+        self.outbox.close(reason);
+        self.deadlines.stop();
+    }
 }
 
 /// The settings of a connection, which differ between clients and servers. All connections of a
@@ -341,11 +349,6 @@ impl Core {
                 deadlines: Deadlines::new(Duration::MAX, &settings.threads),
             })
         })
-    }
-
-    /// Returns the deadline thread for calls for which no thread waits.
-    pub(super) fn deadlines(&self) -> &Deadlines {
-        &self.engine().deadlines
     }
 
     /// Returns the clients' shares of the active requests on this connection.

@@ -269,9 +269,7 @@ impl Outbox {
         let began = about_now();
         for round in 1.. {
             state = self.pull(state);
-            std::mem::swap(&mut state.queue, &mut batch);
-            self.soon.store(0, Ordering::Release);
-            let taken = bytes_of(&batch);
+            let taken = self.take_queue(&mut state, &mut batch);
             drop(state);
             // The transport may belong to the host. A panic in it ends the connection like any
             // other failure.
@@ -339,6 +337,13 @@ impl Outbox {
         }
     }
 
+    /// Takes all queued messages. Returns their number of bytes.
+    fn take_queue(&self, state: &mut State, batch: &mut VecDeque<SessionMessage>) -> usize {
+        std::mem::swap(&mut state.queue, batch);
+        self.soon.store(0, Ordering::Release);
+        bytes_of(batch)
+    }
+
     /// Lets the source queue its messages, before the current thread writes. The messages go
     /// through the queue to keep their order.
     fn pull<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
@@ -370,8 +375,8 @@ impl Outbox {
     /// flush is due.
     ///
     /// If `more_input` is false, the reading thread blocks for input next, so any queued message
-    /// must be written, except messages that may wait. If `more_input` is true, a flush is due only if enough answers are queued.
-    /// So several answers are written together.
+    /// must be written, except messages that may wait. If `more_input` is true, a flush is due only
+    /// if enough answers are queued. So several answers are written together.
     pub(crate) fn is_due(&self, more_input: bool) -> bool {
         if more_input && self.fill.load(Ordering::Acquire) < TOGETHER {
             return false;

@@ -134,7 +134,7 @@ impl Call {
             spans: (options.timeout, options.max_timeout),
         };
         ticket.engage(move || ending.run());
-        watched._deadline = Some(core.deadlines().add(&ticket, true)?);
+        watched._deadline = Some(core.engine().deadlines.add(&ticket, true)?);
         let token = options.cancel.as_ref();
         watched._on_cancel = token.map(|token| token.on_trigger(move || ticket.end()));
         Ok(watched)

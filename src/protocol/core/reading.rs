@@ -24,6 +24,17 @@ const BURST: usize = 64;
 /// checks its timers at this interval.
 const MOMENT: Duration = Duration::from_millis(100);
 
+/// What the reading thread knows about the queue of outgoing messages.
+#[derive(Default)]
+struct FlushState {
+    /// The argument of the last flush check, if nothing was queued since then. It avoids a second
+    /// check.
+    checked: Option<bool>,
+    /// Whether senders relied on this thread to write all messages, including those that may wait.
+    /// This thread has cleared its flag for flushing, and must check the queue once more.
+    is_promised: bool,
+}
+
 impl Core {
     /// Starts a thread if the pool requests one.
     pub(in crate::protocol) fn spawn_if_needed(self: &Arc<Self>, hands: Spawn) {
@@ -134,18 +145,9 @@ impl Core {
 
     /// Reads messages until another thread takes the reading role or the connection ends.
     pub(super) fn lead(self: &Arc<Self>, mut receiver: Box<dyn Receiver>) {
-        // The argument `more` of the last flush check, if nothing was queued since then. It avoids
-        // a second check.
-        let mut seen_to = None;
-        // Set when this thread has cleared its flag for flushing: it must check the queue once
-        // more.
-        let mut has_to_write = false;
+        let mut flushing = FlushState::default();
         loop {
-            if self.is_flush_due(
-                &*receiver,
-                seen_to.take(),
-                std::mem::take(&mut has_to_write),
-            ) {
+            if self.is_flush_due(&*receiver, std::mem::take(&mut flushing)) {
                 match self.flush_aside(receiver) {
                     Some(taken_back) => receiver = taken_back,
                     None => return,
@@ -173,7 +175,7 @@ impl Core {
                         drop(receiver);
                         return self.end(&error);
                     }
-                    has_to_write = true;
+                    flushing.is_promised = true;
                     continue;
                 }
                 Ok(Some(taken)) => {
@@ -205,7 +207,7 @@ impl Core {
                     match taken_back {
                         Some(taken_back) => {
                             receiver = taken_back;
-                            seen_to = Some(more);
+                            flushing.checked = Some(more);
                         }
                         None => {
                             self.flush_until(None);
@@ -222,18 +224,11 @@ impl Core {
     }
 
     /// Whether the reading thread has to flush the queue before it receives the next message.
-    /// `checked` is the result of `has_message` at the last check, if nothing was queued since then.
-    /// `is_promised` is whether senders relied on this thread to write all messages, including those
-    /// that may wait.
-    fn is_flush_due(
-        &self,
-        receiver: &dyn Receiver,
-        checked: Option<bool>,
-        is_promised: bool,
-    ) -> bool {
-        let more = !is_promised && receiver.has_message();
+    fn is_flush_due(&self, receiver: &dyn Receiver, flushing: FlushState) -> bool {
+        let more = !flushing.is_promised && receiver.has_message();
         let outbox = &self.engine().outbox;
-        checked != Some(more) && outbox.is_due(more) || is_promised && outbox.has_soon()
+        flushing.checked != Some(more) && outbox.is_due(more)
+            || flushing.is_promised && outbox.has_soon()
     }
 
     /// If deferred requests use up the memory for messages, blocks for a moment instead of reading
