@@ -311,8 +311,10 @@ impl<T: Send + 'static> PendingCall<T> {
     /// With `crossbeam_channel::select!` or `Select` a thread can wait at once for the events of
     /// several calls, for timers and for other channels. From the first use of this method, the
     /// threads of the connection read for this call, and its time limits are enforced although no
-    /// thread waits for it. If more than [`max_call_events`](crate::transport::Limits::max_call_events) events
-    /// wait, older progress gives way to newer progress.
+    /// thread waits for it.
+    ///
+    /// If more than [`max_call_events`](crate::transport::Limits::max_call_events) events wait,
+    /// older progress gives way to newer progress.
     pub fn events(&mut self) -> &Receiver<CallEvent> {
         if matches!(self.state, State::Sent(_) | State::Ended(_)) {
             let state = std::mem::replace(&mut self.state, taken());

@@ -5,13 +5,16 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::error::Error;
 use crate::jsonrpc::{Malformed, Response};
+use crate::sync::AtomicUsize;
 
-/// The number of idle channels that a thread keeps for its next calls.
-const KEPT: usize = 4;
+/// The number of idle channels that a thread keeps for its next calls. A model of `loom` keeps
+/// none, because a channel must not outlive the model that made it.
+const KEPT: usize = if cfg!(loom) { 0 } else { 4 };
 
 thread_local! {
     /// The idle channels of this thread. All of them are empty.
@@ -66,7 +69,12 @@ pub(crate) enum CallMessage {
 
 /// The channel of one call at a time.
 #[derive(Debug)]
-pub(crate) struct CallChannel(imp::Channel<CallMessage>);
+pub(crate) struct CallChannel {
+    channel: imp::Channel<CallMessage>,
+    /// The number of progress messages that the caller stores outside of the channel. They count
+    /// towards the limit of progress messages.
+    kept: AtomicUsize,
+}
 
 impl CallChannel {
     /// Returns an empty channel: an idle one of this thread, or a new one.
@@ -76,7 +84,10 @@ impl CallChannel {
     }
 
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self(imp::Channel::new()))
+        Arc::new(Self {
+            channel: imp::Channel::new(),
+            kept: AtomicUsize::new(0),
+        })
     }
 
     /// Keeps a channel for the next call of this thread.
@@ -88,14 +99,15 @@ impl CallChannel {
         _ = IDLE.try_with(|idle| {
             let mut idle = idle.borrow_mut();
             if idle.len() < KEPT {
-                while self.0.try_receive().is_some() {}
+                while self.channel.try_receive().is_some() {}
+                self.set_kept(0);
                 idle.push(Arc::clone(self));
             }
         });
     }
 
     pub(crate) fn send(&self, message: CallMessage) {
-        self.0.send(message);
+        self.channel.send(message);
     }
 
     /// Sends progress, in a channel in which at most `max` messages may wait. If the channel is
@@ -104,28 +116,30 @@ impl CallChannel {
     /// Only one thread at a time may call this function, or more than `max` messages may wait.
     pub(crate) fn send_progress(&self, progress: Progress, max: usize) -> bool {
         // The removed message may be `Wake`. The caller is woken by the progress instead.
-        let is_full = self.0.len() >= max.max(1);
-        let merged = is_full && self.0.try_receive().is_some();
-        self.0.send(CallMessage::Progress(progress));
+        let max = max.saturating_sub(self.kept.load(Ordering::Relaxed)).max(1);
+        let is_full = self.channel.len() >= max;
+        let merged = is_full && self.channel.try_receive().is_some();
+        self.channel.send(CallMessage::Progress(progress));
         merged
     }
 
     /// Takes the next message if the channel is not empty.
     pub(crate) fn try_receive(&self) -> Option<CallMessage> {
-        self.0.try_receive()
+        self.channel.try_receive()
     }
 
     /// Blocks until there is a message, and takes it. Returns `None` at `deadline`.
     pub(crate) fn receive(&self, deadline: Option<Instant>) -> Option<CallMessage> {
-        self.0.receive(deadline)
+        self.channel.receive(deadline)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.channel.is_empty()
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
+    /// Sets the number of progress messages that the caller stores outside of the channel.
+    pub(crate) fn set_kept(&self, kept: usize) {
+        self.kept.store(kept, Ordering::Relaxed);
     }
 }
 

@@ -30,39 +30,39 @@ use crate::sync::Mutex;
 /// answer to any other id is unknown.
 const RETIRED: usize = 256;
 
-/// A caller that waits for its outcome.
+/// A caller that waits for its outcome. While the caller has the reading role, it stores progress
+/// of its own call in the waiter.
+///
+/// No other thread reads during that time. So progress in the waiter is older than any progress
+/// that is sent to the channel later.
 #[derive(Debug)]
 pub(crate) struct Waiter {
     pub(crate) id: i64,
     pub(crate) channel: Arc<CallChannel>,
-    /// The number of progress messages in the channel that this caller has read itself.
-    kept: usize,
+    kept: VecDeque<Progress>,
     /// Whether no outcome can arrive in the channel any more, so that another call may use it.
     is_over: bool,
 }
 
 impl Waiter {
-    /// Puts progress of the caller's own call into its channel. The caller has read the progress
-    /// itself, and is not woken.
+    /// Stores a progress message of the caller's own call in this waiter.
     pub(crate) fn keep(&mut self, progress: Progress) {
-        self.channel.send(CallMessage::Progress(progress));
-        self.kept += 1;
+        self.kept.push_back(progress);
+        self.channel.set_kept(self.kept.len());
     }
 
-    /// Returns the number of progress messages that the caller has read itself and not yet taken.
+    /// Returns the number of progress messages that are stored in this waiter.
     pub(crate) fn kept(&self) -> usize {
-        self.kept
-    }
-
-    /// Whether the channel has a message that the caller has not read itself: the outcome, a wakeup,
-    /// or progress that another thread has read.
-    pub(crate) fn has_news(&self) -> bool {
-        self.channel.len() > self.kept
+        self.kept.len()
     }
 
     /// Takes the next progress or the outcome, in the order of arrival. Wakeups are skipped: the
     /// caller is awake.
     pub(crate) fn take(&mut self) -> Option<CallEvent> {
+        if let Some(progress) = self.kept.pop_front() {
+            self.channel.set_kept(self.kept.len());
+            return Some(CallEvent::Progress(progress));
+        }
         loop {
             let message = self.channel.try_receive()?;
             if let Some(event) = self.event(message) {
@@ -80,10 +80,7 @@ impl Waiter {
 
     fn event(&mut self, message: CallMessage) -> Option<CallEvent> {
         match message {
-            CallMessage::Progress(progress) => {
-                self.kept = self.kept.saturating_sub(1);
-                Some(CallEvent::Progress(progress))
-            }
+            CallMessage::Progress(progress) => Some(CallEvent::Progress(progress)),
             CallMessage::Outcome(outcome) => {
                 self.is_over = true;
                 Some(CallEvent::Outcome(outcome))
@@ -121,8 +118,8 @@ pub(crate) enum OnEnd {
     Quick(Box<dyn FnOnce(Outcome) + Send>),
 }
 
-/// The callback that gets the progress of a call without a waiting caller. It runs under the lock of
-/// the table of calls, so it must not block. It returns whether older progress gave way.
+/// The callback that gets the progress of a call without a waiting caller. It runs under the lock
+/// of the table of calls, so it must not block. It returns whether older progress gave way.
 pub(crate) type OnProgress = Box<dyn Fn(Progress) -> bool + Send>;
 
 /// The recipient of the outcome of a call: a caller or a callback.
@@ -166,6 +163,8 @@ pub(crate) type PendingCallback = (OnEnd, Outcome);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {
     Delivered,
+    /// The callback of a watched call gets the outcome.
+    Watched,
     /// The answer was late: the caller of the request had already given up.
     Late,
     /// No request of this side had the id of the answer.
@@ -240,7 +239,7 @@ impl Calls {
         Ok(Waiter {
             id,
             channel,
-            kept: 0,
+            kept: VecDeque::new(),
             is_over: false,
         })
     }
@@ -296,9 +295,8 @@ impl Calls {
         table.retire(number);
         let channel = match owed.owed {
             Completion::Caller(channel) => channel,
-            Completion::Callback(on_end) | Completion::Watched(on_end, _) => {
-                return (Delivery::Delivered, Some((on_end, outcome)));
-            }
+            Completion::Callback(on_end) => return (Delivery::Delivered, Some((on_end, outcome))),
+            Completion::Watched(on_end, _) => return (Delivery::Watched, Some((on_end, outcome))),
         };
         match &mut table.gathered {
             Some(gathered) => gathered.push((channel, outcome)),
@@ -352,8 +350,8 @@ impl Calls {
     }
 
     /// Lets callbacks instead of the waiting caller get the progress and the outcome of a call. The
-    /// progress that has already arrived is delivered first. Returns the callbacks if the outcome was
-    /// decided before: it is in the waiter's channel, or about to arrive there.
+    /// progress that has already arrived is delivered first. Returns the callbacks if the outcome
+    /// was decided before: it is in the waiter's channel, or about to arrive there.
     pub(crate) fn watch(
         &self,
         waiter: &mut Waiter,
@@ -564,11 +562,10 @@ mod tests {
         let token = RequestId::from(waiter.id);
         waiter.keep(progress(0));
         waiter.keep(progress(1));
-        assert!(waiter.kept() == 2 && !waiter.has_news());
+        assert!(waiter.kept() == 2 && waiter.channel.is_empty());
         let merged = [2, 3].map(|value| calls.report(&token, progress(value)).1);
         assert_eq!(merged, [false, true]);
-        assert!(waiter.has_news());
-        for value in [1, 2, 3] {
+        for value in [0, 1, 3] {
             assert!(
                 matches!(waiter.take(), Some(CallEvent::Progress(found)) if found == progress(value))
             );

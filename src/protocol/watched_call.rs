@@ -68,7 +68,7 @@ impl Ending {
         };
         let outcome = Outcome::Over(error);
         let delivery = self.core.complete(&RequestId::from(self.id), outcome);
-        if delivery == Delivery::Delivered && self.may_cancel {
+        if delivery == Delivery::Watched && self.may_cancel {
             self.core.send_cancelled(self.id, &reason);
         }
     }

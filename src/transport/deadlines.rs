@@ -122,7 +122,6 @@ impl Deadlines {
     }
 
     /// Ends all registered exchanges that are calls.
-    #[cfg(feature = "http-client")]
     pub(crate) fn end_calls(&self) {
         let entries = self.0.table.lock().entries.clone();
         for entry in entries.into_iter().flatten().filter(|entry| entry.is_call) {
@@ -154,7 +153,6 @@ impl Watched {
     /// Records that a keep-alive has arrived on the stream, or any input after the first
     /// keep-alive. From now on the stream stalls if no input arrives for too long. Fails when the
     /// deadline thread can't be started.
-    #[cfg(feature = "http-client")]
     pub(crate) fn is_alive(&self) -> Result<()> {
         let at = self.shared.started.elapsed();
         let millis = millis(at.saturating_add(self.shared.stall_after)).max(1);
@@ -167,20 +165,17 @@ impl Watched {
     }
 
     /// Resets the state for a new stream that replaces an ended stream.
-    #[cfg(feature = "http-client")]
     pub(crate) fn begin_anew(&self) {
         self.entry.stalls_at.store(0, Ordering::Release);
         self.entry.has_stalled.store(false, Ordering::Release);
     }
 
     /// Whether keep-alives have arrived on the stream.
-    #[cfg(feature = "http-client")]
     pub(crate) fn expects_life(&self) -> bool {
         self.entry.stalls_at.load(Ordering::Acquire) > 0
     }
 
     /// Whether the exchange was interrupted because its stream had stalled.
-    #[cfg(feature = "http-client")]
     pub(crate) fn has_stalled(&self) -> bool {
         self.entry.has_stalled.load(Ordering::Acquire)
     }

@@ -20,6 +20,10 @@
 
 mod child;
 pub(crate) mod clock;
+#[cfg_attr(
+    not(feature = "http-client"),
+    expect(dead_code, reason = "exchanges over HTTP use the rest")
+)]
 pub(crate) mod deadlines;
 #[cfg_attr(
     not(feature = "http-client"),

@@ -89,6 +89,9 @@ impl Core {
         STANDING.set(outer);
         let Some(taken) = taken else { return };
         let asks_nothing = matches!(taken, Routed::Progress(..));
+        // Progress of one call may arrive on several streams at once. Progress in the channel is
+        // older. So the caller stores progress itself only if the channel is empty.
+        let reader = reader.filter(|reader| reader.channel.is_empty());
         self.dispatch(taken, reader);
         if asks_nothing {
             return;

@@ -306,7 +306,7 @@ impl Core {
             let kept = reader.kept();
             // After an outcome nothing is read, because an outcome may change the meaning of the
             // next message.
-            if reader.has_news()
+            if !reader.channel.is_empty()
                 // Messages that arrived together are processed together. So the reading role
                 // changes threads only once.
                 || kept > 0 && (kept >= self.settings.limits.max_call_events || !receiver.has_message())
@@ -332,7 +332,7 @@ impl Core {
             // when no input is left, and after every `BURST` messages, because a flooding peer
             // always sends more.
             unseen += 1;
-            let has_found = reader.kept() > 0 || reader.has_news();
+            let has_found = reader.kept() > 0 || !reader.channel.is_empty();
             if unseen == BURST || !(has_found || receiver.has_message()) {
                 unseen = 0;
                 self.have_written();

@@ -214,6 +214,8 @@ impl Core {
     pub(super) fn deliver(self: &Arc<Self>, id: &RequestId, outcome: Outcome) -> Routed {
         match self.complete(id, outcome) {
             Delivery::Delivered => return Routed::Delivered,
+            // The outcome of a watched call does not change how the next message is read.
+            Delivery::Watched => {}
             Delivery::Late => count(&self.engine().counters.late_responses),
             Delivery::Unknown => {
                 count(&self.engine().counters.unknown_responses);
@@ -549,7 +551,8 @@ impl Core {
             Form::Noise => self.settings.serving,
             Form::Response => {
                 let delivered = malformed.id.clone().is_some_and(|id| {
-                    self.complete(&id, Outcome::Malformed(malformed.clone())) == Delivery::Delivered
+                    let delivery = self.complete(&id, Outcome::Malformed(malformed.clone()));
+                    matches!(delivery, Delivery::Delivered | Delivery::Watched)
                 });
                 !delivered && self.settings.serving
             }
