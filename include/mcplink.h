@@ -75,7 +75,7 @@
 #endif
 
 /**
- * The kind of an entry that owns a completed argument.
+ * The kind of an entry with an argument that can be completed: a prompt or a resource template.
  */
 enum mcplink_completion_of
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -163,7 +163,7 @@ enum mcplink_content_kind
      */
     MCPLINK_CONTENT_IMAGE = 2,
     /**
-     * Audio. Read it like an image.
+     * Audio: see mcplink_result_content_bytes and the member "mimeType".
      */
     MCPLINK_CONTENT_AUDIO = 3,
     /**
@@ -200,13 +200,13 @@ enum mcplink_dpop
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * Tokens are bound on request: a client binds tokens if the server requires it; a server
-     * accepts bound and unbound tokens. This is the default of clients.
+     * Tokens are bound on request: a client binds tokens if the server requires bound tokens; a
+     * server accepts bound and unbound tokens. This mode is the default of clients.
      */
     MCPLINK_DPOP_WHEN_ASKED = 0,
     /**
-     * Tokens are never bound. This is the default of servers: they refuse bound tokens, because
-     * they could not check them.
+     * Tokens are never bound. This mode is the default of servers: such a server refuses bound
+     * tokens, because the server could not check the key.
      */
     MCPLINK_DPOP_NEVER = 1,
     /**
@@ -223,7 +223,7 @@ typedef int32_t mcplink_dpop;
 #endif // __cplusplus
 
 /**
- * The era of a server, which depends on the protocol revisions it supports.
+ * The era of a server, which depends on the protocol revisions that the server supports.
  */
 enum mcplink_era
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -260,22 +260,22 @@ enum mcplink_event
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * A client of mcplink_client_start is connected. No params.
+     * A client of mcplink_client_start is connected. The event has no params.
      */
     MCPLINK_EVENT_CONNECTED = 1,
     /**
-     * A client of mcplink_client_start could not be connected: {"status":-9,"message":"..."}. Free
-     * the client.
+     * A client of mcplink_client_start could not be connected. The params are
+     * {"status":-9,"message":"..."}. Free the client.
      */
     MCPLINK_EVENT_FAILED = 2,
     /**
-     * The connection to the server was lost, and the server will be restarted:
+     * The connection to the server was lost, and the server will be restarted. The params are
      * {"status":-3,"message":"...","attempt":1,"delayMs":250}.
      */
     MCPLINK_EVENT_LOST = 3,
     /**
-     * The server is connected again. The new connection has no state of the lost one:
-     * {"attempt":1}.
+     * The server is connected again, after a lost connection. The new connection has none of the
+     * state of the lost connection. The params are {"attempt":1}.
      */
     MCPLINK_EVENT_RESTORED = 4,
     /**
@@ -284,48 +284,52 @@ enum mcplink_event
      */
     MCPLINK_EVENT_CLOSED = 5,
     /**
-     * The list of tools has changed; see mcplink_client_listen. No params.
+     * The list of tools has changed; see mcplink_client_listen. The event has no params.
      */
     MCPLINK_EVENT_TOOLS_CHANGED = 6,
     /**
-     * The list of prompts has changed; see mcplink_client_listen. No params.
+     * The list of prompts has changed; see mcplink_client_listen. The event has no params.
      */
     MCPLINK_EVENT_PROMPTS_CHANGED = 7,
     /**
-     * The list of resources has changed; see mcplink_client_listen. No params.
+     * The list of resources has changed; see mcplink_client_listen. The event has no params.
      */
     MCPLINK_EVENT_RESOURCES_CHANGED = 8,
     /**
-     * The contents of a resource have changed: {"uri":"..."}; see mcplink_client_subscribe.
+     * The contents of a resource have changed; see mcplink_client_subscribe. The params are
+     * {"uri":"..."}.
      */
     MCPLINK_EVENT_RESOURCE_UPDATED = 9,
     /**
      * The server was unreachable, so change notifications may have been missed: assume that
-     * everything has changed. No params.
+     * everything has changed. The event has no params.
      */
     MCPLINK_EVENT_EVERYTHING_CHANGED = 10,
     /**
-     * Change notifications have ended, though the connection is open: {"clean":true} when the
-     * server ended the subscription regularly.
+     * Change notifications have ended, though the connection is open. The params are
+     * {"clean":true} when the server ended the subscription regularly, and otherwise
+     * {"clean":false}.
      */
     MCPLINK_EVENT_CHANGES_ENDED = 11,
     /**
-     * A log message of the server: {"level":"info","logger":"...","data":...}.
+     * The server has sent a log message. The params are
+     * {"level":"info","logger":"...","data":...}.
      */
     MCPLINK_EVENT_LOG_MESSAGE = 12,
     /**
-     * The user has completed a URL elicitation: {"elicitationId":"..."} (2025-11-25 only).
+     * The user has completed a URL elicitation. The params are {"elicitationId":"..."}. Only
+     * revision 2025-11-25 has this event.
      */
     MCPLINK_EVENT_ELICITATION_COMPLETE = 13,
     /**
-     * A notification for which a function was registered. The params are those of the
-     * notification.
+     * The server has sent a notification for which the host has set a function. The params are the
+     * params of the notification.
      */
     MCPLINK_EVENT_NOTIFICATION = 14,
     /**
      * The state of a task has changed; see mcplink_client_listen. The params are the complete
-     * task, as returned by tasks/get: {"taskId":"...","status":"completed","result":{...}, and
-     * more.
+     * task, as returned by tasks/get, for example
+     * {"taskId":"...","status":"completed","result":{...},...}.
      */
     MCPLINK_EVENT_TASK_CHANGED = 15,
 };
@@ -338,8 +342,8 @@ typedef int32_t mcplink_event;
 #endif // __cplusplus
 
 /**
- * A limit of a server over HTTP. The comment of each limit names its default, and what happens
- * when the limit is reached.
+ * A limit of a server over HTTP. The comment of each limit states the default and the effect at
+ * the limit.
  */
 enum mcplink_http_limit
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -353,27 +357,28 @@ enum mcplink_http_limit
      */
     MCPLINK_HTTP_LIMIT_SESSIONS = 1,
     /**
-     * The maximum number of requests in flight of clients of revisions since 2026-07-28. Default:
-     * 1024. The next request is answered with a "busy" error.
+     * The maximum number of requests in flight, of all clients of revisions since 2026-07-28.
+     * Default: 1024. The next request is answered with a "busy" error.
      */
     MCPLINK_HTTP_LIMIT_REQUESTS = 2,
     /**
-     * The maximum number of streams of change notifications of clients of revisions since
-     * 2026-07-28. Default: 10000. The next stream is refused with a "busy" error. Some streams are
-     * reserved for clients that have few: see MCPLINK_LIMIT_RESERVE_PERCENT.
+     * The maximum number of streams of change notifications, for all clients of revisions since
+     * 2026-07-28. Each resource and task in the filter of a stream counts too. Default: 10000. The
+     * next stream is refused with a "busy" error. Some streams are reserved for clients that have
+     * few streams: see MCPLINK_LIMIT_RESERVE_PERCENT.
      */
     MCPLINK_HTTP_LIMIT_STREAMS = 3,
     /**
      * The maximum number of open connections. Default: 24000, and never more than seven eighths of
      * the process's descriptor limit. At the limit, an idle connection of the client with the most
-     * connections is closed to make room. If no connection is idle, the next one is answered with
-     * status 503.
+     * connections is closed to make room. If no connection is idle, the next connection is
+     * answered with status 503.
      */
     MCPLINK_HTTP_LIMIT_CONNECTIONS = 4,
     /**
      * The maximum number of requests that are served at once, each on its own thread. Default: 64.
-     * Further requests wait, except pings, cancellations and other requests that need no handler.
-     * The client with the fewest threads gets the next free thread.
+     * Further requests wait, unless they need no handler, such as pings and cancellations. The
+     * client with the fewest threads gets the next free thread.
      */
     MCPLINK_HTTP_LIMIT_WORKERS = 5,
     /**
@@ -387,13 +392,13 @@ enum mcplink_http_limit
      */
     MCPLINK_HTTP_LIMIT_HEAD_BYTES = 7,
     /**
-     * The maximum number of header fields of a request. Default: 128; 256 at most. A request with
-     * more fields is answered with status 431.
+     * The maximum number of header fields of a request. Default: 128; values above 256 act as 256.
+     * A request with more fields is answered with status 431.
      */
     MCPLINK_HTTP_LIMIT_FIELDS = 8,
     /**
-     * The maximum number of bytes of a stream that wait for a client that does not read. Default:
-     * 256 KiB.
+     * The maximum number of bytes of one stream that wait until the client reads them. Default:
+     * 256 KiB. At the limit, nothing more is written to the stream until the client reads.
      */
     MCPLINK_HTTP_LIMIT_STREAM_BYTES = 9,
     /**
@@ -412,7 +417,7 @@ enum mcplink_http_limit
      */
     MCPLINK_HTTP_LIMIT_BODY_RATE = 12,
     /**
-     * The maximum time in which a client reads nothing of the data that waits for it, in
+     * The maximum time that a client may read nothing while data for the client waits, in
      * milliseconds. Default: 30000. After that the connection of the client is aborted.
      */
     MCPLINK_HTTP_LIMIT_WRITE_MS = 13,
@@ -427,9 +432,9 @@ enum mcplink_http_limit
      */
     MCPLINK_HTTP_LIMIT_KEPT_BYTES = 15,
     /**
-     * The maximum number of bytes that wait for all clients that do not read. Default: 256 MiB.
-     * Above the limit, connections are aborted: those with the most waiting data, whose clients
-     * have not read for the longest time.
+     * The maximum number of bytes that wait until clients read them, of all clients together.
+     * Default: 256 MiB. Above the limit, connections are aborted, first those with the highest
+     * product of waiting bytes and time without reading.
      */
     MCPLINK_HTTP_LIMIT_UNSENT_BYTES = 16,
     /**
@@ -439,12 +444,14 @@ enum mcplink_http_limit
     MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS = 17,
     /**
      * The maximum share of connections, threads and sessions that one client may hold while other
-     * clients request some too, in percent. Default: 50. A single client may hold all of them.
+     * clients request some too, in percent. Default: 50. While no other client requests any of
+     * them, one client may hold all.
      */
     MCPLINK_HTTP_LIMIT_PART_PERCENT = 18,
     /**
-     * Additional connections and threads for clients that hold few, in percent of the limits.
-     * Default: 12. With 0 there are no additional ones.
+     * The size of the reserve of connections and threads beyond the limits, in percent of the
+     * limits. Only clients that hold few connections and threads may use the reserve. Default: 12.
+     * With 0 there is no reserve.
      */
     MCPLINK_HTTP_LIMIT_RESERVE_PERCENT = 19,
 };
@@ -526,14 +533,14 @@ enum mcplink_limit
      */
     MCPLINK_LIMIT_QUEUED_BYTES = 3,
     /**
-     * The maximum number of calls in flight. Default: 10000. The next call fails with
+     * The maximum number of calls to the peer in flight. Default: 10000. The next call fails with
      * MCPLINK_E_BUSY.
      */
     MCPLINK_LIMIT_CALLS = 4,
     /**
      * The maximum number of requests from the peer in flight. Default: 1024. The next request is
-     * answered with a "busy" error. While the peer does not read its answers, requests are held
-     * back instead.
+     * answered with a "busy" error. While the peer does not read the answers, further requests are
+     * deferred instead.
      */
     MCPLINK_LIMIT_REQUESTS = 5,
     /**
@@ -542,11 +549,11 @@ enum mcplink_limit
      */
     MCPLINK_LIMIT_QUESTIONS = 6,
     /**
-     * The maximum number of handlers that run at once. Default: 64. Further requests wait. Clients
-     * over HTTP without a session share these threads for tasks. The client with the fewest
-     * running handlers gets the next free thread. One client may use all threads; the others then
-     * use the
-     * reserve beyond this limit: see MCPLINK_LIMIT_RESERVE_PERCENT.
+     * The maximum number of handlers that run at once. Default: 64. Each handler runs on its own
+     * thread, and further requests wait for a free thread. The client with the fewest running
+     * handlers gets the next free thread. One client may use all threads; other clients then use
+     * the reserve beyond this limit: see MCPLINK_LIMIT_RESERVE_PERCENT. All HTTP clients without a
+     * session share these threads for their tasks.
      */
     MCPLINK_LIMIT_WORKERS = 7,
     /**
@@ -562,7 +569,7 @@ enum mcplink_limit
     /**
      * The maximum number of log messages outside of calls that wait for one client of a revision
      * before 2026-07-28. Default: 1024. The next log message for that client is dropped. Change
-     * notifications need no limit, because waiting ones are merged.
+     * notifications need no limit, because waiting change notifications are merged.
      */
     MCPLINK_LIMIT_BACKLOG = 10,
     /**
@@ -577,19 +584,20 @@ enum mcplink_limit
      */
     MCPLINK_LIMIT_CACHED_RESPONSES = 12,
     /**
-     * The maximum number of bytes in the cache of a client. Default: 16 MiB.
+     * The maximum number of bytes in the cache of a client. Default: 16 MiB. The least recently
+     * used responses are evicted.
      */
     MCPLINK_LIMIT_CACHED_BYTES = 13,
     /**
-     * The maximum share of requests, subscriptions, tasks and memory that one client of a server
-     * may hold while other clients request some too, in percent. Default: 50. A single client may
-     * hold everything except the reserve. For connections, threads of requests and sessions see
-     * MCPLINK_HTTP_LIMIT_PART_PERCENT.
+     * The maximum share, in percent, of requests, subscriptions, tasks and memory that one client
+     * of a server may hold while other clients need some too. Default: 50. A client that is alone
+     * may hold everything except the reserve. For connections, threads of requests and sessions
+     * see MCPLINK_HTTP_LIMIT_PART_PERCENT.
      */
     MCPLINK_LIMIT_PART_PERCENT = 14,
     /**
-     * The share of requests, subscriptions, tasks and memory that is reserved for clients that
-     * hold little, in percent. Default: 12. With 0, nothing is reserved.
+     * The percentage of the requests, subscriptions, tasks and memory that is reserved for clients
+     * that use little of them. Default: 12. With 0, nothing is reserved.
      */
     MCPLINK_LIMIT_RESERVE_PERCENT = 15,
 };
@@ -602,7 +610,7 @@ typedef int32_t mcplink_limit;
 #endif // __cplusplus
 
 /**
- * A list of a server.
+ * A list that a server offers to clients.
  */
 enum mcplink_list
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -717,27 +725,27 @@ enum mcplink_param_type
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * Text.
+     * The argument is text.
      */
     MCPLINK_PARAM_STRING = 1,
     /**
-     * An integer.
+     * The argument is an integer.
      */
     MCPLINK_PARAM_INTEGER = 2,
     /**
-     * Any number.
+     * The argument is any number.
      */
     MCPLINK_PARAM_NUMBER = 3,
     /**
-     * The value true or false.
+     * The argument is true or false.
      */
     MCPLINK_PARAM_BOOLEAN = 4,
     /**
-     * An array of any values.
+     * The argument is an array of any values.
      */
     MCPLINK_PARAM_ARRAY = 5,
     /**
-     * An object with any members.
+     * The argument is an object with any members.
      */
     MCPLINK_PARAM_OBJECT = 6,
 };
@@ -750,7 +758,7 @@ typedef int32_t mcplink_param_type;
 #endif // __cplusplus
 
 /**
- * The kind of an entry of a server, and how the entry is identified.
+ * The kind of an entry of a server: a tool, prompt, resource or resource template.
  */
 enum mcplink_primitive
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -784,7 +792,8 @@ typedef int32_t mcplink_primitive;
 #endif // __cplusplus
 
 /**
- * Error codes that the protocol defines. A host's own codes are outside -32768 to -32000.
+ * A JSON-RPC error code that the protocol defines. A host's own codes must be outside the range
+ * -32768 to -32000.
  */
 enum mcplink_rpc_code
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -812,12 +821,13 @@ enum mcplink_rpc_code
      */
     MCPLINK_RPC_INTERNAL_ERROR = -32603,
     /**
-     * A resource does not exist. mcplink_responder_not_found sends the code of the client's
-     * revision.
+     * A resource does not exist. Newer protocol revisions use another code, so answer with
+     * mcplink_responder_not_found.
      */
     MCPLINK_RPC_RESOURCE_NOT_FOUND = -32002,
     /**
-     * The user must visit web pages first (2025-11-25 only).
+     * The user must visit web pages before the request can succeed. Only revision 2025-11-25 has
+     * this code.
      */
     MCPLINK_RPC_URL_ELICITATION_REQUIRED = -32042,
 };
@@ -838,7 +848,7 @@ enum mcplink_server_event
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * A session began: a client has identified itself.
+     * A session began: a client has identified itself. The params are
      * {"session":1,"transport":"stream","peer":"...","revision":"2025-11-25",
      * "client":{"name":"...","version":"..."},"principal":"..."}. The transport is "stream" or
      * "http". The members client and principal are omitted if they are unknown. See
@@ -851,28 +861,30 @@ enum mcplink_server_event
      */
     MCPLINK_SERVER_SESSION_ENDED = 2,
     /**
-     * A malformed message was refused: {"session":1,"peer":"...","message":"..."}. The member
-     * session is omitted for a malformed HTTP request.
+     * A malformed message was refused. The params are {"session":1,"peer":"...","message":"..."}.
+     * The member session is omitted for a malformed HTTP request.
      */
     MCPLINK_SERVER_MALFORMED = 3,
     /**
-     * A message was refused because it was longer than MCPLINK_LIMIT_MESSAGE_BYTES, or the system
-     * had no memory for it. The params are those of MCPLINK_SERVER_MALFORMED. Not used over HTTP.
+     * A message was refused because it was longer than MCPLINK_LIMIT_MESSAGE_BYTES, or because the
+     * system had no memory for it. The params are those of MCPLINK_SERVER_MALFORMED. The event
+     * does not occur over HTTP.
      */
     MCPLINK_SERVER_TOO_LONG = 4,
     /**
-     * A request was refused because too many are in flight, or a session because too many are
-     * open. The params are those of MCPLINK_SERVER_MALFORMED, and "method":"tools/call" for a
-     * request.
+     * A request was refused because too many requests are in flight, or a session was refused
+     * because too many sessions are open. The params are those of MCPLINK_SERVER_MALFORMED. For a
+     * request they also contain its method, such as "method":"tools/call".
      */
     MCPLINK_SERVER_BUSY = 5,
     /**
      * A handler gave no answer or an invalid answer, and the client received an internal error.
-     * The params are those of MCPLINK_SERVER_MALFORMED, and "method" if the method is known.
+     * The params are those of MCPLINK_SERVER_MALFORMED. If the method is known, they also contain
+     * "method".
      */
     MCPLINK_SERVER_HANDLER_FAILED = 6,
     /**
-     * A request over HTTP was denied because of its host, its origin or its credentials. The
+     * A request over HTTP was denied because of its field Host, its origin or its credentials. The
      * params are those of MCPLINK_SERVER_MALFORMED.
      */
     MCPLINK_SERVER_DENIED = 7,
@@ -913,7 +925,7 @@ enum mcplink_status
      */
     MCPLINK_E_INVALID = -1,
     /**
-     * The call is not allowed in the current state of the object.
+     * The function may not be called in the current state of the object.
      */
     MCPLINK_E_STATE = -2,
     /**
@@ -945,7 +957,7 @@ enum mcplink_status
      */
     MCPLINK_E_SPAWN = -9,
     /**
-     * The server answered with an HTTP error status that carries no JSON-RPC error: see
+     * The server answered with an HTTP error status, without a JSON-RPC error: see
      * mcplink_error_http_status.
      */
     MCPLINK_E_HTTP = -10,
@@ -1019,7 +1031,7 @@ typedef int32_t mcplink_stderr;
 #endif // __cplusplus
 
 /**
- * The credential that an identity provider issued when the user signed on.
+ * The kind of a credential that an identity provider issued when the user signed on.
  */
 enum mcplink_subject
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -1127,8 +1139,8 @@ typedef struct mcplink_call_t mcplink_call_t;
 typedef struct mcplink_cancel_t mcplink_cancel_t;
 
 /**
- * Options of a client. The function that opens a client copies them. The options remain the
- * caller's, and may be used to open several clients.
+ * Options of a client. Opening a client copies the options. The options remain the caller's, and
+ * may be used to open several clients.
  */
 typedef struct mcplink_client_options_t mcplink_client_options_t;
 
@@ -1161,7 +1173,7 @@ typedef struct mcplink_http_head_t mcplink_http_head_t;
 
 /**
  * HTTP options of a server. The defaults suit a server for clients on this machine. One thread at
- * a time may use options. Listeners and endpoints that are made with them copy them.
+ * a time may use the options. Listeners and endpoints copy the options with which they are made.
  */
 typedef struct mcplink_http_options_t mcplink_http_options_t;
 
@@ -1186,22 +1198,22 @@ typedef struct mcplink_http_t mcplink_http_t;
 typedef struct mcplink_json_t mcplink_json_t;
 
 /**
- * A listener: accepts HTTP clients for a server.
+ * A listener, which accepts HTTP clients for a server.
  */
 typedef struct mcplink_listener_t mcplink_listener_t;
 
 /**
- * A pending login of a person, which a server requires.
+ * A pending login: a server requires that a person logs in.
  *
- * The function that receives the login borrows it until the function returns. To answer later,
- * keep the login with mcplink_login_keep. A login that is neither answered nor kept is refused.
- * Any thread may use a login.
+ * The callback that receives the login borrows the login until the callback returns. To answer
+ * later, keep the login with mcplink_login_keep. A login that is neither answered nor kept is
+ * refused. Any thread may use a login.
  */
 typedef struct mcplink_login_t mcplink_login_t;
 
 /**
  * An OAuth client that was registered with an authorization server beforehand. Only one thread at
- * a time may use it.
+ * a time may use the object.
  */
 typedef struct mcplink_oauth_client_t mcplink_oauth_client_t;
 
@@ -1212,7 +1224,7 @@ typedef struct mcplink_oauth_client_t mcplink_oauth_client_t;
  *
  * Clients that are opened with the same settings object share tokens and logins, if the settings
  * did not change in between. One thread at a time may use the settings object. Clients hold a
- * reference to it.
+ * reference to the settings object.
  */
 typedef struct mcplink_oauth_t mcplink_oauth_t;
 
@@ -1233,20 +1245,20 @@ typedef struct mcplink_pump_t mcplink_pump_t;
 
 /**
  * A request that a handler of the host answers. The request is valid as long as its responder:
- * until the handler returns, or, if the responder was kept, until its last mcplink_responder_free.
- * Any thread may read the request.
+ * until the handler returns, or, if the responder was kept, until the last mcplink_responder_free
+ * for that responder. Any thread may read the request.
  */
 typedef struct mcplink_request_t mcplink_request_t;
 
 /**
  * A resource server (OAuth): a server over HTTP that requires access tokens of an authorization
- * server. One thread at a time may use the description. HTTP options to which it is passed copy
- * it.
+ * server. One thread at a time may use the description. HTTP options copy the description.
  *
  * Each request must have a token in its field Authorization. The token must be valid, issued for
  * this server, and not expired. Other requests are answered with status 401 and a challenge that
  * says where to obtain tokens. A request that lacks a scope is answered with 403 and the required
- * scopes. The challenge refers to the metadata of the server, which needs no token.
+ * scopes. The challenge refers to the metadata of the server. Clients can fetch the metadata
+ * without a token.
  */
 typedef struct mcplink_resource_server_t mcplink_resource_server_t;
 
@@ -1260,9 +1272,9 @@ typedef struct mcplink_resource_t mcplink_resource_t;
  * A responder: the right to answer one request, exactly once, from any thread.
  *
  * A handler borrows the responder until the handler returns. To answer later, the handler keeps
- * the responder with mcplink_responder_keep. If the handler returns without answering or keeping
- * it, the request is answered with an internal error. If the handler has requested input from the
- * client, the input requests are sent instead.
+ * the responder with mcplink_responder_keep. If the handler returns without answering the request
+ * or keeping the responder, the request is answered with an internal error. If the handler has
+ * requested input from the client, the input requests are sent instead.
  */
 typedef struct mcplink_responder_t mcplink_responder_t;
 
@@ -1275,22 +1287,23 @@ typedef struct mcplink_responder_t mcplink_responder_t;
 typedef struct mcplink_result_t mcplink_result_t;
 
 /**
- * The options of a server. One thread at a time may use options. A server that is made with them
- * copies them.
+ * The options of a server. One thread at a time may use the options. A server copies the options
+ * with which it is made.
  */
 typedef struct mcplink_server_options_t mcplink_server_options_t;
 
 /**
- * A server: tools, resources and prompts, served to any number of clients at once. Thread-safe.
- * Tools, resources and prompts can be changed while the server serves; clients are notified.
+ * A server, which offers tools, resources and prompts to any number of clients at once. A server
+ * is thread-safe. Tools, resources and prompts can be changed while the server serves; clients are
+ * notified.
  *
- * Without a pump the handlers run on threads of the library, several at once. With a pump they run
- * one at a time, on the thread that dispatches the pump.
+ * Without a pump, the handlers run on threads of the library, several at once. With a pump, the
+ * handlers run one at a time on the thread that dispatches the pump.
  */
 typedef struct mcplink_server_t mcplink_server_t;
 
 /**
- * A session: one client that is served.
+ * A session: the connection to one client of a server.
  */
 typedef struct mcplink_session_t mcplink_session_t;
 
@@ -1302,8 +1315,8 @@ typedef struct mcplink_session_t mcplink_session_t;
 typedef struct mcplink_template_t mcplink_template_t;
 
 /**
- * The destination of a token or another secret that a function of the host provides: see
- * mcplink_client_options_set_bearer_hook.
+ * An output parameter: receives a token or another secret from a function of the host. See
+ * mcplink_token_set.
  */
 typedef struct mcplink_token_t mcplink_token_t;
 
@@ -1314,10 +1327,10 @@ typedef struct mcplink_token_t mcplink_token_t;
 typedef struct mcplink_tool_t mcplink_tool_t;
 
 /**
- * A transport of the host, for example its own sockets, a web view, or a serial line.
+ * A transport of the host, for example over the host's own sockets, a web view, or a serial line.
  *
- * Messages are lines. The library writes lines. It also finds the lines in the bytes that the host
- * feeds, however the bytes are split. One transport serves one connection: pass it once, to
+ * Each message is one line. The library finds the lines in the bytes that the host feeds, however
+ * the bytes are split. One transport serves one connection: pass the transport once, to
  * mcplink_client_options_set_transport or mcplink_server_attach.
  */
 typedef struct mcplink_transport_t mcplink_transport_t;
@@ -1354,26 +1367,27 @@ typedef struct {
 } mcplink_str_t;
 
 /**
- * Releases the user data of a callback. It runs exactly once: when the callback is replaced, when
- * its owner is freed, or at once when the callback can't be registered.
+ * Releases the user data of a callback. The function runs exactly once: when the callback is
+ * replaced, when its owner is freed, or at once when the callback can't be registered.
  */
 typedef void (*mcplink_destroy_fn)(void *user);
 
 /**
- * Sends bytes to the peer: all of them, in order. The function is called by one thread at a time,
- * on any thread that sends, and should not block for long. Returns MCPLINK_OK; any other status
- * ends the connection: see mcplink_transport_set_close.
+ * Sends bytes to the peer: all of them, in order. The function runs on any thread that sends, on
+ * one thread at a time, and should not block for long. Returns MCPLINK_OK; any other status ends
+ * the connection: see mcplink_transport_set_close.
  */
 typedef mcplink_status_t (*mcplink_send_fn)(void *user, const char *bytes, size_t len);
 
 /**
- * Called when the connection of a transport has ended, or when the transport accepts bytes again.
- * The function runs on any thread.
+ * Notifies the host that the connection of a transport has ended, or that the transport accepts
+ * bytes again. The function runs on any thread.
  */
 typedef void (*mcplink_transport_fn)(void *user);
 
 /**
- * Called when a request is cancelled, or when its peer has disconnected.
+ * Notifies the host that a request was cancelled, that the peer has disconnected, or that a login
+ * is over.
  */
 typedef void (*mcplink_cancelled_fn)(void *user);
 
@@ -1389,9 +1403,10 @@ typedef void (*mcplink_cancelled_fn)(void *user);
 typedef void (*mcplink_log_fn)(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text);
 
 /**
- * Lets a person log in: opens mcplink_login_url, and passes the URL of the redirect to
- * mcplink_login_answer. The callback may answer before it returns. If it keeps the login, it may
- * answer later. It runs on a thread of the library, even if the client has a pump, and may block.
+ * Lets a person log in: opens the URL of mcplink_login_url, and passes the redirect URL to
+ * mcplink_login_answer. The callback may answer the login before it returns. A callback that keeps
+ * the login may answer later. The callback runs on a thread of the library, even if the client has
+ * a pump, and may block.
  */
 typedef void (*mcplink_visit_fn)(void *user, mcplink_login_t *login);
 
@@ -1406,16 +1421,18 @@ typedef mcplink_status_t (*mcplink_statement_fn)(void *user, mcplink_str_t audie
 /**
  * Provides the token for one request: calls mcplink_token_set and returns MCPLINK_OK. With any
  * other status the request is not sent, and fails with MCPLINK_E_AUTH. The function runs on the
- * thread that sends the request, on several threads at once, and should not wait for the server.
+ * thread that sends the request, possibly on several threads at once. The function should not wait
+ * for the server, because the request waits for the function.
  */
 typedef mcplink_status_t (*mcplink_bearer_fn)(void *user, mcplink_token_t *token);
 
 /**
  * Loads the content that was saved last under a name, and returns the content with
- * mcplink_token_set. If nothing is saved, mcplink_token_set is not called. name: contains no
- * secret; valid until the callback returns. Returns: MCPLINK_OK. Any other status means that the
- * content can't be read: the call that needs it fails with MCPLINK_E_AUTH. The function runs on
- * threads that make calls and on threads that log in, possibly on several threads at once.
+ * mcplink_token_set. If nothing is saved, the function does not call mcplink_token_set. name:
+ * contains no secret; valid until the callback returns. Returns: MCPLINK_OK. Any other status
+ * means that the content can't be read: the call that needs the content fails with MCPLINK_E_AUTH.
+ * The function runs on threads that make calls and on threads that log in, possibly on several
+ * threads at once.
  */
 typedef mcplink_status_t (*mcplink_store_load_fn)(void *user, mcplink_str_t name, mcplink_token_t *content);
 
@@ -1423,7 +1440,7 @@ typedef mcplink_status_t (*mcplink_store_load_fn)(void *user, mcplink_str_t name
  * Saves content under a name, atomically: the new content replaces the earlier content completely
  * or not at all. content: JSON text with secret tokens and keys. Both texts are valid until the
  * callback returns. Returns: MCPLINK_OK. Any other status means that the content can't be saved:
- * then it is only kept in memory. For threads see mcplink_store_load_fn.
+ * the library then stores the content in memory only. For threads see mcplink_store_load_fn.
  */
 typedef mcplink_status_t (*mcplink_store_save_fn)(void *user, mcplink_str_t name, mcplink_str_t content);
 
@@ -1435,18 +1452,18 @@ typedef mcplink_status_t (*mcplink_store_save_fn)(void *user, mcplink_str_t name
 typedef mcplink_status_t (*mcplink_store_remove_fn)(void *user, mcplink_str_t name);
 
 /**
- * Receives an event: one of enum mcplink_event, with details in params. The details are valid
- * until the callback returns, and NULL for an event without details. Ignore unknown events.
+ * Receives an event: one of enum mcplink_event, with details in params. params is valid until the
+ * callback returns, and is NULL for an event without details. Ignore unknown events.
  */
 typedef void (*mcplink_event_fn)(void *user, int32_t event, const mcplink_json_t *params);
 
 /**
- * Runs on a thread of the library: at the start of the thread, before any other code of the host,
- * or at the end of the thread, after all other code of the host.
+ * A hook that runs on each thread of the library. A start hook runs before any other code of the
+ * host on that thread. A stop hook runs after all other code of the host on that thread.
  *
- * name: the thread's name, such as "mcplink-crew"; valid until the callback returns.
- * The callback should be quick. It may set up the thread, but must not wait for the client or
- * server that owns the thread.
+ * name: the thread's name, such as "mcplink-call"; valid until the callback returns. The callback
+ * should be quick. It may set up the thread, but must not wait for the client or server that owns
+ * the thread.
  */
 typedef void (*mcplink_thread_fn)(void *user, mcplink_str_t name);
 
@@ -1476,20 +1493,20 @@ typedef void (*mcplink_done_fn)(void *user,
                                 const mcplink_error_t *err);
 
 /**
- * Handles a request: a request of a client on a server, or a request of a server on a client. The
- * handler answers before it returns. If it keeps the responder, it may answer later, from any
- * thread. Both arguments are borrowed until the handler returns.
+ * Handles a request from the peer: from the client on a server, or from the server on a client.
+ * The handler answers the request before it returns. A handler that keeps the responder may answer
+ * later, from any thread. request and responder are borrowed until the handler returns.
  */
 typedef void (*mcplink_handler_fn)(void *user, const mcplink_request_t *request, mcplink_responder_t *responder);
 
 /**
  * Authenticates a request. The callback calls mcplink_http_request_admit or one of the functions
  * that refuse; the last call counts. If the callback calls none of these functions, the request is
- * refused with status 403.
+ * refused: with status 401 if the callback verifies tokens, otherwise with status 403.
  *
- * The check fails closed: if one of these functions fails, the request is refused with status 403,
- * although mcplink_http_request_admit is called before or after it. So a request is never admitted
- * with a restriction that could not be stored. The log names the function that failed.
+ * Authentication fails closed. If any setter of the request fails, the request is refused with
+ * status 403, even if mcplink_http_request_admit succeeds. So a request is never admitted while a
+ * restriction is missing. The log names the setter that failed.
  */
 typedef void (*mcplink_authenticate_fn)(void *user, mcplink_http_request_t *request);
 
@@ -1511,8 +1528,8 @@ typedef mcplink_status_t (*mcplink_http_write_fn)(void *user, const char *bytes,
 
 /**
  * Ends a response. The function is called exactly once. complete: true if the whole response was
- * sent. If it is false, abort the connection, so that the client notices that the response is
- * incomplete.
+ * sent. If complete is false, abort the connection, so that the client notices that the response
+ * is incomplete.
  */
 typedef void (*mcplink_http_end_fn)(void *user, bool complete);
 
@@ -1576,12 +1593,12 @@ MCPLINK_API const char *mcplink_status_name(mcplink_status_t status);
 /**
  * Frees an error.
  *
- * error: the error; may be NULL. Views of it are invalid afterwards. Since 0.1.
+ * error: the error; may be NULL. Text that belongs to the error is invalid afterwards. Since 0.1.
  */
 MCPLINK_API void mcplink_error_free(mcplink_error_t *error);
 
 /**
- * Returns the status that the failed call returned.
+ * Returns the status that the failed function returned.
  *
  * error: the error; for NULL the function returns MCPLINK_OK.
  * Returns: one of MCPLINK_E_*. Threads: any. Since 0.1.
@@ -1593,7 +1610,7 @@ MCPLINK_API mcplink_status_t mcplink_error_status(const mcplink_error_t *error);
  * mcplink_error_peer_stderr for the last output of a child process.
  *
  * error: the error; for NULL the function returns "".
- * Returns: text that ends in NUL, valid as long as the error; never NULL. The text is for people.
+ * Returns: text that ends in NUL, valid as long as the error; never NULL. The text is for users.
  * To distinguish failures, compare their status. Threads: any. Since 0.1.
  */
 MCPLINK_API const char *mcplink_error_message(const mcplink_error_t *error);
@@ -1641,8 +1658,8 @@ MCPLINK_API int32_t mcplink_error_os_code(const mcplink_error_t *error);
 MCPLINK_API int32_t mcplink_error_http_status(const mcplink_error_t *error);
 
 /**
- * Returns the authentication challenge of an HTTP server: the field WWW-Authenticate of its
- * answer.
+ * Returns the authentication challenge of an HTTP server: the field WWW-Authenticate of the
+ * server's answer.
  *
  * error: the error; for NULL the function returns empty text.
  * Returns: text that is valid as long as the error; empty when the answer has no challenge.
@@ -1670,8 +1687,9 @@ MCPLINK_API mcplink_str_t mcplink_error_oauth_code(const mcplink_error_t *error)
 MCPLINK_API mcplink_str_t mcplink_error_peer_stderr(const mcplink_error_t *error);
 
 /**
- * Checks whether the call can be retried. This is the case if nothing was sent, or if the peer
- * answered that it is busy: the call had no effect, and may succeed later.
+ * Checks whether the call can be retried. A call can be retried if nothing was sent, or if the
+ * peer answered that the peer is busy. In both cases the call had no effect, and may succeed
+ * later.
  *
  * error: the error; for NULL the function returns false.
  * Returns: true if the call can be retried. Threads: any. Since 0.1.
@@ -1693,7 +1711,8 @@ MCPLINK_API mcplink_status_t mcplink_json_parse(const char *text, size_t len, mc
 /**
  * Frees a document that mcplink_json_parse made. All its nodes are invalid afterwards.
  *
- * document: the document; may be NULL. Never a node that another function returned. Since 0.1.
+ * document: the document; may be NULL. Do not pass a node that another function returned. Since
+ * 0.1.
  */
 MCPLINK_API void mcplink_json_free(mcplink_json_t *document);
 
@@ -1757,7 +1776,7 @@ MCPLINK_API size_t mcplink_json_len(const mcplink_json_t *node);
  * Returns the value at a JSON pointer (RFC 6901), for example "/content/0/text".
  *
  * node: a node or NULL; the pointer is relative to it.
- * pointer: "" for the node itself.
+ * pointer: the JSON pointer; "" for the node itself.
  * Returns: a node of the same document; NULL when the document has no value there. Threads: any.
  * Since 0.1.
  */
@@ -1973,9 +1992,10 @@ MCPLINK_API void mcplink_pump_free(mcplink_pump_t *pump);
  * Returns the file descriptor to poll. The descriptor is readable while a callback waits.
  *
  * pump: the pump.
- * Returns: a descriptor that the pump owns; -1 for NULL. Poll it for reading, but never read or
- * close it. It stays readable until the pump is empty, so a program may dispatch in parts.
- * Sometimes it is readable although the pump is empty. Threads: any. Blocks: no. Since 0.1.
+ * Returns: a descriptor that the pump owns; -1 for NULL. Poll the descriptor for reading, but
+ * never read or close it. The descriptor stays readable until the pump is empty, so a program may
+ * dispatch in parts. Sometimes the descriptor is readable although the pump is empty. Threads:
+ * any. Blocks: no. Since 0.1.
  */
 MCPLINK_API ptrdiff_t mcplink_pump_fd(const mcplink_pump_t *pump);
 
@@ -1986,7 +2006,7 @@ MCPLINK_API ptrdiff_t mcplink_pump_fd(const mcplink_pump_t *pump);
  * max_events: the maximum number of callbacks to run; values below 1 count as 1.
  * Returns: the number of callbacks that ran, or a negative status: MCPLINK_E_STATE when the pump
  * is being dispatched already, by another thread or by one of its own callbacks. Threads: any, one
- * at a time; best always the same thread. Blocks: as long as the callbacks do. Since 0.1.
+ * at a time; best always the same thread. Blocks: while the callbacks run. Since 0.1.
  */
 MCPLINK_API int32_t mcplink_pump_dispatch(mcplink_pump_t *pump, int32_t max_events);
 
@@ -2013,15 +2033,15 @@ MCPLINK_API int32_t mcplink_pump_wait(mcplink_pump_t *pump, uint32_t timeout_ms)
 MCPLINK_API mcplink_status_t mcplink_pump_wakeup(mcplink_pump_t *pump);
 
 /**
- * Sets a function that is called when the pump has to be dispatched. It is for event loops that
- * receive messages and can't poll descriptors.
+ * Sets a function that is called when the pump has to be dispatched. This setting is for event
+ * loops that receive messages and can't poll descriptors.
  *
  * pump: the pump.
  * callback: called when the pump becomes non-empty, and at the end of each dispatch that leaves
- * callbacks in the pump. It must be quick, and make the event loop call mcplink_pump_dispatch. It
- * runs on any thread: a thread of the library, or a host thread inside a function that queues a
- * callback, such as this one, mcplink_pump_dispatch or mcplink_http_serve. NULL removes the
- * function.
+ * callbacks in the pump. The callback must be quick, and make the event loop call
+ * mcplink_pump_dispatch. It runs on any thread: a thread of the library, or a host thread inside a
+ * function that queues a callback, such as this function, mcplink_pump_dispatch or
+ * mcplink_http_serve. NULL removes the function.
  * user, destroy: passed to callback; destroy runs when another function is set or the pump is
  * freed.
  * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
@@ -2035,14 +2055,14 @@ mcplink_status_t mcplink_pump_set_notify(mcplink_pump_t *pump,
 /**
  * Makes a cancel token that is not triggered.
  *
- * Returns: the token. The caller owns it and frees it with mcplink_cancel_free, also while calls
- * still use it. NULL after an internal error. Threads: any. Since 0.1.
+ * Returns: the token. The caller owns it and frees it with mcplink_cancel_free, which is allowed
+ * while calls use the token. NULL after an internal error. Threads: any. Since 0.1.
  */
 MCPLINK_API mcplink_cancel_t *mcplink_cancel_new(void);
 
 /**
- * Triggers a token permanently: calls that use it end with MCPLINK_E_CANCELLED, and their servers
- * are notified. Calls that get the token later are not sent.
+ * Triggers a token permanently. Calls that use the token end with MCPLINK_E_CANCELLED, and their
+ * servers are notified. Calls that are made with the token later fail without being sent.
  *
  * cancel: the token.
  * Returns: MCPLINK_OK, also when the token was triggered before. Threads: any, but no signal
@@ -2060,15 +2080,15 @@ MCPLINK_API mcplink_status_t mcplink_cancel_trigger(mcplink_cancel_t *cancel);
 MCPLINK_API bool mcplink_cancel_is_triggered(const mcplink_cancel_t *cancel);
 
 /**
- * Frees a token. Calls that use the token continue. If the token was not triggered before, they
- * can no longer be cancelled through it.
+ * Frees a token. Calls that use the token continue. If the token was not triggered, these calls
+ * can no longer be cancelled through the token.
  *
  * cancel: the token; may be NULL. Since 0.1.
  */
 MCPLINK_API void mcplink_cancel_free(mcplink_cancel_t *cancel);
 
 /**
- * Frees a result. All text and nodes that belong to it are invalid afterwards.
+ * Frees a result. All text and nodes that belong to the result are invalid afterwards.
  *
  * result: the result; may be NULL. A result that was passed to a callback must not be freed. Since
  * 0.1.
@@ -2098,7 +2118,8 @@ MCPLINK_API mcplink_str_t mcplink_result_raw(const mcplink_result_t *result);
 /**
  * Returns the text of all text blocks, joined with newlines.
  *
- * result: of a tool call, of reading a resource, or of getting a prompt; NULL for empty text.
+ * result: the result of a tool call, of reading a resource, or of getting a prompt; for NULL the
+ * function returns empty text.
  * Returns: text that is valid as long as the result; empty when there is no text. Threads: any.
  * Since 0.1.
  */
@@ -2139,10 +2160,10 @@ MCPLINK_API const mcplink_json_t *mcplink_result_meta(const mcplink_result_t *re
  * invalid content block may lack a member.
  *
  * result: the result; for NULL the function returns NULL.
- * Returns: an array, valid as long as the result; empty when all is valid, NULL for NULL. Each
- * entry is an object: "index" is the index of the entry in its list, or in its page of a list,
- * from 0, or null; "name" the name or URI of the entry, or null; "path" a JSON Pointer to the
- * invalid part; "reason" the reason. At most 1000 entries. Threads: any. Since 0.1.
+ * Returns: an array, valid as long as the result; empty when all parts are valid; NULL if result
+ * is NULL. Each entry is an object: "index" is the position of the entry in its list or page, from
+ * 0, or null; "name" the name or URI of the entry, or null; "path" a JSON Pointer to the invalid
+ * part; "reason" the reason. At most 1000 entries. Threads: any. Since 0.1.
  */
 MCPLINK_API const mcplink_json_t *mcplink_result_misfits(const mcplink_result_t *result);
 
@@ -2201,22 +2222,22 @@ MCPLINK_API mcplink_transport_t *mcplink_transport_new(void *user, mcplink_destr
  * Sets the function that sends bytes to the peer.
  *
  * transport: the transport.
- * callback: see mcplink_send_fn. It returns MCPLINK_E_USER when the peer can't be reached any
- * more.
+ * callback: see mcplink_send_fn. The callback returns MCPLINK_E_USER when the peer can't be
+ * reached any more.
  * Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_transport_set_send(mcplink_transport_t *transport, mcplink_send_fn callback);
 
 /**
  * Sets a function that is called when this side has ended the connection: nothing more is sent or
- * read. The connection ends when its client or session is closed, after
+ * read. The connection ends when the client or session that uses it is closed, after
  * mcplink_transport_feed_end, and soon after mcplink_send_fn has failed.
  *
  * transport: the transport.
- * callback: called once, by the thread that ends the connection, or by mcplink_transport_free.
- * mcplink_send_fn may still run on another thread, and should return then. The callback may free
- * the session or client, the server and the transport. Release the shared user data in destroy,
- * not in the callback. NULL for no callback.
+ * callback: called once, by the thread that ends the connection, or by mcplink_transport_free. If
+ * mcplink_send_fn still runs on another thread, that function should return soon. The callback may
+ * free the session or client, the server and the transport. Release the shared user data in
+ * destroy, not in the callback. NULL for no callback.
  * Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_transport_set_close(mcplink_transport_t *transport, mcplink_transport_fn callback);
@@ -2238,10 +2259,11 @@ MCPLINK_API mcplink_status_t mcplink_transport_set_room(mcplink_transport_t *tra
  *
  * transport: the transport.
  * bytes, len: the bytes, which are copied.
- * Returns: MCPLINK_OK; MCPLINK_E_LIMIT when more than 16 MiB would be queued: none of these bytes
- * was accepted, so feed them again later, see mcplink_transport_set_room; MCPLINK_E_CLOSED after
- * mcplink_transport_feed_end and after the connection has ended. Threads: any, before and after
- * the connection is made; the caller ensures the order. Blocks: no. Since 0.1.
+ * Returns: MCPLINK_OK; MCPLINK_E_LIMIT when more than 16 MiB would be queued: then none of these
+ * bytes was accepted, so feed the same bytes again later, see mcplink_transport_set_room;
+ * MCPLINK_E_CLOSED after mcplink_transport_feed_end and after the connection has ended. Threads:
+ * any, before and after the connection is made; the caller ensures the order. Blocks: no. Since
+ * 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_transport_feed(mcplink_transport_t *transport, const char *bytes, size_t len);
 
@@ -2267,9 +2289,9 @@ MCPLINK_API mcplink_status_t mcplink_transport_feed_end(mcplink_transport_t *tra
 MCPLINK_API void mcplink_transport_free(mcplink_transport_t *transport);
 
 /**
- * Returns the arguments of the request. Tools and prompts have arguments. For a resource, the
- * function returns the variables of its URI template; for a completion, the known values of the
- * other arguments; for a custom method, its params.
+ * Returns the arguments of the request. For a tool or a prompt, these are the arguments of the
+ * call. For a resource, they are the variables of the URI template; for a completion, the known
+ * values of the other arguments; for a custom method, the params.
  *
  * request: the request; for NULL the function returns NULL.
  * Returns: a node that is valid as long as the request; NULL when the request has no arguments.
@@ -2334,7 +2356,8 @@ MCPLINK_API uint64_t mcplink_request_session(const mcplink_request_t *request);
 
 /**
  * Returns the authenticated principal for which the client acts. Over HTTP, the host's check of
- * the HTTP request sets the principal. Without HTTP, it is set when the session is made.
+ * the HTTP request sets the principal. Without HTTP, the principal is set when the session is
+ * made.
  *
  * request: the request; for NULL the function returns empty text.
  * Returns: text that is valid as long as the request; empty when the principal is unknown.
@@ -2401,8 +2424,8 @@ MCPLINK_API const mcplink_json_t *mcplink_request_client_info(const mcplink_requ
 MCPLINK_API const mcplink_json_t *mcplink_request_capabilities(const mcplink_request_t *request);
 
 /**
- * Keeps a responder, so that the request can be answered after its handler has returned. No thread
- * waits for the answer.
+ * Adds a reference to a responder, so that the request can be answered after its handler has
+ * returned. So no thread of the host has to wait for the answer.
  *
  * responder: the responder; for NULL the function returns NULL.
  * Returns: the same responder. The caller now owns a reference, and frees it with
@@ -2412,13 +2435,12 @@ MCPLINK_API const mcplink_json_t *mcplink_request_capabilities(const mcplink_req
 MCPLINK_API mcplink_responder_t *mcplink_responder_keep(mcplink_responder_t *responder);
 
 /**
- * Releases a responder that was kept. If the request is unanswered, releasing the last reference
- * answers it. If the handler has requested input, the answer contains the input requests;
- * otherwise it is an internal error. In a forked process the function does nothing; see
- * MCPLINK_E_FORKED.
+ * Releases a reference to a responder. If the request is unanswered, releasing the last reference
+ * sends an answer: the input requests if the handler has requested input, and otherwise an
+ * internal error. In a forked process the function does nothing; see MCPLINK_E_FORKED.
  *
- * responder: a responder that was kept with mcplink_responder_keep; may be NULL. Threads: any.
- * Since 0.1.
+ * responder: a responder that mcplink_responder_keep returned; may be NULL. Threads: any. Since
+ * 0.1.
  */
 MCPLINK_API void mcplink_responder_free(mcplink_responder_t *responder);
 
@@ -2444,9 +2466,10 @@ MCPLINK_API bool mcplink_responder_is_cancelled(const mcplink_responder_t *respo
  * Sets a function that is called once when the peer cancels the request or disconnects.
  *
  * responder: the responder.
- * callback: called at once, on this thread, if the request is cancelled already. Otherwise it runs
- * on the thread that dispatches the pump. Without a pump, it runs on a thread of the library, and
- * should be quick. It may run while the request is being answered. NULL removes the function.
+ * callback: called at once, on this thread, if the request is cancelled already. Otherwise the
+ * callback runs on the thread that dispatches the pump. Without a pump, the callback runs on a
+ * thread of the library, and should be quick. The callback may run while the request is being
+ * answered. NULL removes the function.
  * user, destroy: passed to callback; destroy runs after the callback, when another function is
  * set, or when the responder is freed.
  * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
@@ -2458,13 +2481,13 @@ mcplink_status_t mcplink_responder_on_cancel(mcplink_responder_t *responder,
                                              mcplink_destroy_fn destroy);
 
 /**
- * Sends the client a progress notification, if it requested progress.
+ * Sends the client a progress notification, if the client requested progress.
  *
  * responder: the responder.
- * done: the progress so far; it must increase from call to call. If calls come too fast, some are
- * skipped, but never the last one.
+ * done: the progress so far; it must increase from call to call. If calls come too fast, some
+ * notifications are skipped, but never the last notification.
  * total: the value of done when the work is complete; 0 when the total is unknown.
- * message: a text for people; NULL for no text.
+ * message: a text for users; NULL for no text.
  * Returns: MCPLINK_OK, also when the client did not request progress; MCPLINK_E_CANCELLED or
  * MCPLINK_E_CLOSED when the client no longer waits for the answer; MCPLINK_E_STATE after the
  * answer; MCPLINK_E_UNSUPPORTED for custom methods, and on a client. Threads: any. Blocks: only
@@ -2478,9 +2501,8 @@ MCPLINK_API mcplink_status_t mcplink_responder_progress(mcplink_responder_t *res
  * beforehand are set with mcplink_server_require_scopes.
  *
  * If the scopes of the principal are unknown, the request is not refused. Over HTTP, unknown
- * scopes count as no scopes, and the request is refused. Call this function before sending
- * anything: over HTTP the refusal is status 403, which is not possible once the response has
- * begun.
+ * scopes count as no scopes, and the request is refused. Call this function before sending any
+ * message: over HTTP the refusal is status 403, which is not possible once the response has begun.
  *
  * responder: the responder.
  * scopes: all required scopes, separated by spaces.
@@ -2512,16 +2534,16 @@ MCPLINK_API mcplink_status_t mcplink_responder_log(mcplink_responder_t *responde
  * (sampling/createMessage), or its roots (roots/list).
  *
  * When the client's answers arrive, the handler is run again from its start, and this function
- * returns the answers. So the code before the last input request runs once in each round. To
- * request several inputs in one round, call this function for each of them before returning.
+ * returns the answers. So the code before an input request runs again each time. To request
+ * several inputs at once, call this function for each input before the handler returns.
  *
  * responder: the responder, of a call of a tool, resource or prompt.
  * key: identifies this input request within the call.
  * method: the method, for example "elicitation/create".
- * params, len: its params as JSON; len may be MCPLINK_NUL for text that ends in NUL. NULL for
- * none.
- * answer: receives the client's result, valid as long as the responder; NULL while it is pending.
- * May be NULL.
+ * params, len: the params of the method as JSON; len may be MCPLINK_NUL for text that ends in NUL.
+ * NULL for no params.
+ * answer: receives the client's result, valid as long as the responder; NULL while the answer is
+ * pending. May be NULL.
  * err: receives the error on failure; the caller frees it. May be NULL.
  * Returns: MCPLINK_OK with the answer; MCPLINK_PENDING when the answer has not arrived: return
  * without answering the request. MCPLINK_E_PEER when the client refused, MCPLINK_E_INVALID for an
@@ -2565,7 +2587,8 @@ MCPLINK_API const mcplink_json_t *mcplink_responder_recall(const mcplink_respond
 /**
  * Turns a tool call into a task, if the client supports tasks. The client receives the task at
  * once. Then the handler is run again from its start, as after an answer to an input request. If
- * questions must be answered before the task begins, call this function after them.
+ * the task needs input from the client before it begins, request the input before calling this
+ * function.
  *
  * Tasks require revision 2026-07-28 or later, and a server with mcplink_server_options_set_tasks.
  * Otherwise, and in a call that is a task already, the function does nothing.
@@ -2594,8 +2617,8 @@ MCPLINK_API mcplink_status_t mcplink_responder_become_task(mcplink_responder_t *
 MCPLINK_API mcplink_status_t mcplink_responder_send_away(mcplink_responder_t *responder, uint32_t retry_ms);
 
 /**
- * Answers with text: the output of a tool, the contents of a resource (with the MIME type it was
- * added with), or a prompt of one user message.
+ * Answers with text: the output of a tool, the contents of a resource, or a prompt of one user
+ * message. The contents of a resource get the MIME type with which the resource was added.
  *
  * All functions that answer return the same codes. MCPLINK_OK: the answer is on its way.
  * MCPLINK_E_STATE: the request was answered before. MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED: the
@@ -2603,8 +2626,8 @@ MCPLINK_API mcplink_status_t mcplink_responder_send_away(mcplink_responder_t *re
  *
  * MCPLINK_E_INVALID: the answer is invalid. MCPLINK_E_UNSUPPORTED: this function can't answer a
  * request of this kind. In both cases the request can still be answered, and the reason is logged.
- * After a handler has requested input from the client, its answer is not sent: the handler is run
- * again first.
+ * If the handler has requested input from the client, the answer is not sent. The handler is run
+ * again when the input has arrived.
  *
  * responder: the responder.
  * text, len: the text; len may be MCPLINK_NUL for text that ends in NUL.
@@ -2614,12 +2637,13 @@ MCPLINK_API mcplink_status_t mcplink_responder_send_away(mcplink_responder_t *re
 MCPLINK_API mcplink_status_t mcplink_responder_text(mcplink_responder_t *responder, const char *text, size_t len);
 
 /**
- * Answers with text of a MIME type, for the contents of a resource.
+ * Answers with the contents of a resource, as text of the given MIME type.
  *
  * responder: the responder.
  * text, len: the text; len may be MCPLINK_NUL for text that ends in NUL.
- * mime_type: for example "text/markdown"; NULL for the one that the resource was added with.
- * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+ * mime_type: for example "text/markdown"; NULL for the MIME type with which the resource was
+ * added.
+ * Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
  * Since 0.1.
  */
 MCPLINK_API
@@ -2633,9 +2657,9 @@ mcplink_status_t mcplink_responder_typed_text(mcplink_responder_t *responder,
  *
  * responder: the responder.
  * data, len: the bytes.
- * mime_type: the MIME type of the bytes; NULL for the type that the resource was added with. For a
- * tool the type is image/... or audio/...
- * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+ * mime_type: the MIME type of the bytes; NULL for the type with which the resource was added. For
+ * a tool the type is image/... or audio/...
+ * Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
  * Since 0.1.
  */
 MCPLINK_API
@@ -2647,12 +2671,12 @@ mcplink_status_t mcplink_responder_bytes(mcplink_responder_t *responder,
 /**
  * Answers with a complete result in the format of the protocol. A tool result is
  * {"content":[...]}, a resource {"contents":[...]}, a prompt {"messages":[...]}, a completion
- * {"completion":{"values":[...]}}. For a custom method, and for a request from a server, it may be
- * any JSON.
+ * {"completion":{"values":[...]}}. For a custom method, and for a request from a server, the
+ * result may be any JSON.
  *
  * responder: the responder.
  * result, len: the result as JSON; len may be MCPLINK_NUL for text that ends in NUL.
- * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+ * Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
  * Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_json(mcplink_responder_t *responder, const char *result, size_t len);
@@ -2660,21 +2684,22 @@ MCPLINK_API mcplink_status_t mcplink_responder_json(mcplink_responder_t *respond
 /**
  * Answers a tool call with structured content. The JSON text of the value is sent too, for clients
  * that only read text.
+ *
  * responder: the responder.
  * json, len: the value, as the output schema of the tool describes it; len may be MCPLINK_NUL for
  * text that ends in NUL.
- * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+ * Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
  * Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_structured(mcplink_responder_t *responder, const char *json, size_t len);
 
 /**
- * Answers that the tool ran and failed, with a text for the model: for example a wrong argument,
- * or a missing file.
+ * Answers that the tool ran and failed. The text explains the failure to the model, for example a
+ * wrong argument or a missing file.
  *
  * responder: the responder.
  * text, len: what failed, and what to do; len may be MCPLINK_NUL for text that ends in NUL.
- * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+ * Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
  * Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_tool_error(mcplink_responder_t *responder, const char *text, size_t len);
@@ -2684,9 +2709,10 @@ MCPLINK_API mcplink_status_t mcplink_responder_tool_error(mcplink_responder_t *r
  *
  * responder: the responder.
  * values, count: the values, texts that end in NUL.
- * fitting: true to leave out values that do not match the typed text, and to sort the others:
- * matches at the beginning first, then at the beginning of a word, then elsewhere.
- * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+ * fitting: true to remove values that do not match the typed text, and to sort the remaining
+ * values. Values that begin with the typed text come first, then values with a match at the
+ * beginning of a word.
+ * Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
  * Since 0.1.
  */
 MCPLINK_API
@@ -2699,31 +2725,32 @@ mcplink_status_t mcplink_responder_values(mcplink_responder_t *responder,
  * Answers that the resource does not exist, with the error code of the client's revision.
  *
  * responder: the responder.
- * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+ * Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
  * Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_not_found(mcplink_responder_t *responder);
 
 /**
- * Answers with a JSON-RPC error. For a tool that failed, mcplink_responder_tool_error is better,
- * because models read it.
+ * Answers with a JSON-RPC error. For a tool that failed, use mcplink_responder_tool_error instead,
+ * because models read tool errors.
  *
  * responder: the responder.
  * code: one of enum mcplink_rpc_code, or a code of your own outside -32768 to -32000.
  * message: one sentence.
  * data: details as JSON; NULL for no details.
- * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
+ * Returns: see mcplink_responder_text. Threads: any. Blocks: only while a client does not read.
  * Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_fail(mcplink_responder_t *responder, int32_t code, const char *message, const char *data);
 
 /**
- * Sets the process-wide log hook. Clients and servers without a log hook of their own use it.
+ * Sets the process-wide log hook. Clients and servers without a log hook of their own use the
+ * process-wide hook.
  *
  * level: the least severe level to report, one of enum mcplink_log_level.
  * callback: called on any thread, also on several at once; it must be quick. NULL removes the
  * hook.
- * user, destroy: passed to callback; destroy runs when another log hook is set or this one is
+ * user, destroy: passed to callback; destroy runs when another log hook is set or the log hook is
  * removed.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
  */
@@ -2763,8 +2790,8 @@ MCPLINK_API void mcplink_oauth_free(mcplink_oauth_t *oauth);
  * mcplink_oauth_set_client_credentials.
  *
  * oauth: the settings.
- * client: the client. The settings copy it, and it remains the caller's. A client with a refused
- * setter is refused.
+ * client: the client. The settings copy the client, which remains the caller's. If a setter of the
+ * client was refused, the client is refused too.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_add_client(mcplink_oauth_t *oauth, const mcplink_oauth_client_t *client);
@@ -2802,7 +2829,7 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_client_document(mcplink_oauth_t *
 MCPLINK_API mcplink_status_t mcplink_oauth_set_scopes(mcplink_oauth_t *oauth, const char *scopes);
 
 /**
- * Requests the scopes that the server supports. This undoes mcplink_oauth_set_scopes.
+ * Requests the scopes that the server supports, and undoes mcplink_oauth_set_scopes.
  *
  * oauth: the settings.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -2840,7 +2867,7 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_step_timeout_ms(mcplink_oauth_t *
 
 /**
  * Sets how long a complete login may take. Default: 5 minutes. While a person logs in, the timeout
- * of waiting calls does not run. Their total timeout does run: see
+ * of waiting calls is paused. The total timeout of these calls is not paused: see
  * mcplink_call_options_set_max_timeout_ms and mcplink_client_options_set_max_timeout_ms.
  *
  * oauth: the settings.
@@ -2865,14 +2892,14 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_private_addresses(mcplink_oauth_t
  * environment.
  *
  * oauth: the settings.
- * url: as for mcplink_client_options_set_proxy, also "environment". NULL is refused: see
- * mcplink_oauth_clear_proxy.
+ * url: the URL of the proxy, or "environment": see mcplink_client_options_set_proxy. NULL is
+ * refused: see mcplink_oauth_clear_proxy.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_proxy(mcplink_oauth_t *oauth, const char *url);
 
 /**
- * Connects to authorization servers without a proxy. This undoes mcplink_oauth_set_proxy.
+ * Connects to authorization servers without a proxy, and undoes mcplink_oauth_set_proxy.
  *
  * oauth: the settings.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -2883,23 +2910,24 @@ MCPLINK_API mcplink_status_t mcplink_oauth_clear_proxy(mcplink_oauth_t *oauth);
  * Sets the certificate authorities that are trusted for OAuth over HTTPS, for example those of a
  * company. No other authorities are trusted. Default: Mozilla's list.
  *
- * The authorities apply to all OAuth requests: for metadata, also from the MCP server, and for
- * tokens. If the authorization server uses another authority than the company's, the text must
- * contain both. The certificate bundle of a system usually does.
- * mcplink_client_options_set_root_certificates applies only to requests to the MCP server.
+ * The authorities apply to all OAuth requests: requests for tokens, and requests for metadata,
+ * including the metadata of the MCP server. If the certificate of the authorization server comes
+ * from another authority, the text must contain that authority too. The certificate bundle of a
+ * system usually contains all needed authorities. mcplink_client_options_set_root_certificates
+ * applies only to requests to the MCP server.
  *
  * oauth: the settings.
  * pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.
- * len may be MCPLINK_NUL for text that ends in NUL. It replaces earlier certificates. NULL and
- * blank text are refused: see mcplink_oauth_use_default_roots. Text without a valid certificate is
- * reported when a client is opened, with MCPLINK_E_INVALID. In a build without OAuth (feature
- * auth) opening fails with MCPLINK_E_UNSUPPORTED.
+ * len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier certificates. NULL
+ * and blank text are refused: see mcplink_oauth_use_default_roots. Text without a valid
+ * certificate is reported when a client is opened, with MCPLINK_E_INVALID. In a build without
+ * OAuth (feature auth) opening fails with MCPLINK_E_UNSUPPORTED.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_root_certificates(mcplink_oauth_t *oauth, const char *pem, size_t len);
 
 /**
- * Trusts Mozilla's list of certificate authorities. This undoes
+ * Trusts Mozilla's list of certificate authorities, and undoes
  * mcplink_oauth_set_root_certificates.
  *
  * oauth: the settings.
@@ -2908,14 +2936,14 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_root_certificates(mcplink_oauth_t
 MCPLINK_API mcplink_status_t mcplink_oauth_use_default_roots(mcplink_oauth_t *oauth);
 
 /**
- * Sets the log hook of authorizations. For authorizations it replaces the hook of mcplink_set_log.
- * Log records contain no secrets.
+ * Sets the log hook of authorizations. For authorizations, this hook replaces the hook of
+ * mcplink_set_log. Log records contain no secrets.
  *
  * oauth: the settings.
  * level: the least severe level to report, one of enum mcplink_log_level.
  * callback: the function; NULL for no function. It runs on any thread, and must be quick.
  * user, destroy: passed to callback; destroy runs when another function is set, or when all
- * settings, options and clients that use it are freed.
+ * settings, options and clients that use callback are freed.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API
@@ -2934,26 +2962,29 @@ mcplink_status_t mcplink_oauth_set_log(mcplink_oauth_t *oauth,
  * err: receives the error on failure; the caller frees it. May be NULL.
  * Returns: MCPLINK_OK, also if no tokens are stored; MCPLINK_E_INVALID or MCPLINK_E_AUTH for an
  * invalid URL; MCPLINK_E_UNSUPPORTED in a build without OAuth; or the error of the token store.
- * Threads: any, while no thread changes the settings. Blocks: as long as the token store. Since
- * 0.1.
+ * Threads: any, while no thread changes the settings. Blocks: while the token store removes the
+ * tokens. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_forget(const mcplink_oauth_t *oauth, const char *url, mcplink_error_t **err);
 
 /**
  * Lets a person log in with a browser. The library listens at 127.0.0.1 for the redirect while
- * calls wait. This grant type is the default, with 0 and NULL for all parameters.
+ * calls wait. The default is this grant type, with 0 for the port and NULL for the other
+ * parameters.
  *
  * oauth: the settings.
  * port: the port to listen at, for clients that were registered with a fixed port; 0 for a free
  * port.
  * program: the program that opens URLs. The URL is its only argument, and no shell is involved.
- * NULL for the program of the system (xdg-open, open), "" for no program: then only callback runs.
- * page: the page that the person sees at the end: HTML without scripts. NULL for one sentence.
- * callback: called before the browser is opened, to show the person the login and its URL. If it
- * is set, a failure to open the browser is not an error. It must not answer the login. NULL for no
- * callback.
+ * NULL for the program of the system (xdg-open, open). With "" no program is run, and only
+ * callback shows the login.
+ * page: the HTML page, without scripts, that the person sees after the login. NULL for a page with
+ * one sentence.
+ * callback: called before the browser is opened, to show the person the login and its URL. If
+ * callback is set, a failure to open the browser is not an error. The callback must not answer the
+ * login. NULL for no callback.
  * user, destroy: passed to callback; destroy runs when another grant type is set, or when all
- * settings, options and clients that use it are freed.
+ * settings, options and clients that use callback are freed.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also if neither a program nor a callback is used.
  * Blocks: no. Since 0.1.
  */
@@ -2967,29 +2998,30 @@ mcplink_status_t mcplink_oauth_set_browser(mcplink_oauth_t *oauth,
                                            mcplink_destroy_fn destroy);
 
 /**
- * Sets the host and the path of the redirect URI of a login with a browser. The authorization
+ * Sets the host name and the path of the redirect URI of a login with a browser. The authorization
  * server sends the browser to the redirect URI at the end of the login. Some authorization servers
- * accept only one spelling of it. The port is a parameter of mcplink_oauth_set_browser. In any
- * case only this machine can reach the redirect URI.
+ * accept only one spelling of the redirect URI. The port is a parameter of
+ * mcplink_oauth_set_browser. In any case only this machine can reach the redirect URI.
  *
  * oauth: the settings.
- * host: "127.0.0.1", which is the default, or "localhost": then the library listens at 127.0.0.1
- * and, if the system has it, at ::1. NULL for the default.
- * path: begins with '/', or is empty; without a query. NULL for the default, "/callback". An
- * invalid host or path is reported when a client is opened, with MCPLINK_E_INVALID.
+ * host: "127.0.0.1" or "localhost"; NULL for the default, "127.0.0.1". With "localhost" the
+ * library listens at 127.0.0.1, and also at ::1 if the system has that address.
+ * path: the path, without a query; it is empty or begins with '/'. NULL for the default,
+ * "/callback". An invalid host name or path is reported when a client is opened, with
+ * MCPLINK_E_INVALID.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_redirect(mcplink_oauth_t *oauth, const char *host, const char *path);
 
 /**
  * Lets a person log in through a function of the host, for hosts that can show a web page and
- * observe its redirects.
+ * observe the redirects.
  *
  * oauth: the settings.
  * redirect_uri: the redirect URI: an https URL, or an http URL of this machine.
  * callback: see mcplink_visit_fn.
  * user, destroy: passed to callback; destroy runs when another grant type is set, or when all
- * settings, options and clients that use it are freed.
+ * settings, options and clients that use callback are freed.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API
@@ -3001,7 +3033,7 @@ mcplink_status_t mcplink_oauth_set_visitor(mcplink_oauth_t *oauth,
 
 /**
  * Uses the client credentials grant: a machine acts on its own behalf, as the first client of
- * mcplink_oauth_add_client. It authenticates with a key or a secret.
+ * mcplink_oauth_add_client. The client authenticates with a key or a secret.
  *
  * oauth: the settings.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. A missing client is reported when a client is opened.
@@ -3010,13 +3042,13 @@ mcplink_status_t mcplink_oauth_set_visitor(mcplink_oauth_t *oauth,
 MCPLINK_API mcplink_status_t mcplink_oauth_set_client_credentials(mcplink_oauth_t *oauth);
 
 /**
- * Uses workload identity: the platform on which the workload runs vouches for it.
+ * Uses workload identity: the platform on which the workload runs vouches for the workload.
  *
  * oauth: the settings.
  * client_id: the client id, if the authorization server requires one; NULL for no client id.
  * callback: see mcplink_statement_fn.
  * user, destroy: passed to callback; destroy runs when another grant type is set, or when all
- * settings, options and clients that use it are freed.
+ * settings, options and clients that use callback are freed.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API
@@ -3028,19 +3060,20 @@ mcplink_status_t mcplink_oauth_set_workload(mcplink_oauth_t *oauth,
 
 /**
  * Uses enterprise-managed authorization: the identity provider of an organisation vouches for the
- * user. The client is registered twice. The first client of mcplink_oauth_add_client is the
- * registration with the authorization server of the MCP server.
+ * user. The client is registered twice: with the identity provider, and with the authorization
+ * server of the MCP server. Pass the registration with the identity provider in client. Add the
+ * registration with the authorization server with mcplink_oauth_add_client, as the first client.
  *
  * oauth: the settings.
  * token_endpoint: the URL of the identity provider's token endpoint.
- * client: the registration of this client with the identity provider. The settings copy it, and it
- * remains the caller's.
+ * client: the registration of this client with the identity provider. The settings copy the
+ * registration, which remains the caller's.
  * subject: the kind of credential that callback provides, one of enum mcplink_subject.
- * callback: provides the credential of the user, in the way mcplink_bearer_fn provides tokens. It
- * runs on a thread of the library, each time the credential is needed. The host is responsible for
- * the sign-on, including its state, nonce and PKCE.
+ * callback: provides the credential of the user with mcplink_token_set, like mcplink_bearer_fn.
+ * The callback runs on a thread of the library, each time the credential is needed. The host is
+ * responsible for the sign-on, including its state, nonce and PKCE.
  * user, destroy: passed to callback; destroy runs when another grant type is set, or when all
- * settings, options and clients that use it are freed.
+ * settings, options and clients that use callback are freed.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API
@@ -3080,7 +3113,7 @@ MCPLINK_API mcplink_oauth_client_t *mcplink_oauth_client_new_for_any(const char 
  *
  * client: the client.
  * secret: the secret. NULL and blank text are refused; for a public client, do not call this
- * function. The secret replaces a key.
+ * function. The secret replaces a key that was set before.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_client_set_secret(mcplink_oauth_client_t *client, const char *secret);
@@ -3091,7 +3124,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_client_set_secret(mcplink_oauth_clien
  *
  * client: the client.
  * pem, len: PEM text with the key: PKCS #8 with P-256, P-384, Ed25519 or RSA, or "RSA PRIVATE
- * KEY". len may be MCPLINK_NUL for text that ends in NUL. It is copied, and never quoted.
+ * KEY". len may be MCPLINK_NUL for text that ends in NUL. The text is copied, and appears in no
+ * error and no log.
  * key_id: the key id by which the authorization server knows the key (kid); NULL for no key id.
  * pss: true if an RSA key signs with PS256 instead of RS256.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for text without a supported key. Blocks: no. Since
@@ -3105,8 +3139,9 @@ mcplink_status_t mcplink_oauth_client_set_key(mcplink_oauth_client_t *client,
                                               bool pss);
 
 /**
- * Sets the audience (aud) of the signed statement with which a client with a key authenticates.
- * Default: the issuer. Some authorization servers require the URL of their token endpoint.
+ * Sets the audience (aud) of the signed statement (JWT). A client with a private key authenticates
+ * with this statement. Default: the issuer. Some authorization servers require the URL of their
+ * token endpoint.
  *
  * client: the client.
  * audience: the audience. NULL and blank text are refused.
@@ -3123,24 +3158,24 @@ MCPLINK_API void mcplink_oauth_client_free(mcplink_oauth_client_t *client);
 
 /**
  * Saves tokens and registrations in a folder, in files that only their owner may read. Processes
- * that share a folder renew tokens one after the other. Default: tokens are kept in memory only.
+ * that share a folder renew tokens one after the other. Default: tokens are stored in memory only.
  *
  * oauth: the settings.
  * folder: the path of the folder. The folder is created with mode 0700 when a client is opened.
  * Opening fails if the folder belongs to another user, or if other users may write to it. NULL to
- * keep tokens in memory.
+ * store tokens in memory.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_store_folder(mcplink_oauth_t *oauth, const char *folder);
 
 /**
  * Saves tokens and registrations through functions of the host, for example in the key chain of
- * the system. Default: tokens are kept in memory only.
+ * the system. Default: tokens are stored in memory only.
  *
  * oauth: the settings.
- * load, save, remove: all three functions; or NULL for all three, to keep tokens in memory.
+ * load, save, remove: all three functions; or NULL for all three, to store tokens in memory.
  * user, destroy: passed to the functions; destroy runs when the store is replaced, or when all
- * settings, options and clients that use it are freed.
+ * settings, options and clients that use the store are freed.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when only some of the functions are set. Blocks: no.
  * Since 0.1.
  */
@@ -3162,7 +3197,7 @@ mcplink_status_t mcplink_oauth_set_store(mcplink_oauth_t *oauth,
 MCPLINK_API mcplink_str_t mcplink_login_url(const mcplink_login_t *login);
 
 /**
- * Returns the URL of the server that requires the login, without its query.
+ * Returns the URL, without the query, of the server that requires the login.
  *
  * login: the login; for NULL the function returns "".
  * Returns: text that is valid as long as the login. Threads: any. Since 0.1.
@@ -3187,9 +3222,9 @@ MCPLINK_API mcplink_str_t mcplink_login_authorization_server(const mcplink_login
 MCPLINK_API mcplink_str_t mcplink_login_scopes(const mcplink_login_t *login);
 
 /**
- * Checks whether the login is over: it was answered, it timed out, or all calls that need it were
- * cancelled or closed. The host can then remove what it shows. The check is cheap. A function that
- * asks the person itself polls it, and returns when the login is over.
+ * Checks whether the login is over. A login is over when it was answered, when it timed out, or
+ * when all calls that need the login were cancelled or closed. The host can then close its dialog.
+ * The check is cheap, so a callback that waits for the person itself can poll the login.
  *
  * login: the login; for NULL the function returns false.
  * Returns: true if the login is over. Threads: any. Blocks: no. Since 0.1.
@@ -3200,8 +3235,9 @@ MCPLINK_API bool mcplink_login_is_over(const mcplink_login_t *login);
  * Sets a function that is called once when the login is over: see mcplink_login_is_over.
  *
  * login: the login.
- * callback: called at once, on this thread, if the login is over already. Otherwise it runs on a
- * thread of the library or on a thread that ends a call, and must be quick. NULL for no callback.
+ * callback: called at once, on this thread, if the login is over already. Otherwise the callback
+ * runs later, on a thread of the library or on a thread that ends a call. The callback must be
+ * quick. NULL for no callback.
  * user, destroy: passed to callback; destroy runs after the callback, when another function is
  * set, or when the login is freed.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Since 0.1.
@@ -3213,21 +3249,21 @@ mcplink_status_t mcplink_login_on_over(mcplink_login_t *login,
                                        mcplink_destroy_fn destroy);
 
 /**
- * Answers a login with the URL to which the authorization server redirected the browser, including
- * its query. Other URLs that the browser visits may be passed too: the function recognises and
- * refuses them.
+ * Answers a login with the complete URL, including the query, to which the authorization server
+ * redirected the browser. Other URLs that the browser visits may be passed too: the function
+ * recognises and refuses them.
  *
  * login: the login.
  * url, len: the URL; len may be MCPLINK_NUL for text that ends in NUL.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID when the URL is not the answer to this login, which
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when the URL is not the answer to this login, which then
  * continues; MCPLINK_E_STATE when the login is over or was answered, or when the library itself
  * listens for the answer. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_login_answer(mcplink_login_t *login, const char *url, size_t len);
 
 /**
- * Refuses a login: the person declined, or can't be asked. The calls that wait for it fail with
- * MCPLINK_E_AUTH.
+ * Refuses a login: the person declined, or can't be asked. Calls that wait for the login then fail
+ * with MCPLINK_E_AUTH.
  *
  * login: the login.
  * why: a reason for the error message of these calls; NULL for no reason.
@@ -3237,8 +3273,8 @@ MCPLINK_API mcplink_status_t mcplink_login_answer(mcplink_login_t *login, const 
 MCPLINK_API mcplink_status_t mcplink_login_refuse(mcplink_login_t *login, const char *why);
 
 /**
- * Keeps a login, so that the login can be answered after the function that received it has
- * returned. No thread of the host waits for the answer.
+ * Adds a reference to a login, so that the login can be answered after the callback that received
+ * the login has returned. So no thread of the host has to wait for the answer.
  *
  * login: the login; for NULL the function returns NULL.
  * Returns: the same login. The caller now owns a reference, and frees it with mcplink_login_free,
@@ -3248,10 +3284,10 @@ MCPLINK_API mcplink_status_t mcplink_login_refuse(mcplink_login_t *login, const 
 MCPLINK_API mcplink_login_t *mcplink_login_keep(mcplink_login_t *login);
 
 /**
- * Releases a login that was kept. Releasing the last reference refuses an unanswered login. In a
- * forked process the function does nothing; see MCPLINK_E_FORKED.
+ * Releases a reference to a login. If the login is unanswered, releasing the last reference
+ * refuses the login. In a forked process the function does nothing; see MCPLINK_E_FORKED.
  *
- * login: a login that was kept with mcplink_login_keep; may be NULL. Threads: any. Since 0.1.
+ * login: a login that mcplink_login_keep returned; may be NULL. Threads: any. Since 0.1.
  */
 MCPLINK_API void mcplink_login_free(mcplink_login_t *login);
 
@@ -3300,7 +3336,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_info_json(mcplink_client
  * The client uses the newest revision that the server supports too.
  *
  * options: the options.
- * revisions: their dates, separated by spaces: "2025-11-25 2026-07-28".
+ * revisions: the dates of the revisions, separated by spaces: "2025-11-25 2026-07-28".
  * Returns: MCPLINK_OK; MCPLINK_E_INVALID for an empty list, MCPLINK_E_UNSUPPORTED for a revision
  * that this library does not know. Blocks: no. Since 0.1.
  */
@@ -3322,7 +3358,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_era(mcplink_client_optio
  * on a thread of the client.
  *
  * options: the options.
- * pump: the pump. It must not be freed before the client. NULL for no pump.
+ * pump: the pump. The pump must not be freed before the client. NULL for no pump.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_pump(mcplink_client_options_t *options, mcplink_pump_t *pump);
@@ -3332,14 +3368,14 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_pump(mcplink_client_opti
  * opening fails with MCPLINK_E_CANCELLED.
  *
  * options: the options.
- * cancel: the token. It may be freed before the options. NULL for no token.
+ * cancel: the token. The token may be freed before the options. NULL for no token.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_cancel(mcplink_client_options_t *options, mcplink_cancel_t *cancel);
 
 /**
- * Sets whether servers may answer tool calls with tasks, and declares the extension to servers.
- * The client follows each task until its result arrives. Default: false.
+ * Sets whether servers may answer tool calls with tasks. If so, the client declares the tasks
+ * extension to servers, and follows each task until its result arrives. Default: false.
  *
  * options: the options.
  * takes: true to accept tasks.
@@ -3368,11 +3404,11 @@ mcplink_status_t mcplink_client_options_add_extension(mcplink_client_options_t *
  * server, and log messages of the server.
  *
  * options: the options.
- * callback: the function; NULL for no function. It runs where the client's callbacks run, one
- * event at a time and in order. At most 1024 changes and log messages wait; further ones are
- * dropped.
+ * callback: the function; NULL for no function. The function runs on the thread that runs the
+ * client's callbacks, one event at a time and in order. At most 1024 changes and log messages
+ * wait. Further changes and log messages are dropped.
  * user, destroy: passed to callback; destroy runs when another function is set, or when the
- * options and all clients that use it are freed.
+ * options and all clients that use callback are freed.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
 MCPLINK_API
@@ -3386,10 +3422,10 @@ mcplink_status_t mcplink_client_options_on_event(mcplink_client_options_t *optio
  *
  * options: the options.
  * notification: the method, for example "notifications/com.example/thing".
- * callback: receives MCPLINK_EVENT_NOTIFICATION and the params. NULL for no function. It runs like
- * the function of mcplink_client_options_on_event.
+ * callback: receives MCPLINK_EVENT_NOTIFICATION and the params. NULL for no function. The function
+ * runs on the same thread as the function of mcplink_client_options_on_event.
  * user, destroy: passed to callback; destroy runs when another function is set for the method, or
- * when the options and all clients that use it are freed.
+ * when the options and all clients that use callback are freed.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API
@@ -3400,14 +3436,15 @@ mcplink_status_t mcplink_client_options_on_notification(mcplink_client_options_t
                                                         mcplink_destroy_fn destroy);
 
 /**
- * Sets the log hook of the client. For this client it replaces the hook of mcplink_set_log.
+ * Sets the log hook of the client. For this client, the log hook replaces the hook of
+ * mcplink_set_log.
  *
  * options: the options.
  * level: the least severe level to report, one of enum mcplink_log_level.
  * callback: the log hook; NULL for no hook. It runs on any thread, also with a pump, and must be
  * quick.
  * user, destroy: passed to callback; destroy runs when another function is set, or when the
- * options and all clients that use it are freed.
+ * options and all clients that use callback are freed.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
 MCPLINK_API
@@ -3418,7 +3455,7 @@ mcplink_status_t mcplink_client_options_set_log(mcplink_client_options_t *option
                                                 mcplink_destroy_fn destroy);
 
 /**
- * Returns a token or another secret from a function of the host that provides secrets: see
+ * Sets the token or other secret that a function of the host provides: see for example
  * mcplink_client_options_set_bearer_hook.
  *
  * token: the parameter token of the function of the host; valid until that function returns.
@@ -3429,8 +3466,8 @@ mcplink_status_t mcplink_client_options_set_log(mcplink_client_options_t *option
 MCPLINK_API mcplink_status_t mcplink_token_set(mcplink_token_t *token, const char *text, size_t len);
 
 /**
- * Sets how long connecting may take in total. Default: 60 s. After that, connecting fails with
- * MCPLINK_E_TIMEOUT.
+ * Sets how long connecting may take in total. Default: 60 s. After this time, connecting fails
+ * with MCPLINK_E_TIMEOUT.
  *
  * options: the options.
  * milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
@@ -3443,8 +3480,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_connect_timeout_ms(mcpli
  * treated as a legacy server. Default: 5 s.
  *
  * options: the options.
- * milliseconds: the timeout. It is not used over HTTP, where a missing answer does not indicate
- * the era.
+ * milliseconds: the timeout. The timeout is not used over HTTP, where a missing answer does not
+ * indicate the era.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_probe_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
@@ -3460,7 +3497,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_probe_timeout_ms(mcplink
 MCPLINK_API mcplink_status_t mcplink_client_options_set_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
 /**
- * Sets the default total timeout of calls. Progress does not restart it. Default: 10 minutes.
+ * Sets the default total timeout of calls. Progress does not restart the total timeout. Default:
+ * 10 minutes.
  *
  * options: the options.
  * milliseconds: the timeout; MCPLINK_FOREVER for no timeout.
@@ -3469,11 +3507,11 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_timeout_ms(mcplink_clien
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
 /**
- * Limits the length of a received message. Default: 16 MiB. This is the limit
- * MCPLINK_LIMIT_MESSAGE_BYTES.
+ * Sets the maximum length of a received message: the limit MCPLINK_LIMIT_MESSAGE_BYTES. Default:
+ * 16 MiB. A longer message is dropped.
  *
  * options: the options.
- * bytes: the limit.
+ * bytes: the maximum length, in bytes.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_message(mcplink_client_options_t *options, size_t bytes);
@@ -3489,11 +3527,11 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_message(mcplink_clie
 MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_options_t *options, int32_t number, size_t limit_value);
 
 /**
- * Limits how many started calls may run at once; each call uses a thread. Default: 256. The next
- * call fails with MCPLINK_E_BUSY.
+ * Sets the maximum number of started calls that run at once. Each started call uses a thread.
+ * Default: 256. At the limit, starting another call fails with MCPLINK_E_BUSY.
  *
  * options: the options.
- * count: at least 1.
+ * count: the maximum number, at least 1.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for 0. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_started(mcplink_client_options_t *options, size_t count);
@@ -3507,8 +3545,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_started(mcplink_clie
  *
  * options: the options.
  * max_attempts: the number of attempts in a row, for example 10; 0 for no restart.
- * first_delay_ms, max_delay_ms: the delay before the first attempt, and the longest delay. The
- * delay doubles from attempt to attempt (back-off). Common values are 250 and 30000.
+ * first_delay_ms, max_delay_ms: the delay before the first attempt, and the longest delay, in
+ * milliseconds. The delay doubles from attempt to attempt (back-off). Common values are 250 and
+ * 30000.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
 MCPLINK_API
@@ -3530,8 +3569,8 @@ mcplink_status_t mcplink_client_options_set_restart(mcplink_client_options_t *op
 MCPLINK_API mcplink_status_t mcplink_client_options_set_resend_harmless(mcplink_client_options_t *options, bool resends);
 
 /**
- * Pings the server after a silence, and ends the connection when the server does not answer.
- * Default: no pings.
+ * Makes the client ping the server after a silence, and end the connection when the server does
+ * not answer. Default: no pings.
  *
  * options: the options.
  * interval_ms: the length of the silence, in milliseconds.
@@ -3547,8 +3586,8 @@ mcplink_status_t mcplink_client_options_set_keep_alive(mcplink_client_options_t 
                                                        uint32_t max_failures);
 
 /**
- * Limits the number of pages and items of lists. Default: 10 000 pages and 100 000 items. Reading
- * a longer list fails with MCPLINK_E_LIMIT.
+ * Sets the maximum number of pages and of items in a list. Default: 10 000 pages and 100 000
+ * items. Reading a longer list fails with MCPLINK_E_LIMIT.
  *
  * options: the options.
  * pages, items: the maximum number of pages and the maximum number of items.
@@ -3558,23 +3597,24 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_max_list(mcplink_client_
 
 /**
  * Sets whether answers of the server that violate the specification are refused. Default: false.
- * Then unambiguous violations are accepted, and invalid entries are left out of lists (see
+ * With false, unambiguous violations are accepted, and invalid entries are left out of lists (see
  * mcplink_result_misfits).
  *
  * With true, an invalid request of the server (elicitation, sampling, roots) reaches no callback:
- * the request is refused, or the call to which it belongs fails. docs/compatibility.md lists the
- * violations that are accepted.
+ * the request is refused, or the call to which the request belongs fails. docs/compatibility.md
+ * lists the violations that are accepted.
  *
  * options: the options.
- * strict: true to refuse them: a call with an invalid answer fails with MCPLINK_E_PROTOCOL.
+ * strict: true to refuse invalid answers: a call with an invalid answer fails with
+ * MCPLINK_E_PROTOCOL.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_strict(mcplink_client_options_t *options, bool strict);
 
 /**
  * Sets whether a call is sent although the server did not declare the required capability.
- * Default: false: the call fails at once, with MCPLINK_E_UNSUPPORTED. Some servers have tools
- * without declaring the capability.
+ * Default: false, which means that such a call fails at once with MCPLINK_E_UNSUPPORTED. Use true
+ * for a server that has tools, for example, but does not declare the capability.
  *
  * options: the options.
  * assume: true to send the call.
@@ -3592,8 +3632,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_assume_capabilities(mcpl
 MCPLINK_API mcplink_status_t mcplink_client_options_set_slow_handler_ms(mcplink_client_options_t *options, uint32_t milliseconds);
 
 /**
- * Disables the validation of structured tool results against the listed output schemas. Only a
- * library with the feature "validation" validates them.
+ * Disables the validation of structured tool results against the listed output schemas. A build
+ * without the feature "validation" never validates these results.
  *
  * options: the options.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -3601,20 +3641,20 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_slow_handler_ms(mcplink_
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_validation(mcplink_client_options_t *options);
 
 /**
- * Sets the stack size of the client's threads that may run code of the host. Default: 8 MiB. The
- * address space of the stack is reserved, but uses no memory before it is written to.
+ * Sets the stack size of the client's threads that may run code of the host. Default: 8 MiB. A
+ * stack reserves address space, and uses memory only for the pages that were written to.
  *
  * options: the options.
- * bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds it up to whole pages. If the
- * system lacks the memory, starting a thread fails.
+ * bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds the size up to whole pages. If
+ * the system lacks the memory, starting a thread fails.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_thread_stack_size(mcplink_client_options_t *options, size_t bytes);
 
 /**
  * Sets the prefix of the names of the client's threads. Default: "mcplink". A name consists of the
- * prefix, a dash and the role of the thread, such as "mcplink-crew". Linux shows 15 bytes of a
- * name.
+ * prefix, a dash and the role of the thread, such as "mcplink-call". Linux shows only the first 15
+ * bytes of a name.
  *
  * options: the options.
  * prefix: 1 to 15 bytes, without control characters.
@@ -3633,13 +3673,13 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_thread_prefix(mcplink_cl
  * A thread that connects or logs in may end slightly later, if it can't be interrupted.
  *
  * Threads with these hooks have the stack size of threads that run code of the host. The hooks do
- * not run on threads of the host itself, such as those that dispatch a pump.
+ * not run on threads of the host itself, such as a thread that dispatches a pump.
  *
  * options: the options.
  * start: called before any other callback on the thread; NULL for no hook.
  * stop: called after all other callbacks on the thread; NULL for no hook.
- * user, destroy: passed to both hooks. destroy runs when other hooks are set. Otherwise it runs
- * when the options, all clients made with them and their kept responders are freed, and their
+ * user, destroy: passed to both hooks. destroy runs when other hooks are set. Otherwise destroy
+ * runs when the options, their clients and the responders that were kept are freed, and all
  * threads have ended.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
@@ -3687,8 +3727,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_pass_env(mcplink_client_opti
 
 /**
  * Makes the child inherit all environment variables of this process. By default the child inherits
- * only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER, because others may contain
- * secrets of this process, such as keys. Replaces mcplink_client_options_clear_env.
+ * only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR and USER. By default the child does
+ * not inherit other variables, because they may contain secrets of this process, such as keys.
+ * This setting replaces mcplink_client_options_clear_env.
  *
  * options: the options.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -3697,11 +3738,12 @@ MCPLINK_API mcplink_status_t mcplink_client_options_inherit_env(mcplink_client_o
 
 /**
  * Sets whether the system kills the child (SIGKILL) when this process ends, even if this process
- * is killed. Default: false: the standard input of the child ends, and the child may continue.
+ * is killed. Default: false. With false the child sees the end of its standard input when this
+ * process ends, and may continue.
  *
- * Only the child is killed; for its own children, standard input ends. The system binds the child
- * to the thread that starts it. So a thread of the client starts the child, and stays until the
- * child has ended. Linux only: on other systems opening the client fails with
+ * Processes that the child has started are not killed. The system kills the child when the thread
+ * that started the child ends. So the client starts the child on a thread of its own, which waits
+ * until the child has ended. Linux only: on other systems opening the client fails with
  * MCPLINK_E_UNSUPPORTED.
  *
  * options: the options.
@@ -3711,8 +3753,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_inherit_env(mcplink_client_o
 MCPLINK_API mcplink_status_t mcplink_client_options_set_die_with_parent(mcplink_client_options_t *options, bool dies);
 
 /**
- * Makes the child inherit no environment variables. Variables that are set or passed, before or
- * after this call, are kept. Replaces mcplink_client_options_inherit_env.
+ * Makes the child inherit no environment variables. The child still gets variables of
+ * mcplink_client_options_set_env and mcplink_client_options_pass_env. This setting replaces
+ * mcplink_client_options_inherit_env.
  *
  * options: the options.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -3729,8 +3772,8 @@ MCPLINK_API mcplink_status_t mcplink_client_options_clear_env(mcplink_client_opt
 MCPLINK_API mcplink_status_t mcplink_client_options_set_cwd(mcplink_client_options_t *options, const char *directory);
 
 /**
- * Sets whether the child's standard input and output are pipes. Default: false: they are sockets.
- * Only a program that opens /dev/stdin or /dev/stdout by name needs pipes.
+ * Sets whether the child's standard input and output are pipes. Default: false, which means
+ * sockets. Only a program that opens /dev/stdin or /dev/stdout by name needs pipes.
  *
  * options: the options.
  * pipes: true for pipes.
@@ -3743,11 +3786,11 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_pipes(mcplink_client_opt
  *
  * options: the options.
  * mode: one of enum mcplink_stderr.
- * callback: with MCPLINK_STDERR_CAPTURE, receives each line; NULL for no function. It runs where
- * the client's callbacks run. At most 1024 lines wait for it; further lines are only available
- * from mcplink_client_stderr_tail.
+ * callback: with MCPLINK_STDERR_CAPTURE, receives each line; NULL for no function. The function
+ * runs on the thread that runs the client's callbacks. At most 1024 lines wait for the function.
+ * Further lines are only available from mcplink_client_stderr_tail.
  * user, destroy: passed to callback; destroy runs when another function is set, or when the
- * options and all clients that use it are freed.
+ * options and all clients that use callback are freed.
  * Returns: MCPLINK_OK; MCPLINK_E_INVALID for an unknown mode, or a callback with another mode.
  * Blocks: no. Since 0.1.
  */
@@ -3759,9 +3802,10 @@ mcplink_status_t mcplink_client_options_set_stderr(mcplink_client_options_t *opt
                                                    mcplink_destroy_fn destroy);
 
 /**
- * Sets how long closing may take. For a child process, the time limits how long the child may take
- * to exit after its standard input was closed, and again after SIGTERM, before it is killed.
- * Default: 2 s. Over HTTP, the time limits how long ending the session may take. Default: 1 s.
+ * Sets how long closing the client may take. For a child process the default is 2 s. The child has
+ * this time to exit after its standard input was closed. If the child still runs then, it gets
+ * SIGTERM. If the child still runs after the same time again, it is killed. Over HTTP, ending the
+ * session may take this time, and the default is 1 s.
  *
  * options: the options.
  * milliseconds: the time; more than an hour counts as an hour.
@@ -3796,7 +3840,7 @@ mcplink_status_t mcplink_client_options_set_header(mcplink_client_options_t *opt
 
 /**
  * Sets the token for every request over HTTP (Authorization: Bearer). The token does not appear in
- * errors or logs. Replaces mcplink_client_options_set_bearer_hook and
+ * errors or logs. This setting replaces mcplink_client_options_set_bearer_hook and
  * mcplink_client_options_set_oauth.
  *
  * options: the options.
@@ -3807,14 +3851,14 @@ mcplink_status_t mcplink_client_options_set_header(mcplink_client_options_t *opt
 MCPLINK_API mcplink_status_t mcplink_client_options_set_bearer(mcplink_client_options_t *options, const char *token);
 
 /**
- * Sets a function that provides the token for each request over HTTP. Replaces
+ * Sets a function that provides the token for each request over HTTP. This setting replaces
  * mcplink_client_options_set_bearer and mcplink_client_options_set_oauth.
  *
  * options: the options.
  * callback: see mcplink_bearer_fn. NULL is refused: see
  * mcplink_client_options_clear_authorization.
  * user, destroy: passed to callback; destroy runs when the function is replaced, refused or
- * cleared, or when the options and all clients that use it are freed.
+ * cleared, or when the options and all clients that use callback are freed.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API
@@ -3824,10 +3868,10 @@ mcplink_status_t mcplink_client_options_set_bearer_hook(mcplink_client_options_t
                                                         mcplink_destroy_fn destroy);
 
 /**
- * Obtains and renews access tokens for a server over HTTP with OAuth. Replaces
+ * Obtains and renews access tokens for a server over HTTP with OAuth. This setting replaces
  * mcplink_client_options_set_bearer and mcplink_client_options_set_bearer_hook.
  *
- * A call that needs a login waits for the login, also mcplink_client_open; see
+ * A call that needs a login waits for the login; mcplink_client_open may wait too. See
  * mcplink_oauth_set_login_timeout_ms. Concurrent calls share one login, and each call can be
  * cancelled. When no call waits any more, the login is abandoned. If authorization fails, the call
  * fails with MCPLINK_E_AUTH: the error message contains the step, the server and the reason.
@@ -3835,16 +3879,17 @@ mcplink_status_t mcplink_client_options_set_bearer_hook(mcplink_client_options_t
  *
  * options: the options.
  * oauth: the settings, which remain the caller's. They may be passed to several options: clients
- * with the same settings object share tokens. NULL, and settings with a refused setter,
- * are refused: see mcplink_client_options_clear_authorization. Other faults are reported when the
- * client is opened, which fails with MCPLINK_E_UNSUPPORTED in a build without OAuth.
+ * with the same settings object share tokens. NULL is refused: see
+ * mcplink_client_options_clear_authorization. If a setter of the settings was refused, the
+ * settings are refused too. Other faults are reported when the client is opened, which fails with
+ * MCPLINK_E_UNSUPPORTED in a build without OAuth.
  * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused. Blocks:
  * no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_oauth(mcplink_client_options_t *options, const mcplink_oauth_t *oauth);
 
 /**
- * Sends no tokens. This undoes mcplink_client_options_set_bearer,
+ * Sends no tokens: undoes mcplink_client_options_set_bearer,
  * mcplink_client_options_set_bearer_hook and mcplink_client_options_set_oauth.
  *
  * options: the options.
@@ -3856,19 +3901,19 @@ MCPLINK_API mcplink_status_t mcplink_client_options_clear_authorization(mcplink_
  * Connects through a proxy. Default: no proxy, regardless of the environment.
  *
  * options: the options.
- * url: http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host and port;
+ * url: http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host name and port;
  * "environment" for the proxy that the environment names. NULL is refused: see
  * mcplink_client_options_clear_proxy. With socks4 and socks5 the client resolves the server's
- * name; with the other schemes the proxy resolves it. In the environment, HTTP_PROXY is for http,
- * HTTPS_PROXY for https, ALL_PROXY for both. NO_PROXY lists hosts, domains and networks to which
- * the client connects directly. Lower-case names take precedence. An invalid proxy is reported
- * when the client is opened, with MCPLINK_E_INVALID.
+ * name; with the other schemes the proxy resolves that name. In the environment, HTTP_PROXY is for
+ * http, HTTPS_PROXY for https, ALL_PROXY for both. NO_PROXY contains host names, domains and
+ * networks to which the client connects directly. Lower-case names take precedence. An invalid
+ * proxy is reported when the client is opened, with MCPLINK_E_INVALID.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_proxy(mcplink_client_options_t *options, const char *url);
 
 /**
- * Uses no proxy. This undoes mcplink_client_options_set_proxy.
+ * Uses no proxy, and undoes mcplink_client_options_set_proxy.
  *
  * options: the options.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -3877,13 +3922,13 @@ MCPLINK_API mcplink_status_t mcplink_client_options_clear_proxy(mcplink_client_o
 
 /**
  * Sets the certificate authorities that are trusted for servers over HTTPS, for example those of a
- * company. No other authorities are trusted. Default: Mozilla's list. For authorization servers,
- * which others often run, see mcplink_oauth_set_root_certificates.
+ * company. No other authorities are trusted. Default: Mozilla's list. For requests to
+ * authorization servers see mcplink_oauth_set_root_certificates.
  *
  * options: the options.
  * pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.
- * len may be MCPLINK_NUL for text that ends in NUL. It replaces earlier certificates. NULL and
- * blank text are refused: see mcplink_client_options_use_default_roots. Text without a valid
+ * len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier certificates. NULL
+ * and blank text are refused: see mcplink_client_options_use_default_roots. Text without a valid
  * certificate is reported when the client is opened, with MCPLINK_E_INVALID. In a build without
  * HTTPS (feature tls) opening fails with MCPLINK_E_UNSUPPORTED.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -3891,7 +3936,7 @@ MCPLINK_API mcplink_status_t mcplink_client_options_clear_proxy(mcplink_client_o
 MCPLINK_API mcplink_status_t mcplink_client_options_set_root_certificates(mcplink_client_options_t *options, const char *pem, size_t len);
 
 /**
- * Trusts Mozilla's list of certificate authorities. This undoes
+ * Trusts Mozilla's list of certificate authorities, and undoes
  * mcplink_client_options_set_root_certificates.
  *
  * options: the options.
@@ -3900,9 +3945,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_root_certificates(mcplin
 MCPLINK_API mcplink_status_t mcplink_client_options_use_default_roots(mcplink_client_options_t *options);
 
 /**
- * Sets whether the client follows HTTP redirects that keep the method (307, 308). It follows at
- * most five in a row, and only to the same origin. Default: true. A redirect to another origin is
- * always an error, which names the origin.
+ * Sets whether the client follows HTTP redirects that keep the method (307, 308). The client
+ * follows at most five redirects in a row, and only to the same origin. Default: true. A redirect
+ * to another origin is always an error, and the error message names the origin.
  *
  * options: the options.
  * follows: true to follow redirects.
@@ -3914,9 +3959,10 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_follow_redirects(mcplink
  * Connects over two file descriptors: pipes, sockets or terminals. Each message is a line.
  *
  * options: the options.
- * input, output: the descriptors to read from and to write to; for a socket they may be equal.
- * They must stay open until the client is opened, which duplicates them. They remain the caller's.
- * The peer sees the end of the connection only when the caller has closed them too.
+ * input, output: the descriptors to read from and to write to; for a socket they may be equal. The
+ * descriptors must stay open until the client is opened. Opening duplicates the descriptors, and
+ * the originals remain the caller's. The server sees the end of the connection only when the
+ * caller has closed the originals too.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a number that is no descriptor. Blocks: no. Since
  * 0.1.
  */
@@ -3926,14 +3972,14 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_fds(mcplink_client_optio
  * Connects over a transport of the host: see mcplink_transport_new.
  *
  * options: the options.
- * transport: the transport, which serves one client. It remains the caller's; free it when the
- * client is freed. NULL for no transport.
+ * transport: the transport, which serves one client. The transport remains the caller's; free the
+ * transport when the client is freed. NULL for no transport.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_transport(mcplink_client_options_t *options, mcplink_transport_t *transport);
 
 /**
- * Opens a client: starts or connects to its server, and negotiates a protocol revision with it.
+ * Opens a client: starts the server or connects to the server, and negotiates a protocol revision.
  *
  * options: the options, which are copied and remain the caller's. Exactly one of command, url, fds
  * and transport must be set.
@@ -3944,9 +3990,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_transport(mcplink_client
  * MCPLINK_E_SPAWN when the child can't be started, MCPLINK_E_CLOSED when the server disconnected
  * (see mcplink_error_peer_stderr), MCPLINK_E_TIMEOUT when the server did not answer,
  * MCPLINK_E_UNSUPPORTED when there is no common revision, MCPLINK_E_PEER when the server refuses,
- * MCPLINK_E_PROTOCOL when its answer is invalid, MCPLINK_E_CANCELLED when the token of the options
- * was triggered; over HTTP also MCPLINK_E_IO, MCPLINK_E_AUTH and MCPLINK_E_HTTP. Threads: any.
- * Blocks: until the client is connected or has failed, at most for the time of
+ * MCPLINK_E_PROTOCOL when the server's answer is invalid, MCPLINK_E_CANCELLED when the token of
+ * the options was triggered; over HTTP also MCPLINK_E_IO, MCPLINK_E_AUTH and MCPLINK_E_HTTP.
+ * Threads: any. Blocks: until the client is connected or has failed, at most for the time of
  * mcplink_client_options_set_connect_timeout_ms. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_open(const mcplink_client_options_t *options, mcplink_client_t **out, mcplink_error_t **err);
@@ -3976,9 +4022,9 @@ MCPLINK_API mcplink_status_t mcplink_client_start(const mcplink_client_options_t
  * until the client is closed, for at most the time of mcplink_client_options_set_close_ms.
  * err: receives the error on failure; the caller frees it. May be NULL.
  * Returns: MCPLINK_OK, also when the client was closed before; MCPLINK_E_TIMEOUT when closing
- * takes longer and continues in the background. In the close function of the client's transport,
- * the function returns MCPLINK_E_TIMEOUT at once. Threads: any, also in callbacks. Blocks: until
- * the client is closed, for at most timeout_ms. Since 0.1.
+ * takes longer and continues in the background. If the close function of the client's transport
+ * calls mcplink_client_close, the call returns MCPLINK_E_TIMEOUT at once. Threads: any, also in
+ * callbacks. Blocks: until the client is closed, for at most timeout_ms. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_close(mcplink_client_t *client, uint32_t timeout_ms, mcplink_error_t **err);
 
@@ -4033,12 +4079,12 @@ MCPLINK_API int32_t mcplink_client_era(const mcplink_client_t *client);
 MCPLINK_API bool mcplink_client_has(const mcplink_client_t *client, const char *capability);
 
 /**
- * Returns what the server reported about itself in the handshake: its identity and capabilities.
+ * Returns the identity and the capabilities that the server reported in the handshake.
  *
  * client: the client.
  * out: receives {"protocolVersion":"...", "serverInfo":{"name":"...","version":"..."},
  * "capabilities":{...}, "instructions":"..."}; NULL on failure. The members serverInfo and
- * instructions may be missing. The caller owns it and frees it with mcplink_json_free.
+ * instructions may be missing. The caller owns the document and frees it with mcplink_json_free.
  * err: receives the error on failure; the caller frees it. May be NULL.
  * Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
  * Since 0.1.
@@ -4049,8 +4095,9 @@ MCPLINK_API mcplink_status_t mcplink_client_server_info(const mcplink_client_t *
  * Returns the last 64 KiB that a child process wrote to its standard error.
  *
  * client: the client.
- * out: receives a JSON string: see mcplink_json_str. It is empty without output or without a child
- * process; NULL on failure. The caller owns it and frees it with mcplink_json_free.
+ * out: receives a JSON string: see mcplink_json_str. The string is empty if there is no child
+ * process or no output. NULL on failure. The caller owns the string and frees it with
+ * mcplink_json_free.
  * err: receives the error on failure; the caller frees it. May be NULL.
  * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
  */
@@ -4063,7 +4110,7 @@ MCPLINK_API mcplink_status_t mcplink_client_stderr_tail(const mcplink_client_t *
  * out: receives an object of numbers: callsInFlight, requestsInHand, queuedBytes, threads,
  * lateResponses, unknownResponses, noise, malformed, tooLong, refusedBusy, droppedNotifications,
  * mergedProgress, cachedResponses, cachedBytes, cacheHits, cacheMisses; NULL on failure. The
- * caller owns it and frees it with mcplink_json_free.
+ * caller owns the object and frees it with mcplink_json_free.
  * err: receives the error on failure; the caller frees it. May be NULL.
  * Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no.
  * Since 0.1.
@@ -4122,7 +4169,7 @@ MCPLINK_API mcplink_status_t mcplink_call_options_set_max_timeout_ms(mcplink_cal
  * Sets a token that can cancel the call.
  *
  * options: the options.
- * cancel: the token. It may be freed before the options. NULL for no token.
+ * cancel: the token. The token may be freed before the options. NULL for no token.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_call_options_set_cancel(mcplink_call_options_t *options, mcplink_cancel_t *cancel);
@@ -4131,9 +4178,10 @@ MCPLINK_API mcplink_status_t mcplink_call_options_set_cancel(mcplink_call_option
  * Sets the function that receives the progress of the call.
  *
  * options: the options.
- * callback: the function; NULL for no function. For a blocking call it runs on the calling thread,
- * in order, before the call returns. For a started call it runs where the client's callbacks run;
- * newer progress replaces older progress that still waits.
+ * callback: the function; NULL for no function. For a blocking call the function runs on the
+ * calling thread, in order, before the call returns. For a started call the function runs on the
+ * thread that runs the client's callbacks, and progress that still waits is replaced by newer
+ * progress.
  * user, destroy: passed to callback; destroy runs when another function is set. Otherwise it runs
  * when the options are freed and all calls that use them have ended.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -4189,8 +4237,8 @@ MCPLINK_API mcplink_status_t mcplink_call_cancel(mcplink_call_t *call, const cha
  * returns. The function may be called again, also by several threads.
  *
  * call: the call.
- * timeout_ms: the maximum time to wait, in milliseconds; MCPLINK_FOREVER to wait for the deadline
- * of the call itself.
+ * timeout_ms: the maximum time to wait, in milliseconds; MCPLINK_FOREVER to wait until the call
+ * ends.
  * out: receives the result, or NULL without a result; the caller frees it with
  * mcplink_result_free. May be NULL.
  * err: receives the error on failure; the caller frees it. May be NULL.
@@ -4244,8 +4292,8 @@ MCPLINK_API void mcplink_call_free(mcplink_call_t *call);
  * Returns: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_INVALID for invalid arguments
  * of this function, MCPLINK_E_UNSUPPORTED when the server has no tools, MCPLINK_E_PEER when the
  * server refuses, MCPLINK_E_TIMEOUT and MCPLINK_E_CANCELLED (the server is notified),
- * MCPLINK_E_CLOSED when the server has disconnected, MCPLINK_E_PROTOCOL when its answer is
- * invalid. Threads: any; also in callbacks. Blocks: until the call has ended. Since 0.1.
+ * MCPLINK_E_CLOSED when the server has disconnected, MCPLINK_E_PROTOCOL when the server's answer
+ * is invalid. Threads: any; also in callbacks. Blocks: until the call has ended. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_call_tool(mcplink_client_t *client,
@@ -4261,8 +4309,8 @@ mcplink_status_t mcplink_client_call_tool(mcplink_client_t *client,
  *
  * All functions whose names end in _start have these parameters in common:
  *
- * callback: receives the outcome, exactly once, after the progress of the call. It runs where the
- * client's callbacks run. May be NULL.
+ * callback: receives the outcome, exactly once, after the progress of the call. The callback runs
+ * on the thread that runs the client's callbacks. May be NULL.
  * user, destroy: passed to callback; destroy runs after callback, or at once when the call can't
  * be started.
  * out: receives a handle to wait for the call or to cancel it; the caller frees it with
@@ -4289,9 +4337,9 @@ mcplink_status_t mcplink_client_call_tool_start(mcplink_client_t *client,
  *
  * client: the client.
  * uri: the URI of the resource.
- * options, out, err: as mcplink_client_call_tool. The result is {"contents":[...]}: see
+ * options, out, err: see mcplink_client_call_tool. The result is {"contents":[...]}: see
  * mcplink_result_text and mcplink_result_content_bytes.
- * Returns: as mcplink_client_call_tool; also MCPLINK_E_PEER when the resource does not exist.
+ * Returns: see mcplink_client_call_tool; also MCPLINK_E_PEER when the resource does not exist.
  * Threads: any. Blocks: until the call has ended. Since 0.1.
  */
 MCPLINK_API
@@ -4305,8 +4353,8 @@ mcplink_status_t mcplink_client_read_resource(mcplink_client_t *client,
  * Starts to read a resource without waiting: the non-blocking form of
  * mcplink_client_read_resource.
  *
- * callback, user, destroy, out: as mcplink_client_call_tool_start.
- * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ * callback, user, destroy, out: see mcplink_client_call_tool_start.
+ * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_read_resource_start(mcplink_client_t *client,
@@ -4325,8 +4373,9 @@ mcplink_status_t mcplink_client_read_resource_start(mcplink_client_t *client,
  * prompt_name: the name of the prompt.
  * arguments, len: a JSON object of strings, which is copied; len may be MCPLINK_NUL for text that
  * ends in NUL. NULL for no arguments.
- * options, out, err: as mcplink_client_call_tool. The result is {"messages":[...]}.
- * Returns: as mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since 0.1.
+ * options, out, err: see mcplink_client_call_tool. The result is {"messages":[...]}.
+ * Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
+ * 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_get_prompt(mcplink_client_t *client,
@@ -4340,8 +4389,8 @@ mcplink_status_t mcplink_client_get_prompt(mcplink_client_t *client,
 /**
  * Starts to get a prompt without waiting: the non-blocking form of mcplink_client_get_prompt.
  *
- * callback, user, destroy, out: as mcplink_client_call_tool_start.
- * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ * callback, user, destroy, out: see mcplink_client_call_tool_start.
+ * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_get_prompt_start(mcplink_client_t *client,
@@ -4365,8 +4414,9 @@ mcplink_status_t mcplink_client_get_prompt_start(mcplink_client_t *client,
  * typed: the text typed so far; "" for no text.
  * known, len: the known values of other arguments, a JSON object of strings; NULL for no values.
  * len may be MCPLINK_NUL for text that ends in NUL.
- * options, out, err: as mcplink_client_call_tool. The result is {"completion":{"values":[...]}}.
- * Returns: as mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since 0.1.
+ * options, out, err: see mcplink_client_call_tool. The result is {"completion":{"values":[...]}}.
+ * Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
+ * 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_complete(mcplink_client_t *client,
@@ -4383,8 +4433,8 @@ mcplink_status_t mcplink_client_complete(mcplink_client_t *client,
 /**
  * Starts to request completions without waiting: the non-blocking form of mcplink_client_complete.
  *
- * callback, user, destroy, out: as mcplink_client_call_tool_start.
- * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ * callback, user, destroy, out: see mcplink_client_call_tool_start.
+ * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_complete_start(mcplink_client_t *client,
@@ -4405,8 +4455,8 @@ mcplink_status_t mcplink_client_complete_start(mcplink_client_t *client,
  * Pings the server.
  *
  * client: the client.
- * options, err: as mcplink_client_call_tool.
- * Returns: MCPLINK_OK if the server answers, otherwise as mcplink_client_call_tool. Threads: any.
+ * options, err: see mcplink_client_call_tool.
+ * Returns: MCPLINK_OK if the server answers, otherwise see mcplink_client_call_tool. Threads: any.
  * Blocks: until the call has ended. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_ping(mcplink_client_t *client, const mcplink_call_options_t *options, mcplink_error_t **err);
@@ -4415,8 +4465,8 @@ MCPLINK_API mcplink_status_t mcplink_client_ping(mcplink_client_t *client, const
  * Starts to ping the server without waiting: the non-blocking form of mcplink_client_ping. The
  * result is {}.
  *
- * callback, user, destroy, out: as mcplink_client_call_tool_start.
- * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ * callback, user, destroy, out: see mcplink_client_call_tool_start.
+ * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_ping_start(mcplink_client_t *client,
@@ -4435,8 +4485,9 @@ mcplink_status_t mcplink_client_ping_start(mcplink_client_t *client,
  * request: the method.
  * params, len: a JSON object, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
  * NULL for no params.
- * options, out, err: as mcplink_client_call_tool. The status is never MCPLINK_TOOL_ERROR.
- * Returns: as mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since 0.1.
+ * options, out, err: see mcplink_client_call_tool. The status is never MCPLINK_TOOL_ERROR.
+ * Returns: see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended. Since
+ * 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_request(mcplink_client_t *client,
@@ -4450,8 +4501,8 @@ mcplink_status_t mcplink_client_request(mcplink_client_t *client,
 /**
  * Starts a request of any method without waiting: the non-blocking form of mcplink_client_request.
  *
- * callback, user, destroy, out: as mcplink_client_call_tool_start.
- * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ * callback, user, destroy, out: see mcplink_client_call_tool_start.
+ * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_request_start(mcplink_client_t *client,
@@ -4468,15 +4519,15 @@ mcplink_status_t mcplink_client_request_start(mcplink_client_t *client,
 /**
  * Lists all tools of the server. The function reads all pages of the list.
  *
- * If the cache contains a fresh result, it is returned without a request: see
+ * If the cache contains a fresh result, the cached result is returned without a request: see
  * mcplink_call_options_set_bypass_cache.
  *
  * client: the client.
  * options: the options for the request of each page; NULL for the defaults.
- * out, err: as mcplink_client_call_tool. The result is {"tools":[...]}.
- * Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items:
- * see mcplink_client_options_set_max_list.
- * Threads: any. Blocks: until the call has ended. Since 0.1.
+ * out, err: see mcplink_client_call_tool. The result is {"tools":[...]}.
+ * Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
+ * items: see mcplink_client_options_set_max_list. Threads: any. Blocks: until the call has ended.
+ * Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_list_tools(mcplink_client_t *client,
@@ -4487,8 +4538,8 @@ mcplink_status_t mcplink_client_list_tools(mcplink_client_t *client,
 /**
  * Starts to list the tools without waiting: the non-blocking form of mcplink_client_list_tools.
  *
- * callback, user, destroy, out: as mcplink_client_call_tool_start.
- * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ * callback, user, destroy, out: see mcplink_client_call_tool_start.
+ * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_list_tools_start(mcplink_client_t *client,
@@ -4504,9 +4555,9 @@ mcplink_status_t mcplink_client_list_tools_start(mcplink_client_t *client,
  *
  * client: the client.
  * options: the options for the request of each page; NULL for the defaults.
- * out, err: as mcplink_client_call_tool. The result is {"resources":[...]}.
- * Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items.
- * Threads: any. Blocks: until the call has ended. Since 0.1.
+ * out, err: see mcplink_client_call_tool. The result is {"resources":[...]}.
+ * Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
+ * items. Threads: any. Blocks: until the call has ended. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_list_resources(mcplink_client_t *client,
@@ -4518,8 +4569,8 @@ mcplink_status_t mcplink_client_list_resources(mcplink_client_t *client,
  * Starts to list the resources without waiting: the non-blocking form of
  * mcplink_client_list_resources.
  *
- * callback, user, destroy, out: as mcplink_client_call_tool_start.
- * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ * callback, user, destroy, out: see mcplink_client_call_tool_start.
+ * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_list_resources_start(mcplink_client_t *client,
@@ -4535,9 +4586,9 @@ mcplink_status_t mcplink_client_list_resources_start(mcplink_client_t *client,
  *
  * client: the client.
  * options: the options for the request of each page; NULL for the defaults.
- * out, err: as mcplink_client_call_tool. The result is {"resourceTemplates":[...]}.
- * Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items.
- * Threads: any. Blocks: until the call has ended. Since 0.1.
+ * out, err: see mcplink_client_call_tool. The result is {"resourceTemplates":[...]}.
+ * Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
+ * items. Threads: any. Blocks: until the call has ended. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_list_templates(mcplink_client_t *client,
@@ -4549,8 +4600,8 @@ mcplink_status_t mcplink_client_list_templates(mcplink_client_t *client,
  * Starts to list the resource templates without waiting: the non-blocking form of
  * mcplink_client_list_templates.
  *
- * callback, user, destroy, out: as mcplink_client_call_tool_start.
- * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ * callback, user, destroy, out: see mcplink_client_call_tool_start.
+ * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_list_templates_start(mcplink_client_t *client,
@@ -4566,9 +4617,9 @@ mcplink_status_t mcplink_client_list_templates_start(mcplink_client_t *client,
  *
  * client: the client.
  * options: the options for the request of each page; NULL for the defaults.
- * out, err: as mcplink_client_call_tool. The result is {"prompts":[...]}.
- * Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items.
- * Threads: any. Blocks: until the call has ended. Since 0.1.
+ * out, err: see mcplink_client_call_tool. The result is {"prompts":[...]}.
+ * Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
+ * items. Threads: any. Blocks: until the call has ended. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_list_prompts(mcplink_client_t *client,
@@ -4580,8 +4631,8 @@ mcplink_status_t mcplink_client_list_prompts(mcplink_client_t *client,
  * Starts to list the prompts without waiting: the non-blocking form of
  * mcplink_client_list_prompts.
  *
- * callback, user, destroy, out: as mcplink_client_call_tool_start.
- * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ * callback, user, destroy, out: see mcplink_client_call_tool_start.
+ * Returns: see mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_list_prompts_start(mcplink_client_t *client,
@@ -4618,7 +4669,7 @@ mcplink_status_t mcplink_client_notify(mcplink_client_t *client,
  *
  * client: a client with a roots function: see mcplink_client_options_on_roots.
  * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED without a roots function; otherwise as
+ * Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED without a roots function; otherwise see
  * mcplink_client_notify. Threads: any. Blocks: only while the server does not read. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_roots_changed(mcplink_client_t *client, mcplink_error_t **err);
@@ -4630,9 +4681,9 @@ MCPLINK_API mcplink_status_t mcplink_client_roots_changed(mcplink_client_t *clie
  *
  * client: the client.
  * level: one of enum mcplink_log_level.
- * options, err: as mcplink_client_call_tool.
+ * options, err: see mcplink_client_call_tool.
  * Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED for a modern server, and for a server without
- * logging; otherwise as mcplink_client_call_tool. Threads: any. Blocks: until the call has ended.
+ * logging; otherwise see mcplink_client_call_tool. Threads: any. Blocks: until the call has ended.
  * Since 0.1.
  */
 MCPLINK_API
@@ -4643,9 +4694,9 @@ mcplink_status_t mcplink_client_set_log_level(mcplink_client_t *client,
 
 /**
  * Subscribes to change notifications, which arrive as MCPLINK_EVENT_TOOLS_CHANGED and similar
- * events. A subscription replaces an earlier subscription of this function. Subscriptions work in
- * both eras. With mcplink_client_options_set_restart the subscription is renewed on each new
- * connection.
+ * events. A new subscription replaces the earlier subscription that was made with this function.
+ * Subscriptions work in both eras. With mcplink_client_options_set_restart the subscription is
+ * renewed on each new connection.
  *
  * client: the client.
  * filter, len: a JSON object with the wanted changes:
@@ -4654,10 +4705,10 @@ mcplink_status_t mcplink_client_set_log_level(mcplink_client_t *client,
  * NUL. NULL, or an object without any of these members, ends the subscription. For tasks,
  * MCPLINK_EVENT_TASK_CHANGED reports the state at once and after each change. Tasks require
  * revision 2026-07-28 or later, and a client with mcplink_client_options_set_tasks.
- * options, err: as mcplink_client_call_tool.
+ * options, err: see mcplink_client_call_tool.
  * out: receives the filter that the server accepted, an object like the parameter filter; NULL on
  * failure. The caller frees it with mcplink_result_free.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID for an invalid filter; otherwise as
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID for an invalid filter; otherwise see
  * mcplink_client_call_tool. After a failure the earlier subscription remains. Threads: any.
  * Blocks: until the server has answered. Since 0.1.
  */
@@ -4675,9 +4726,9 @@ mcplink_status_t mcplink_client_listen(mcplink_client_t *client,
  *
  * client: the client.
  * uri: the URI of the resource.
- * options, err: as mcplink_client_call_tool.
+ * options, err: see mcplink_client_call_tool.
  * Returns: MCPLINK_OK, also when the resource was subscribed already; MCPLINK_E_UNSUPPORTED when
- * the server refuses the subscription; otherwise as mcplink_client_call_tool. Threads: any.
+ * the server refuses the subscription; otherwise see mcplink_client_call_tool. Threads: any.
  * Blocks: until the server has answered. Since 0.1.
  */
 MCPLINK_API
@@ -4709,7 +4760,7 @@ MCPLINK_API mcplink_status_t mcplink_client_clear_cache(mcplink_client_t *client
 
 /**
  * Sets the handler for form elicitation (elicitation/create): the server asks the user with a
- * form. Declares the capability.
+ * form. The client declares this capability to servers.
  *
  * The params of the request are {"message":"...","requestedSchema":{...}}. Answer with
  * mcplink_responder_json: {"action":"accept","content":{...}}, {"action":"decline"} or
@@ -4725,7 +4776,7 @@ MCPLINK_API mcplink_status_t mcplink_client_clear_cache(mcplink_client_t *client
  * options: the options.
  * callback: the handler; NULL for no handler.
  * user, destroy: passed to callback; destroy runs when another function is set, or when the
- * options and all clients that use it are freed.
+ * options and all clients that use callback are freed.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
 MCPLINK_API
@@ -4736,14 +4787,14 @@ mcplink_status_t mcplink_client_options_on_elicit(mcplink_client_options_t *opti
 
 /**
  * Sets the handler for URL elicitation (elicitation/create with a URL): the server asks the user
- * to open a web page. Declares the capability.
+ * to open a web page. The client declares this capability to servers.
  *
  * The params of the request are {"mode":"url","message":"...","url":"...","elicitationId":"..."}.
  * The library does not open the page: show the whole URL, ask the user, and open the URL in a
  * browser. Answer as in mcplink_client_options_on_elicit, without content. The answer "accept"
  * means that the user agreed to open the page.
  *
- * options, callback, user, destroy: as mcplink_client_options_on_elicit.
+ * options, callback, user, destroy: see mcplink_client_options_on_elicit.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
 MCPLINK_API
@@ -4753,15 +4804,15 @@ mcplink_status_t mcplink_client_options_on_elicit_url(mcplink_client_options_t *
                                                       mcplink_destroy_fn destroy);
 
 /**
- * Sets the handler for sampling (sampling/createMessage): the server uses the client's model.
- * Declares the capability.
+ * Sets the handler for sampling (sampling/createMessage): the server uses the client's model. The
+ * client declares this capability to servers.
  *
  * The params of the request are {"messages":[...],"maxTokens":100,...}. Answer with
  * mcplink_responder_json:
  * {"role":"assistant","content":{"type":"text","text":"..."},"model":"..."}, or refuse with
  * mcplink_responder_fail, for example with MCPLINK_RPC_USER_REJECTED.
  *
- * options, callback, user, destroy: as mcplink_client_options_on_elicit.
+ * options, callback, user, destroy: see mcplink_client_options_on_elicit.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
 MCPLINK_API
@@ -4783,13 +4834,13 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_sampling(mcplink_client_
 
 /**
  * Sets the handler for roots (roots/list): the server requests the locations in which it may work.
- * Declares the capability.
+ * The client declares this capability to servers.
  *
  * The request has no params. Answer with mcplink_responder_json:
  * {"roots":[{"uri":"file:///home/ada/project","name":"..."}]}. When the roots change, call
  * mcplink_client_roots_changed.
  *
- * options, callback, user, destroy: as mcplink_client_options_on_elicit.
+ * options, callback, user, destroy: see mcplink_client_options_on_elicit.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
 MCPLINK_API
@@ -4804,7 +4855,7 @@ mcplink_status_t mcplink_client_options_on_roots(mcplink_client_options_t *optio
  *
  * options: the options.
  * request: the method.
- * callback, user, destroy: as mcplink_client_options_on_elicit. The handler answers with any JSON
+ * callback, user, destroy: see mcplink_client_options_on_elicit. The handler answers with any JSON
  * value, or with an error.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
@@ -4865,19 +4916,20 @@ mcplink_status_t mcplink_tool_add_param_schema(mcplink_tool_t *tool,
                                                size_t len);
 
 /**
- * Sets the complete input schema: a JSON Schema of an object, which is sent to clients unchanged.
- * It replaces the arguments of mcplink_tool_add_param. An argument that is added later replaces
- * the schema. If a schema lacks "properties", lists contain an empty object for it, which some
- * models need.
+ * Sets the complete input schema of the tool. The schema replaces all arguments that were added
+ * before. An argument that is added later replaces the schema. Clients receive the schema
+ * unchanged, with one exception: if "properties" is missing, an empty "properties" object is
+ * added, which some models need.
  *
  * tool: the tool.
- * schema, len: the schema; len may be MCPLINK_NUL for text that ends in NUL.
+ * schema, len: a JSON Schema of an object; len may be MCPLINK_NUL for text that ends in NUL.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_tool_set_input_schema(mcplink_tool_t *tool, const char *schema, size_t len);
 
 /**
- * Sets the output schema. Values of mcplink_responder_structured must match the schema.
+ * Sets the output schema of the tool. Values of mcplink_responder_structured must match the
+ * schema.
  *
  * tool: the tool.
  * schema, len: a JSON Schema, which is sent to clients unchanged; len may be MCPLINK_NUL for text
@@ -4897,7 +4949,7 @@ MCPLINK_API mcplink_status_t mcplink_tool_set_output_schema(mcplink_tool_t *tool
 MCPLINK_API mcplink_status_t mcplink_tool_set_annotation(mcplink_tool_t *tool, int32_t hint, bool is_so);
 
 /**
- * Sets whether calls of the tool may become tasks, on a server with
+ * Sets whether calls of the tool may become tasks. The setting has an effect only on servers with
  * mcplink_server_options_set_tasks.
  *
  * tool: the tool.
@@ -5120,8 +5172,8 @@ MCPLINK_API void mcplink_template_free(mcplink_template_t *template_);
 MCPLINK_API mcplink_prompt_t *mcplink_prompt_new(const char *name, const char *description);
 
 /**
- * Adds an argument, which is always text. A prompt without declared arguments accepts any
- * arguments.
+ * Adds an argument to the prompt. The value of an argument is always text. A prompt without
+ * declared arguments accepts any arguments.
  *
  * prompt: the prompt.
  * argument: the name of the argument.
@@ -5249,23 +5301,26 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_icons(mcplink_server_opt
 MCPLINK_API mcplink_status_t mcplink_server_options_set_revisions(mcplink_server_options_t *options, const char *revisions);
 
 /**
- * Runs all callbacks of the server on the thread that dispatches a pump.
+ * Sets the pump of the server. The thread that dispatches the pump then runs all callbacks of the
+ * server, except log hooks and thread hooks.
  *
  * options: the options.
- * pump: the pump, which must outlive the server; NULL for threads of the library.
+ * pump: the pump, which must outlive the server. NULL, the default, to run callbacks on threads of
+ * the library.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_pump(mcplink_server_options_t *options, mcplink_pump_t *pump);
 
 /**
- * Sets the log hook of the server. For this server it replaces the hook of mcplink_set_log.
+ * Sets the log hook of the server. For this server, the hook replaces the process-wide hook of
+ * mcplink_set_log.
  *
  * options: the options.
  * level: the least severe level to report, one of enum mcplink_log_level.
- * callback: the log hook. It is called on any thread, also with a pump, and must be quick. NULL
- * for no hook.
- * user, destroy: passed to callback; destroy runs when another function is set, or when the
- * options and all servers made with them are freed.
+ * callback: the log hook. It is called on any thread, also with a pump, and must be quick. NULL,
+ * the default, for the process-wide hook.
+ * user, destroy: passed to callback; destroy runs when another hook is set, or when the options
+ * and all servers made with them are freed.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
 MCPLINK_API
@@ -5279,12 +5334,12 @@ mcplink_status_t mcplink_server_options_set_log(mcplink_server_options_t *option
  * Sets the handler for a custom method. The library itself handles the methods that the protocol
  * defines.
  *
- * The JSON text of mcplink_responder_json is sent unchanged. So since revision 2026-07-28 the
- * result must contain the member "resultType".
+ * The JSON text that the handler passes to mcplink_responder_json is sent unchanged. So for
+ * clients of revisions since 2026-07-28 the text must contain the member "resultType".
  *
  * options: the options.
  * method: the method, for example "com.example/reindex". An earlier handler is replaced.
- * callback: the handler; see mcplink_handler_fn. It runs on the threads of other handlers.
+ * callback: the handler; see mcplink_handler_fn. It runs on the same threads as other handlers.
  * user, destroy: passed to callback; destroy runs when the handler is replaced, or when the
  * options and all servers made with them are freed.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
@@ -5298,16 +5353,17 @@ mcplink_status_t mcplink_server_options_on_method(mcplink_server_options_t *opti
 
 /**
  * Sets the function that is called when sessions begin and end. A session begins when a client
- * identifies itself: with "initialize", or with its first request since revision 2026-07-28. The
- * session ends with its connection or, over HTTP, with the HTTP session. Clients over HTTP that
- * have no session cause no events. Clients of revisions since 2026-07-28 have no session over
- * HTTP.
+ * identifies itself. Clients of revisions before 2026-07-28 do so with "initialize", and newer
+ * clients with their first request. The session ends when its connection or HTTP session ends.
+ * Clients over HTTP that have no session cause no events. Clients of revisions since 2026-07-28
+ * have no session over HTTP.
  *
  * options: the options.
  * callback: receives MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for no
  * function. Events are delivered one at a time and in order, on a thread of the server or on the
- * thread that dispatches its pump. The first requests of a session may run in parallel. These
- * events are never dropped; mcplink_server_free delivers the last events.
+ * thread that dispatches its pump. The first requests of a session may be handled before its first
+ * event is delivered. Session events are never dropped; mcplink_server_free delivers the last
+ * events.
  * user, destroy: passed to callback; destroy runs when another function is set, or when the
  * options and all servers made with them are freed.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
@@ -5319,15 +5375,15 @@ mcplink_status_t mcplink_server_options_on_session(mcplink_server_options_t *opt
                                                    mcplink_destroy_fn destroy);
 
 /**
- * Sets the function that is called for incidents with clients, for hosts that count them, raise an
- * alarm or block a client. Incidents are messages that are malformed, too long, too many or
- * denied, and handlers that fail. Each kind of incident has its own event. The log has a record
+ * Sets the function that is called for incidents with clients. The function can count incidents,
+ * raise an alarm or block a client. Incidents are messages that are malformed, too long, too many
+ * or denied, and handlers that fail. Each kind of incident has its own event. The log has a record
  * for most incidents.
  *
  * options: the options.
- * callback: receives the other events of enum mcplink_server_event. NULL for no function. Events
- * are delivered one at a time and in order, on a thread of the server or on the thread that
- * dispatches its pump. At most 1024 events wait; further ones are dropped.
+ * callback: receives all events of enum mcplink_server_event except those about sessions. NULL for
+ * no function. Events are delivered one at a time and in order, on a thread of the server or on
+ * the thread that dispatches its pump. At most 1024 events wait; further events are dropped.
  * user, destroy: passed to callback; destroy runs when another function is set, or when the
  * options and all servers made with them are freed.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
@@ -5349,20 +5405,21 @@ mcplink_status_t mcplink_server_options_on_event(mcplink_server_options_t *optio
 MCPLINK_API mcplink_status_t mcplink_server_options_set_limit(mcplink_server_options_t *options, int32_t which, size_t bound);
 
 /**
- * Limits how many handlers may run at once on threads of the library. Default: 64. Equivalent to
+ * Sets the maximum number of handlers that run at once on threads of the library. Default: 64.
+ * Further requests wait. The function is a short form of mcplink_server_options_set_limit with
  * MCPLINK_LIMIT_WORKERS.
  *
  * options: the options.
- * workers: at least 1.
+ * workers: the maximum number; 0 acts as 1.
  * Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_workers(mcplink_server_options_t *options, size_t workers);
 
 /**
- * Sets the number of items on each page of a list.
+ * Sets the maximum number of items on a page of a list.
  *
  * options: the options.
- * items: the number of items; 0, the default, for all items on one page.
+ * items: the maximum number; 0, the default, for all items on one page.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_page_size(mcplink_server_options_t *options, size_t items);
@@ -5387,12 +5444,13 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_drain_ms(mcplink_server_
 MCPLINK_API mcplink_status_t mcplink_server_options_set_slow_handler_ms(mcplink_server_options_t *options, uint32_t slow_handler_ms);
 
 /**
- * Pings clients of revisions before 2026-07-28 after a silence. A client that leaves three pings
- * unanswered is disconnected. Default: no pings.
+ * Sets the time after which a silent client is pinged. If a client sends nothing after three
+ * successive pings, the server disconnects the client. Only clients of revisions before 2026-07-28
+ * are pinged. Default: no pings.
  *
  * options: the options.
- * interval_ms: the length of the silence, in milliseconds; 0 for no pings.
- * timeout_ms: how long an answer may take, in milliseconds.
+ * interval_ms: the time without a message from the client, in milliseconds; 0 for no pings.
+ * timeout_ms: the maximum time until the answer to a ping, in milliseconds.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
 MCPLINK_API
@@ -5401,10 +5459,10 @@ mcplink_status_t mcplink_server_options_set_keep_alive_ms(mcplink_server_options
                                                           uint32_t timeout_ms);
 
 /**
- * Adds a key for the request state. The request state is the state of a call between its rounds;
- * it is sent through the client, encrypted and authenticated. The first key encrypts, all keys
- * decrypt. Replicas that serve common clients need common keys. Default: each server generates a
- * key.
+ * Adds a key for request states. A request state is the state of a call while the client answers
+ * an input request. The client stores the request state, which is encrypted and authenticated. The
+ * first key encrypts; all keys decrypt. Replicas that serve the same clients need the same keys.
+ * Default: each server generates a random key.
  *
  * options: the options.
  * key, len: 32 secret random bytes.
@@ -5413,8 +5471,8 @@ mcplink_status_t mcplink_server_options_set_keep_alive_ms(mcplink_server_options
 MCPLINK_API mcplink_status_t mcplink_server_options_add_state_key(mcplink_server_options_t *options, const uint8_t *key, size_t len);
 
 /**
- * Sets how long a client may take to answer an input request. Input requests have a request state
- * since revision 2026-07-28. Default: 10 minutes.
+ * Sets how long a client of a revision since 2026-07-28 may take to answer an input request. A
+ * later answer is refused. Default: 10 minutes.
  *
  * options: the options.
  * lifetime_ms: the time, in milliseconds, not 0.
@@ -5423,8 +5481,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_add_state_key(mcplink_server
 MCPLINK_API mcplink_status_t mcplink_server_options_set_state_lifetime_ms(mcplink_server_options_t *options, uint32_t lifetime_ms);
 
 /**
- * Sets whether each request state is accepted only once (replay protection). A client that repeats
- * a round then does not repeat the side effects of the round. Default: false.
+ * Sets whether each request state is accepted only once (replay protection). With true, a client
+ * that sends a request state twice cannot repeat the side effects of the handler. Default: false.
  *
  * options: the options.
  * single_use: true to accept each request state only once. Used states are stored in the memory of
@@ -5453,7 +5511,7 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_logging(mcplink_server_o
 MCPLINK_API mcplink_status_t mcplink_server_options_set_resource_updates(mcplink_server_options_t *options, bool updates);
 
 /**
- * Sets whether clients are notified when the lists of tools, prompts and resources change
+ * Sets whether clients are notified when a list of tools, prompts or resources changes
  * (listChanged). Default: true.
  *
  * options: the options.
@@ -5463,8 +5521,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_resource_updates(mcplink
 MCPLINK_API mcplink_status_t mcplink_server_options_set_list_changes(mcplink_server_options_t *options, bool changes);
 
 /**
- * Sets whether results contain the name and version of the server, since revision 2026-07-28.
- * Default: true.
+ * Sets whether results for clients of revisions since 2026-07-28 contain the name and version of
+ * the server. Default: true.
  *
  * options: the options.
  * names_itself: true to include the name and version.
@@ -5487,15 +5545,15 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_validation(mcplink_serve
  * Default: true.
  *
  * options: the options.
- * claim: true to reserve it. With false, other output of this process to standard output corrupts
- * the protocol.
+ * claim: true to reserve standard output. With false, other output of this process to standard
+ * output corrupts the protocol.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_claim_stdio(mcplink_server_options_t *options, bool claim);
 
 /**
- * Declares the capability for a list although the server has no entries of this list yet. Clients
- * that connect before the first entry is added then know the capability.
+ * Declares the capability for a list even if the server has no entries of this kind yet. Clients
+ * that connect early then know that entries may be added later.
  *
  * options: the options.
  * list: one of enum mcplink_list.
@@ -5504,8 +5562,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_claim_stdio(mcplink_serv
 MCPLINK_API mcplink_status_t mcplink_server_options_add_offer(mcplink_server_options_t *options, int32_t list);
 
 /**
- * Sets how long the pages of a list may be cached, since revision 2026-07-28. Default: pages are
- * not cached.
+ * Sets how long clients of revisions since 2026-07-28 may cache the pages of a list. Default:
+ * pages are not cached.
  *
  * options: the options.
  * list: one of enum mcplink_list.
@@ -5520,14 +5578,16 @@ mcplink_status_t mcplink_server_options_set_cache(mcplink_server_options_t *opti
                                                   bool is_public);
 
 /**
- * Lets tool calls become tasks, for tools with mcplink_tool_set_task_support. The client receives
- * the task at once, and fetches the result when the result is ready.
+ * Enables tasks, for tools with mcplink_tool_set_task_support. If a call becomes a task, the
+ * client receives the task at once, and fetches the result when the task has ended.
  *
  * options: the options.
- * max_tasks: the maximum number of stored tasks; 0, the default, to disable tasks. Finished tasks
- * are removed to make room for new ones, so only running tasks count. No client can exclude all
- * others.
- * lifetime_ms: how long a task is stored if the client does not request a time, in milliseconds.
+ * max_tasks: the maximum number of stored tasks; 0, the default, to disable tasks. At the limit, a
+ * finished task is removed to make space. If all tasks are running, the next call is refused as
+ * busy, or runs without a task. Some tasks are reserved for clients with few tasks: see
+ * MCPLINK_LIMIT_RESERVE_PERCENT.
+ * lifetime_ms: the time from the creation of a task to its removal, in milliseconds. It applies if
+ * the client requests no other time.
  * Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_tasks(mcplink_server_options_t *options, size_t max_tasks, uint64_t lifetime_ms);
@@ -5561,8 +5621,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_stack_size(mcplin
 
 /**
  * Sets the prefix of the names of the server's threads. Default: "mcplink". A name consists of the
- * prefix, a dash and the role of the thread, such as "mcplink-crew". Linux shows 15 bytes of a
- * name.
+ * prefix, a dash and the role of the thread, such as "mcplink-crew". Linux shows only the first 15
+ * bytes of a name.
  *
  * options: the options.
  * prefix: 1 to 15 bytes, without control characters.
@@ -5579,15 +5639,15 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_prefix(mcplink_se
  * returned, all threads have ended, except those whose callback does not return. If
  * mcplink_server_free is called in a callback of the server, the threads end after that callback.
  *
- * Threads with these hooks have the stack size of threads that run code of the host. The hooks do
- * not run on threads of the host itself, such as those that dispatch a pump.
+ * Threads with these hooks have the stack size of mcplink_server_options_set_thread_stack_size.
+ * The hooks do not run on threads of the host itself, such as those that dispatch a pump.
  *
  * options: the options.
  * start: called before any other callback on the thread; NULL for no hook.
  * stop: called after all other callbacks on the thread; NULL for no hook.
- * user, destroy: passed to both hooks. destroy runs when other hooks are set. Otherwise it runs
- * when the options, all servers made with them and their kept responders are freed, and their
- * threads have ended.
+ * user, destroy: passed to both hooks. destroy runs when other hooks are set. Otherwise destroy
+ * runs when the options, all servers made with them and all responders of these servers are freed.
+ * The threads of these servers have ended by then.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
 MCPLINK_API
@@ -5614,8 +5674,8 @@ MCPLINK_API mcplink_server_t *mcplink_server_new(const char *name, const char *v
  * out: receives the server, NULL on failure. The caller owns it and frees it with
  * mcplink_server_free.
  * err: receives the error on failure; the caller frees it. May be NULL.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for options that contradict each other. Threads: any.
- * Blocks: no. Since 0.1.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID for options that contradict each other; the status of a
+ * setter of the options that failed. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_server_new_with(const mcplink_server_options_t *options,
@@ -5623,10 +5683,10 @@ mcplink_status_t mcplink_server_new_with(const mcplink_server_options_t *options
                                          mcplink_error_t **err);
 
 /**
- * Stops a server, as mcplink_server_stop does, waits until the server has ended, and frees it. No
- * callback of the server runs afterwards. If the function is called inside a callback of the
- * server, or in the close function of a session's transport, it returns at once. The server is
- * freed when the callback returns.
+ * Stops a server, as mcplink_server_stop does, waits until the server has ended, and frees the
+ * server. No callback of the server runs afterwards. If a callback of the server, or the close
+ * function of a session's transport, calls this function, the function returns at once. The server
+ * is then freed after that callback has returned.
  *
  * In a forked process the function does nothing: memory and descriptors, which are close-on-exec,
  * remain until the process exits or executes another program. See MCPLINK_E_FORKED.
@@ -5653,10 +5713,11 @@ MCPLINK_API mcplink_status_t mcplink_server_stop(mcplink_server_t *server);
  * Adds a tool.
  *
  * server: the server.
- * tool: the definition, which is copied. A definition with a refused setter is refused, and err
- * contains the reason.
- * callback: the handler; see mcplink_handler_fn. It runs on threads of the library, on several at
- * once, or on the thread that dispatches the pump of the server.
+ * tool: the definition, which is copied. If a setter of the definition failed, this function fails
+ * with the error of that setter.
+ * callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
+ * the library, on several at once. With a pump, the handler runs on the thread that dispatches the
+ * pump.
  * user, destroy: passed to callback; destroy runs when the tool is removed and its last request
  * has ended, or when the server ends.
  * err: receives the error on failure; the caller frees it. May be NULL.
@@ -5673,7 +5734,7 @@ mcplink_status_t mcplink_server_add_tool(mcplink_server_t *server,
                                          mcplink_error_t **err);
 
 /**
- * Removes a tool. Requests for the tool that are in flight continue.
+ * Removes a tool. Requests for the tool continue if they are in flight.
  *
  * server: the server.
  * tool: the name of the tool.
@@ -5686,10 +5747,11 @@ MCPLINK_API mcplink_status_t mcplink_server_remove_tool(mcplink_server_t *server
  * Adds a resource.
  *
  * server: the server.
- * resource: the definition, which is copied. A definition with a refused setter is refused, and
- * err contains the reason.
- * callback: the handler; see mcplink_handler_fn. It runs on threads of the library, on several at
- * once, or on the thread that dispatches the pump of the server.
+ * resource: the definition, which is copied. If a setter of the definition failed, this function
+ * fails with the error of that setter.
+ * callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
+ * the library, on several at once. With a pump, the handler runs on the thread that dispatches the
+ * pump.
  * user, destroy: passed to callback; destroy runs when the resource is removed and its last
  * request has ended, or when the server ends.
  * err: receives the error on failure; the caller frees it. May be NULL.
@@ -5705,7 +5767,7 @@ mcplink_status_t mcplink_server_add_resource(mcplink_server_t *server,
                                              mcplink_error_t **err);
 
 /**
- * Removes a resource. Requests for the resource that are in flight continue.
+ * Removes a resource. Requests for the resource continue if they are in flight.
  *
  * server: the server.
  * uri: the URI of the resource.
@@ -5719,10 +5781,11 @@ MCPLINK_API mcplink_status_t mcplink_server_remove_resource(mcplink_server_t *se
  * the variables with mcplink_request_args.
  *
  * server: the server.
- * template: the definition, which is copied. A definition with a refused setter is refused, and
- * err contains the reason.
- * callback: the handler; see mcplink_handler_fn. It runs on threads of the library, on several at
- * once, or on the thread that dispatches the pump of the server.
+ * template: the definition, which is copied. If a setter of the definition failed, this function
+ * fails with the error of that setter.
+ * callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
+ * the library, on several at once. With a pump, the handler runs on the thread that dispatches the
+ * pump.
  * user, destroy: passed to callback; destroy runs when the template is removed and its last
  * request has ended, or when the server ends.
  * err: receives the error on failure; the caller frees it. May be NULL.
@@ -5738,7 +5801,7 @@ mcplink_status_t mcplink_server_add_template(mcplink_server_t *server,
                                              mcplink_error_t **err);
 
 /**
- * Removes a resource template. Requests for the template that are in flight continue.
+ * Removes a resource template. Requests for the template continue if they are in flight.
  *
  * server: the server.
  * uri_template: the URI template, as it was written in the definition.
@@ -5751,10 +5814,11 @@ MCPLINK_API mcplink_status_t mcplink_server_remove_template(mcplink_server_t *se
  * Adds a prompt.
  *
  * server: the server.
- * prompt: the definition, which is copied. A definition with a refused setter is refused, and err
- * contains the reason.
- * callback: the handler; see mcplink_handler_fn. It runs on threads of the library, on several at
- * once, or on the thread that dispatches the pump of the server.
+ * prompt: the definition, which is copied. If a setter of the definition failed, this function
+ * fails with the error of that setter.
+ * callback: the handler; see mcplink_handler_fn. Without a pump, the handler runs on threads of
+ * the library, on several at once. With a pump, the handler runs on the thread that dispatches the
+ * pump.
  * user, destroy: passed to callback; destroy runs when the prompt is removed and its last request
  * has ended, or when the server ends.
  * err: receives the error on failure; the caller frees it. May be NULL.
@@ -5771,7 +5835,7 @@ mcplink_status_t mcplink_server_add_prompt(mcplink_server_t *server,
                                            mcplink_error_t **err);
 
 /**
- * Removes a prompt. Requests for the prompt that are in flight continue.
+ * Removes a prompt. Requests for the prompt continue if they are in flight.
  *
  * server: the server.
  * prompt: the name of the prompt.
@@ -5797,9 +5861,9 @@ MCPLINK_API mcplink_status_t mcplink_server_remove_prompt(mcplink_server_t *serv
  * scopes: the names of the scopes, separated by spaces.
  * err: receives the error on failure; the caller frees it. May be NULL.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the entry does not exist or scopes contains no
- * name. After a failure the server serves no further clients: functions that serve fail with this
- * reason. Threads: any. Call it before the first client is served, so that no request is served
- * without the restriction. Blocks: no. Since 0.1.
+ * name. After a failure the server accepts no further clients: functions that serve clients fail
+ * with the same error. Threads: any. Call the function before the first client is served, so that
+ * no request is served without the restriction. Blocks: no. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_server_require_scopes(mcplink_server_t *server,
@@ -5820,7 +5884,7 @@ mcplink_status_t mcplink_server_require_scopes(mcplink_server_t *server,
  * of: one of enum mcplink_completion_of.
  * target: the name of the prompt, or the URI template.
  * argument: the name of the argument or variable.
- * callback: the handler; see mcplink_handler_fn. It runs on the threads of other handlers.
+ * callback: the handler; see mcplink_handler_fn. It runs on the same threads as other handlers.
  * user, destroy: passed to callback; destroy runs when the server ends.
  * err: receives the error on failure; the caller frees it. May be NULL.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already. Threads:
@@ -5837,8 +5901,8 @@ mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
                                               mcplink_error_t **err);
 
 /**
- * Notifies all subscribers of a resource that it has changed. Successive changes are merged:
- * clients are notified at most every 10 ms.
+ * Notifies all subscribers of a resource that the resource has changed. Successive changes are
+ * merged: clients are notified at most every 10 ms.
  *
  * server: the server.
  * uri: the URI of the resource.
@@ -5871,15 +5935,16 @@ MCPLINK_API mcplink_status_t mcplink_server_stats(const mcplink_server_t *server
 MCPLINK_API mcplink_status_t mcplink_server_activity(const mcplink_server_t *server, mcplink_json_t **activity, mcplink_error_t **err);
 
 /**
- * Sends a log message that belongs to no call. It is sent to the clients that requested messages
- * of this level, if logging is enabled on the server. Only clients of revisions before 2026-07-28
- * can receive it. Other clients receive the messages of mcplink_responder_log.
+ * Sends a log message to all clients that requested messages of the given level. If logging is not
+ * enabled (mcplink_server_options_set_logging), the function sends nothing. Only clients of
+ * revisions before 2026-07-28 can receive the message. Newer clients receive only log messages of
+ * their own calls: see mcplink_responder_log.
  *
  * server: the server.
  * level: one of enum mcplink_log_level.
  * logger: the name of the part of the server that logs; NULL for no name.
- * json, len: the message, as JSON; len may be MCPLINK_NUL for text that ends in NUL. It must not
- * contain secrets that clients must not know.
+ * json, len: the message, as JSON; len may be MCPLINK_NUL for text that ends in NUL. The message
+ * must not contain secrets.
  * Returns: MCPLINK_OK, also when no client requested the message; MCPLINK_E_INVALID. Threads: any.
  * Blocks: no. Since 0.1.
  */
@@ -5889,17 +5954,18 @@ MCPLINK_API mcplink_status_t mcplink_server_log(mcplink_server_t *server, int32_
  * Serves the process that started this process, over the standard streams. Serving ends when that
  * process closes the streams or mcplink_server_stop is called.
  *
- * While the function runs, standard output is reserved for the protocol: output of this process
- * and its children goes to standard error, and their standard input is empty. Both streams are
- * restored at the end. Call the function before anything reads standard input.
+ * While the function runs, the standard streams are reserved for the protocol. Other output of
+ * this process and its children goes to standard error. Other code that reads standard input gets
+ * no data. Both streams are restored at the end. Call the function before anything reads standard
+ * input.
  *
  * server: the server.
  * err: receives the error on failure; the caller frees it. May be NULL.
  * Returns: MCPLINK_OK when the client has disconnected or the server was stopped; MCPLINK_E_STATE
  * when the standard streams are served already, or this thread dispatches the pump of the server;
- * MCPLINK_E_IO; MCPLINK_E_CLOSED when the server is freed. Threads: any. With a pump another
- * thread must dispatch the pump. Blocks: until serving ends; calls in flight may finish first, for
- * a few seconds. Since 0.1.
+ * MCPLINK_E_IO when a stream failed; MCPLINK_E_CLOSED when the server is freed. Threads: any. With
+ * a pump another thread must dispatch the pump. Blocks: until serving ends; calls in flight may
+ * finish first, for a few seconds. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_server_serve_stdio(mcplink_server_t *server, mcplink_error_t **err);
 
@@ -5922,7 +5988,8 @@ MCPLINK_API mcplink_status_t mcplink_server_serve_stdio_start(mcplink_server_t *
  *
  * server: the server.
  * input: the descriptor to read from. output: the descriptor to write to; for a socket it may be
- * equal to input. Both are duplicated and remain the caller's, who may close them at any time.
+ * equal to input. Both descriptors are duplicated. The originals remain the caller's, which may
+ * close them at any time.
  * err: receives the error on failure; the caller frees it. May be NULL.
  * Returns: MCPLINK_OK when the client has disconnected or the server was stopped;
  * MCPLINK_E_INVALID, MCPLINK_E_IO for invalid descriptors; MCPLINK_E_STATE when this thread
@@ -5957,13 +6024,14 @@ mcplink_status_t mcplink_server_serve_fds_start(mcplink_server_t *server,
  * Starts to serve a client over a transport of the host, without waiting.
  *
  * After the client has disconnected (mcplink_transport_feed_end), answers to calls in flight may
- * still be sent. Sending ends with the drain time of the server, or when the host closes or frees
+ * still be sent. Sending ends after the drain time of the server, or when the host closes or frees
  * the session. MCPLINK_SERVER_SESSION_ENDED and mcplink_session_is_closed report that the client
- * has disconnected. mcplink_session_wait waits until then and closes the session.
+ * has disconnected. mcplink_session_wait waits until the client has disconnected, and then closes
+ * the session.
  *
  * server: the server.
- * transport: the transport, with a send function. A transport serves one session. It remains the
- * caller's; free it after the session.
+ * transport: the transport, with a send function. A transport serves one session. The transport
+ * remains the caller's; free it after the session.
  * principal: the principal for which the client acts, as authenticated by the host; NULL when the
  * principal is unknown.
  * session: receives the session, NULL on failure. The caller owns it and frees it with
@@ -5980,7 +6048,7 @@ mcplink_status_t mcplink_server_attach(mcplink_server_t *server,
                                        mcplink_error_t **err);
 
 /**
- * Waits until the client has disconnected or the session is closed. Then closes the session.
+ * Waits until the client has disconnected or the session is closed, and then closes the session.
  *
  * session: the session.
  * err: receives the error on failure; the caller frees it. May be NULL.
@@ -5991,9 +6059,9 @@ mcplink_status_t mcplink_server_attach(mcplink_server_t *server,
 MCPLINK_API mcplink_status_t mcplink_session_wait(mcplink_session_t *session, mcplink_error_t **err);
 
 /**
- * Closes a session: its calls are cancelled, and its transport is closed. In the close function of
- * the session's transport, this function and mcplink_session_wait return at once, and the outer
- * close continues.
+ * Closes a session: its calls are cancelled, and its transport is closed. If the close function of
+ * the session's transport calls this function or mcplink_session_wait, the call returns at once.
+ * The close that is running then continues.
  *
  * session: the session.
  * Returns: MCPLINK_OK, also when the session is closed already. Threads: any. Blocks: a few
@@ -6060,35 +6128,36 @@ MCPLINK_API void mcplink_http_options_free(mcplink_http_options_t *options);
 MCPLINK_API mcplink_status_t mcplink_http_options_set_path(mcplink_http_options_t *options, const char *path);
 
 /**
- * Adds an allowed host: a name that is accepted in the field Host, compared without the port.
- * Allowed hosts prevent DNS rebinding. Behind a proxy, add the name that the proxy sends. Default:
- * on a loopback address, the hosts localhost, 127.0.0.1 and `[::1]`; on other addresses, all
- * hosts.
+ * Adds an allowed host name. Requests whose field Host names no allowed host name are refused,
+ * which prevents DNS rebinding. Ports are not compared. Behind a proxy, add the host name that the
+ * proxy sends. Default: on a loopback address, localhost, 127.0.0.1 and `[::1]`; on other
+ * addresses, all host names.
  *
  * options: the options.
- * host: the name, for example "mcp.example.com".
+ * host: the host name, for example "mcp.example.com".
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_add_host(mcplink_http_options_t *options, const char *host);
 
 /**
- * Adds an allowed origin: a web site whose pages may call the server. By default only pages of the
- * server's own host may call the server. The server's own host must be an allowed host
- * (mcplink_http_options_add_host), an IP address or this machine. The owner of any other name
- * could make the name resolve to the server (DNS rebinding).
+ * Adds an allowed origin: a web site whose pages may call the server. By default only pages under
+ * the server's own host name may call the server. It must be an allowed host name
+ * (mcplink_http_options_add_host), an IP address or a name of this machine, because the owner of
+ * any other name could make the name resolve to the server (DNS rebinding).
  *
  * options: the options.
- * origin: scheme and host, and the port unless it is the default port, for example
+ * origin: scheme and host name, and the port unless it is the default port, for example
  * "https://example.com".
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_add_origin(mcplink_http_options_t *options, const char *origin);
 
 /**
- * Adds a trusted proxy, or a network of trusted proxies. The field Forwarded (RFC 7239) or
- * X-Forwarded-For of a trusted proxy is used to find the address of the client: the last address
- * that is not a trusted proxy. If the field is invalid, the proxy counts as the client. Without
- * trusted proxies all requests through a proxy share the limits of one client.
+ * Adds a trusted proxy, or a network of trusted proxies. The library reads the address of the
+ * client from the field Forwarded (RFC 7239) or X-Forwarded-For of a trusted proxy. The client's
+ * address is the last address in the field that does not belong to a trusted proxy. If the field
+ * is invalid, the proxy counts as the client. Without trusted proxies all requests through a proxy
+ * share the limits of one client.
  *
  * options: the options.
  * network: an address such as "192.0.2.1", or a network such as "10.0.0.0/8".
@@ -6109,8 +6178,8 @@ MCPLINK_API mcplink_status_t mcplink_http_options_add_trusted_proxy(mcplink_http
 MCPLINK_API mcplink_status_t mcplink_http_options_set_sessions(mcplink_http_options_t *options, bool sessions);
 
 /**
- * Sets the idle timeout of sessions. A session without an open stream ends after this time without
- * a request. Default: 30 minutes.
+ * Sets the idle timeout of sessions. A session ends when it has had no request, no answer and no
+ * open stream for this time. Default: 30 minutes.
  *
  * options: the options.
  * idle_ms: the idle timeout, in milliseconds.
@@ -6119,7 +6188,8 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_sessions(mcplink_http_opti
 MCPLINK_API mcplink_status_t mcplink_http_options_set_session_idle_ms(mcplink_http_options_t *options, uint32_t idle_ms);
 
 /**
- * Also serves clients of revision 2024-11-05, on the two paths of the HTTP+SSE transport.
+ * Enables clients of revision 2024-11-05, and sets the two paths of their HTTP+SSE transport.
+ * Default: these clients are not served.
  *
  * options: the options.
  * stream: the path of the SSE stream.
@@ -6129,9 +6199,9 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_session_idle_ms(mcplink_ht
 MCPLINK_API mcplink_status_t mcplink_http_options_set_old_paths(mcplink_http_options_t *options, const char *stream, const char *post);
 
 /**
- * Limits how many events of each stream of a session are stored for a client that reconnects. The
- * oldest events are dropped. Default: 256 events and 1 MiB. See also
- * MCPLINK_HTTP_LIMIT_KEPT_BYTES.
+ * Limits the stored events of each stream of a session. A client that reconnects receives the
+ * stored events. Beyond the limits, the oldest events are dropped. Default: 256 events and 1 MiB.
+ * See also MCPLINK_HTTP_LIMIT_KEPT_BYTES.
  *
  * options: the options.
  * events: the maximum number of events.
@@ -6142,8 +6212,9 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_kept_events(mcplink_http_o
 
 /**
  * Sets the keep-alive interval of event streams, so that proxies do not drop idle connections.
- * After this time without data, a comment is written to a stream. If a response has not begun
- * after this time, it begins as a stream, if the client accepts a stream. Default: 15 s.
+ * After this time without data, a comment is written to a stream. A response that has not begun
+ * after this time begins as an event stream, unless the client accepts no event stream. Default:
+ * 15 s.
  *
  * options: the options.
  * interval_ms: the interval in milliseconds, at least 1.
@@ -6152,8 +6223,8 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_kept_events(mcplink_http_o
 MCPLINK_API mcplink_status_t mcplink_http_options_set_keep_alive_ms(mcplink_http_options_t *options, uint32_t interval_ms);
 
 /**
- * Sets a limit of a server over HTTP. MCPLINK_LIMIT_MESSAGE_BYTES of the server limits the length
- * of a body.
+ * Sets a limit of a server over HTTP. The length of a body is limited by
+ * MCPLINK_LIMIT_MESSAGE_BYTES of the server instead: see mcplink_server_options_set_limit.
  *
  * options: the options.
  * which: one of enum mcplink_http_limit.
@@ -6163,14 +6234,14 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_keep_alive_ms(mcplink_http
 MCPLINK_API mcplink_status_t mcplink_http_options_set_limit(mcplink_http_options_t *options, int32_t which, size_t bound);
 
 /**
- * Sets a function that authenticates each request, before anything else is done with the request.
- * Without a function all clients are accepted, unless mcplink_http_options_set_resource_server is
- * used. If a resource server is set, this function is refused.
+ * Sets a function that authenticates each request before the request is processed. By default all
+ * clients are accepted without authentication. If a resource server is set
+ * (mcplink_http_options_set_resource_server), this call fails.
  *
  * options: the options.
- * callback: see mcplink_authenticate_fn. It runs on the thread that read the request, on several
- * threads at once, or on the thread that dispatches the pump of the server. NULL is refused: see
- * mcplink_http_options_clear_authenticate.
+ * callback: see mcplink_authenticate_fn. Without a pump, it runs on the threads that read
+ * requests, on several at once. With a pump, it runs on the thread that dispatches the pump. NULL
+ * is refused: see mcplink_http_options_clear_authenticate.
  * user, destroy: passed to callback; destroy runs when the function is replaced, refused or
  * cleared, or when the options and all listeners and endpoints made with them are freed.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
@@ -6193,20 +6264,20 @@ MCPLINK_API mcplink_status_t mcplink_http_options_clear_authenticate(mcplink_htt
 
 /**
  * Requires an access token for this server with each request, and informs clients where they can
- * obtain a token. If a function of mcplink_http_options_on_authenticate is set, this function is
- * refused: that function is for other credentials.
+ * obtain a token. If a function of mcplink_http_options_on_authenticate is set, this call fails,
+ * because that function checks other credentials.
  *
  * Handlers read the principal with mcplink_request_principal, and check the scopes of the
  * principal with mcplink_request_has_scope.
  *
  * options: the options.
- * server: the description of the resource server, which is copied and remains the caller's. NULL,
- * and a description with a refused setter, are refused: see
- * mcplink_http_options_clear_resource_server. Other faults are reported when a listener or
- * endpoint is made with the options. In a build without JWTs, making a listener or endpoint that
- * needs them fails with MCPLINK_E_UNSUPPORTED.
- * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused.
- * Threads: one at a time. Since 0.1.
+ * server: the description of the resource server, which is copied and remains the caller's. NULL
+ * is refused: see mcplink_http_options_clear_resource_server. If a setter of the description
+ * failed, this call fails with the status of that setter. Other faults are reported when a
+ * listener or endpoint is made with the options. In a build without JWTs, making a listener or
+ * endpoint that needs JWTs fails with MCPLINK_E_UNSUPPORTED.
+ * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status of the setter that failed. Threads: one at
+ * a time. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_http_options_set_resource_server(mcplink_http_options_t *options,
@@ -6252,8 +6323,8 @@ MCPLINK_API mcplink_str_t mcplink_http_request_header(const mcplink_http_request
  * Returns the address and port of the sender of an HTTP request.
  *
  * request: the request; for NULL the function returns empty text.
- * Returns: text that is valid as long as the request; empty when they are unknown. Threads: one at
- * a time. Since 0.1.
+ * Returns: text that is valid as long as the request; empty when the address is unknown. Threads:
+ * one at a time. Since 0.1.
  */
 MCPLINK_API mcplink_str_t mcplink_http_request_remote(const mcplink_http_request_t *request);
 
@@ -6268,11 +6339,11 @@ MCPLINK_API mcplink_str_t mcplink_http_request_remote(const mcplink_http_request
 MCPLINK_API mcplink_str_t mcplink_http_request_token(const mcplink_http_request_t *request);
 
 /**
- * Admits a request.
+ * Admits a request that the host has authenticated.
  *
  * request: the request.
- * principal: the authenticated sender, for mcplink_request_principal; not empty. Sessions, and the
- * state of calls between rounds, are bound to the principal that made them.
+ * principal: the authenticated sender, for mcplink_request_principal; not empty. Sessions and
+ * request states are bound to the principal that made them.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_admit(mcplink_http_request_t *request, const char *principal);
@@ -6326,7 +6397,7 @@ MCPLINK_API mcplink_status_t mcplink_http_request_add_audience(mcplink_http_requ
 MCPLINK_API mcplink_status_t mcplink_http_request_bind_key(mcplink_http_request_t *request, const char *thumbprint);
 
 /**
- * Refuses an invalid access token with status 401, so that the client obtains a new one.
+ * Refuses an invalid access token with status 401, so that the client obtains a new token.
  *
  * request: the request.
  * why: the reason, for the client and the log, for example "it was revoked". It must not quote the
@@ -6336,8 +6407,8 @@ MCPLINK_API mcplink_status_t mcplink_http_request_bind_key(mcplink_http_request_
 MCPLINK_API mcplink_status_t mcplink_http_request_refuse_token(mcplink_http_request_t *request, const char *why);
 
 /**
- * Refuses a request with status 403 because it requires more scopes, so that the client asks its
- * user to grant them.
+ * Refuses a request with status 403, because the request requires more scopes. The client can then
+ * ask its user to grant the scopes.
  *
  * request: the request.
  * scopes: all required scopes, separated by spaces.
@@ -6366,9 +6437,10 @@ MCPLINK_API mcplink_status_t mcplink_http_request_put_off(mcplink_http_request_t
 MCPLINK_API mcplink_status_t mcplink_http_request_challenge(mcplink_http_request_t *request, const char *challenge);
 
 /**
- * Makes the description of a resource server. By default its tokens are JWTs. The authorization
- * server signs them with the keys that its metadata names. Signature, issuer and times are
- * verified. The principal is the claim sub; the scopes are those of the claim scope or scp.
+ * Makes the description of a resource server. By default the access tokens are JWTs. The
+ * authorization server signs them with the keys that its metadata names. Signature, issuer and
+ * times are verified. The principal is the claim sub; the scopes are those of the claim scope or
+ * scp.
  *
  * resource: the URL that clients use, for example "https://files.example/mcp", not the address at
  * which the process listens.
@@ -6382,8 +6454,9 @@ MCPLINK_API mcplink_status_t mcplink_http_request_challenge(mcplink_http_request
 MCPLINK_API mcplink_resource_server_t *mcplink_resource_server_new(const char *resource, const char *issuer);
 
 /**
- * Adds another authorization server. Tokens of this authorization server are accepted only by a
- * function that verifies them: see mcplink_resource_server_set_verifier.
+ * Adds another authorization server. The library itself cannot verify the tokens of this
+ * authorization server, so a function of the host has to verify them: see
+ * mcplink_resource_server_set_verifier.
  *
  * server: the description.
  * issuer: the issuer identifier of the authorization server.
@@ -6403,11 +6476,11 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_add_issuer(mcplink_resource
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys_url(mcplink_resource_server_t *server, const char *url);
 
 /**
- * Sets the issuer's keys. Then the keys are not fetched.
+ * Sets the issuer's keys, so that the library does not fetch them.
  *
  * server: the description.
  * json, len: the key set (RFC 7517), {"keys":[...]}; len may be MCPLINK_NUL for text that ends in
- * NUL. It replaces a URL of mcplink_resource_server_set_keys_url.
+ * NUL. The key set replaces a URL of mcplink_resource_server_set_keys_url.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when a verifier is set already. Blocks: no.
  * Since 0.1.
  */
@@ -6425,8 +6498,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys(mcplink_resource_s
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_proxy(mcplink_resource_server_t *server, const char *url);
 
 /**
- * Fetches the issuer's metadata and keys without a proxy. This undoes
- * mcplink_resource_server_set_proxy.
+ * Undoes mcplink_resource_server_set_proxy: the issuer's metadata and keys are fetched without a
+ * proxy.
  *
  * server: the description.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -6439,18 +6512,18 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_clear_proxy(mcplink_resourc
  *
  * server: the description.
  * pem, len: PEM text with one or more certificates, which is copied; other contents are skipped.
- * len may be MCPLINK_NUL for text that ends in NUL. It replaces earlier certificates. NULL and
- * blank text are refused: see mcplink_resource_server_use_default_roots. Text without a valid
- * certificate is reported when a listener or endpoint is made with the description, with
- * MCPLINK_E_INVALID. In a build without signed tokens (feature jwt) making it fails with
+ * len may be MCPLINK_NUL for text that ends in NUL. The text replaces earlier certificates. NULL
+ * and blank text are refused: see mcplink_resource_server_use_default_roots. If the text contains
+ * no valid certificate, making a listener or endpoint with the description fails with
+ * MCPLINK_E_INVALID. In a build without signed tokens (feature jwt), it fails with
  * MCPLINK_E_UNSUPPORTED. The certificates are not used with mcplink_resource_server_set_verifier.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_root_certificates(mcplink_resource_server_t *server, const char *pem, size_t len);
 
 /**
- * Trusts Mozilla's list of certificate authorities. This undoes
- * mcplink_resource_server_set_root_certificates.
+ * Undoes mcplink_resource_server_set_root_certificates: Mozilla's list of certificate authorities
+ * is trusted.
  *
  * server: the description.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -6461,10 +6534,11 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_use_default_roots(mcplink_r
  * Sets a function of the host that verifies tokens of any kind.
  *
  * server: the description.
- * callback: called for each token. It sees only the token of the request
- * (mcplink_http_request_token), and must not pass it on. It calls mcplink_http_request_admit and
- * mcplink_http_request_add_audience, or refuses the token. Then the library checks the audience
- * and the expiry. For threads see mcplink_http_options_on_authenticate. NULL is refused: see
+ * callback: called for each token. The callback sees only the token of the request
+ * (mcplink_http_request_token), and must not pass the token on. The callback calls
+ * mcplink_http_request_admit and mcplink_http_request_add_audience, or refuses the token. Then the
+ * library checks the audience and the expiry. For threads see
+ * mcplink_http_options_on_authenticate. NULL is refused: see
  * mcplink_resource_server_use_default_keys.
  * user, destroy: passed to callback; destroy runs when the function is replaced, refused or
  * cleared, or when all objects that use the description are freed.
@@ -6478,9 +6552,9 @@ mcplink_status_t mcplink_resource_server_set_verifier(mcplink_resource_server_t 
                                                       mcplink_destroy_fn destroy);
 
 /**
- * Verifies tokens with the keys that the issuer's metadata names. This undoes
- * mcplink_resource_server_set_keys, mcplink_resource_server_set_keys_url and
- * mcplink_resource_server_set_verifier.
+ * Undoes mcplink_resource_server_set_keys, mcplink_resource_server_set_keys_url and
+ * mcplink_resource_server_set_verifier. Tokens are then verified with the keys that the issuer's
+ * metadata names.
  *
  * server: the description.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -6489,7 +6563,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_use_default_keys(mcplink_re
 
 /**
  * Sets the scopes that every request requires. The first challenge names these scopes to the
- * client. Scopes of single entries are set with mcplink_server_require_scopes. Default: no scopes.
+ * client. mcplink_server_require_scopes sets further scopes for single tools, prompts, resources
+ * and templates. Default: no scopes.
  *
  * server: the description.
  * scopes: the names of the scopes, separated by spaces. NULL and blank text are refused: see
@@ -6499,8 +6574,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_use_default_keys(mcplink_re
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_required_scopes(mcplink_resource_server_t *server, const char *scopes);
 
 /**
- * Requires no scopes except those of single entries. This undoes
- * mcplink_resource_server_set_required_scopes.
+ * Undoes mcplink_resource_server_set_required_scopes. Then only the scopes of
+ * mcplink_server_require_scopes are required.
  *
  * server: the description.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -6519,8 +6594,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_clear_required_scopes(mcpli
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_scopes_supported(mcplink_resource_server_t *server, const char *scopes);
 
 /**
- * Declares that a broad scope implies narrower scopes. The scopes that these imply are implied
- * too.
+ * Declares that a broad scope implies narrower scopes. If a narrower scope implies further scopes,
+ * the broad scope implies these scopes too.
  *
  * server: the description.
  * broad: the broad scope.
@@ -6530,7 +6605,7 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_scopes_supported(mcplin
 MCPLINK_API mcplink_status_t mcplink_resource_server_add_implied(mcplink_resource_server_t *server, const char *broad, const char *narrow);
 
 /**
- * Adds an accepted audience: another name of this server in the audience of tokens. Some
+ * Adds an accepted audience: another name by which tokens may refer to this server. Some
  * authorization servers do not use the URL of the server as the audience.
  *
  * server: the description.
@@ -6554,7 +6629,7 @@ mcplink_status_t mcplink_resource_server_set_info(mcplink_resource_server_t *ser
 
 /**
  * Sets the URL of the metadata, for a server behind a proxy that forwards only some paths. The
- * server then serves the metadata at this URL too. Default: the well-known location of the
+ * server then serves the metadata also at this URL. Default: the well-known location of the
  * server's URL: https://host/.well-known/oauth-protected-resource/mcp for https://host/mcp.
  *
  * server: the description.
@@ -6603,13 +6678,14 @@ MCPLINK_API void mcplink_resource_server_free(mcplink_resource_server_t *server)
 /**
  * Listens for HTTP clients. Threads of the library accept and serve them.
  *
- * Any client that can reach the address can send requests. Pass only a port unless other machines
- * need access: then only this machine has access. Authenticate clients of other machines with
+ * Any client that can reach the address can send requests. If no other machine needs access, pass
+ * only a port: then only this machine has access. Authenticate clients of other machines with
  * mcplink_http_options_on_authenticate.
  *
  * server: the server.
  * options: the options, which are copied. NULL for the defaults, which accept all clients without
- * authentication. Options with a refused setter are refused, and err contains the reason.
+ * authentication. If a setter of the options failed, this function fails with the error of that
+ * setter.
  * bind: an address such as "192.0.2.1:8080", or only a port of the loopback address, such as
  * "8080". With port 0 the system chooses a port.
  * listener: receives the listener, NULL on failure. The caller owns it and frees it with
@@ -6627,7 +6703,7 @@ mcplink_status_t mcplink_server_listen_http(mcplink_server_t *server,
                                             mcplink_error_t **err);
 
 /**
- * Returns the port of a listener. If the system chose the port, the function returns that port.
+ * Returns the port on which a listener accepts connections, also if the system chose the port.
  *
  * listener: the listener; for NULL the function returns 0.
  * Returns: the port. Threads: any. Since 0.1.
@@ -6643,7 +6719,8 @@ MCPLINK_API uint16_t mcplink_listener_port(const mcplink_listener_t *listener);
 MCPLINK_API mcplink_str_t mcplink_listener_url(const mcplink_listener_t *listener);
 
 /**
- * Returns the number of open sessions. Only clients of revisions before 2026-07-28 have sessions.
+ * Returns the number of open sessions of a listener. Only clients of revisions before 2026-07-28
+ * have sessions.
  *
  * listener: the listener; for NULL the function returns 0.
  * Returns: the number. Threads: any. Blocks: no. Since 0.1.
@@ -6653,7 +6730,8 @@ MCPLINK_API size_t mcplink_listener_sessions(const mcplink_listener_t *listener)
 /**
  * Closes a listener: it accepts no more requests, calls in flight may finish for the drain time of
  * the server, and sessions end. A handler should not call this function, because the function
- * would wait for the handler's own call: free the listener instead, or stop the server.
+ * would wait for the handler's own call. A handler can free the listener or stop the server
+ * instead.
  *
  * listener: the listener.
  * Returns: MCPLINK_OK, also when the listener is closed already. Threads: any. Blocks: for the
@@ -6662,8 +6740,9 @@ MCPLINK_API size_t mcplink_listener_sessions(const mcplink_listener_t *listener)
 MCPLINK_API mcplink_status_t mcplink_listener_close(mcplink_listener_t *listener);
 
 /**
- * Closes a listener and frees it. If this is called in a callback of the server, it returns at
- * once, and another thread closes the listener: so a handler that calls it can still answer.
+ * Closes a listener and frees it. If a callback of the server calls this function, the function
+ * returns at once, and another thread closes the listener. So a handler that frees the listener
+ * can still answer.
  *
  * listener: the listener; may be NULL. Threads: any. Blocks: as mcplink_listener_close. Since 0.1.
  */
@@ -6686,20 +6765,20 @@ MCPLINK_API int32_t mcplink_http_head_status(const mcplink_http_head_t *head);
 MCPLINK_API size_t mcplink_http_head_count(const mcplink_http_head_t *head);
 
 /**
- * Returns the name of a header field.
+ * Returns the name of a header field of a response.
  *
  * head: the head; for NULL the function returns "".
- * index: from 0.
+ * index: the index of the field, from 0.
  * Returns: text that is valid as long as the head; empty when the index is out of range. Threads:
  * any. Since 0.1.
  */
 MCPLINK_API mcplink_str_t mcplink_http_head_name(const mcplink_http_head_t *head, size_t index);
 
 /**
- * Returns the value of a header field.
+ * Returns the value of a header field of a response.
  *
  * head: the head; for NULL the function returns "".
- * index: from 0.
+ * index: the index of the field, from 0.
  * Returns: text that is valid as long as the head; empty when the index is out of range. Threads:
  * any. Since 0.1.
  */
@@ -6775,8 +6854,8 @@ MCPLINK_API mcplink_status_t mcplink_exchange_set_body(mcplink_exchange_t *excha
  * the field Host are accepted.
  *
  * exchange: the exchange.
- * local: address and port, for example "127.0.0.1:8080". NULL is refused: without a local address,
- * a server without allowed hosts (mcplink_http_options_add_host) would accept all hosts.
+ * local: address and port, for example "127.0.0.1:8080". NULL is refused, because a server without
+ * allowed host names (mcplink_http_options_add_host) would then accept all host names.
  * remote: address and port of the client; NULL when they are unknown.
  * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already.
  * Threads: any. Since 0.1.
@@ -6793,20 +6872,21 @@ MCPLINK_API mcplink_status_t mcplink_exchange_set_addresses(mcplink_exchange_t *
 MCPLINK_API mcplink_status_t mcplink_exchange_gone(mcplink_exchange_t *exchange);
 
 /**
- * Begins the response as an event stream, so that proxies do not drop the idle connection. Call it
- * when the response has not begun after the time of mcplink_http_options_set_keep_alive_ms. The
- * function does nothing when the client does not accept event streams, or the response has begun.
+ * Begins the response as an event stream, so that proxies do not drop the idle connection. Call
+ * the function when the response has not begun after the time of
+ * mcplink_http_options_set_keep_alive_ms. The function does nothing when the client does not
+ * accept event streams, or the response has begun.
  *
  * exchange: the exchange.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any; the functions begin and write may run
- * on this thread. Blocks: only in these functions. Since 0.1.
+ * on this thread. Blocks: only while these functions run. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_exchange_silent(mcplink_exchange_t *exchange);
 
 /**
  * Frees an exchange: none of its functions runs afterwards. A response that has not ended is
- * aborted, as after mcplink_exchange_gone. If this is called inside a function of the exchange, it
- * returns at once, and no other function of the exchange starts.
+ * aborted, as after mcplink_exchange_gone. If a function of the exchange calls
+ * mcplink_exchange_free, the call returns at once, and no other function of the exchange starts.
  *
  * exchange: the exchange; may be NULL. Threads: any. Blocks: while one of its functions runs on
  * another thread. Since 0.1.
@@ -6819,8 +6899,8 @@ MCPLINK_API void mcplink_exchange_free(mcplink_exchange_t *exchange);
  *
  * server: the server.
  * options: the options, which are copied. NULL for the defaults, which accept all clients without
- * authentication. Options with a refused setter are refused, and err contains the reason. The host
- * itself has to limit the number of connections.
+ * authentication. If a setter of the options failed, this function fails with the error of that
+ * setter. The host itself has to limit the number of connections.
  * http: receives the endpoint, NULL on failure. The caller owns it and frees it with
  * mcplink_http_free, before or after the server.
  * err: receives the error on failure; the caller frees it. May be NULL.
@@ -6838,19 +6918,19 @@ mcplink_status_t mcplink_server_http(mcplink_server_t *server,
  * after it.
  *
  * http: the endpoint.
- * exchange: the request, and the functions for its response. An exchange can be served once. It
- * remains the caller's.
+ * exchange: the request, and the functions for its response. An exchange can be served once. The
+ * exchange remains the caller's.
  * err: receives the error on failure; the caller frees it. May be NULL.
  * Returns: MCPLINK_OK when a response was or will be sent, whatever its HTTP status;
- * MCPLINK_E_STATE when the exchange was served before; the status of a refused setter of the
- * exchange; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any, several at once. Blocks:
+ * MCPLINK_E_STATE when the exchange was served before; the status of a setter of the exchange that
+ * failed; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any, several at once. Blocks:
  * without a pump the handler runs on this thread, and the function blocks until the handler
  * returns. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_serve(mcplink_http_t *http, mcplink_exchange_t *exchange, mcplink_error_t **err);
 
 /**
- * Closes an endpoint: ends its sessions, streams and requests.
+ * Closes an endpoint, and ends the sessions, streams and requests of the endpoint.
  *
  * http: the endpoint.
  * Returns: MCPLINK_OK, also when the endpoint is closed already. Threads: any. Blocks: a few

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::cache::{self, Fetched, Looked, Topic};
+use super::mrtr::FirstRequest;
 use super::output_schemas::{self, ResultCheck};
 use super::paging::Pages;
 use super::request_meta::params_text;
@@ -146,7 +147,7 @@ impl Client {
         self.need_tools()?;
         let params = tool_params(name, arguments)?;
         let check = self.prepare_check(name, &options)?;
-        let result = self.call_tool_to_its_end(name, params, options)?;
+        let result = self.call_tool_to_its_end(name, params, options, FirstRequest::Unsent)?;
         self.read_tool_result(name, check, &result)
     }
 
@@ -199,7 +200,7 @@ impl Client {
         self.need_tools()?;
         let params = params?;
         let check = self.prepare_check(name, &options)?;
-        let result = self.call_tool_to_its_end(name, params, options)?;
+        let result = self.call_tool_to_its_end(name, params, options, FirstRequest::Unsent)?;
         self.check_tool_result(name, check, &result)?;
         Ok(result)
     }
@@ -618,9 +619,20 @@ impl Client {
         params: &impl Serialize,
         mut options: CallOptions<'_>,
     ) -> Result<RawResult> {
-        let text = params_text(method, params)?;
-        self.request_text(method, &text, &mut options, |number| {
-            idempotency::is_harmless(self, number, method, &text)
+        let params = params_text(method, params)?;
+        self.request_with_first(method, &params, &mut options, FirstRequest::Unsent)
+    }
+
+    /// Sends a request of any method as [`request`](Self::request) does, unless it was sent before.
+    pub(super) fn request_with_first(
+        &self,
+        method: &str,
+        params: &str,
+        options: &mut CallOptions<'_>,
+        first: FirstRequest,
+    ) -> Result<RawResult> {
+        self.request_text(method, params, options, first, |number| {
+            idempotency::is_harmless(self, number, method, params)
         })
     }
 
@@ -641,7 +653,12 @@ impl Client {
         params: &impl Serialize,
         mut options: CallOptions<'_>,
     ) -> Result<RawResult> {
-        let answer = self.call_in_rounds(method, params_text(method, params)?, &mut options)?;
+        let answer = self.call_in_rounds(
+            method,
+            params_text(method, params)?,
+            &mut options,
+            FirstRequest::Unsent,
+        )?;
         Ok(answer.result)
     }
 
@@ -681,7 +698,7 @@ impl Client {
             Looked::Found(text) => return Ok(Fetched::Cached(text)),
             Looked::Missing(fetch) => fetch,
         };
-        let answer = self.call_in_rounds(method, params, &mut options)?;
+        let answer = self.call_in_rounds(method, params, &mut options, FirstRequest::Unsent)?;
         // The answer depends on a user's input, which is not part of the cache key.
         if answer.asked {
             fetch.replace_by_nothing();

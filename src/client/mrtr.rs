@@ -15,7 +15,7 @@ use super::request_meta::with_answers;
 use super::supervisor::ClientConnection;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::RawResult;
-use crate::protocol::CallOptions;
+use crate::protocol::{Call, CallOptions, SendTime};
 use crate::schema::tree;
 use crate::schema::{ResultType, demanded_pages, method};
 use crate::transport::clock::about_now;
@@ -35,6 +35,28 @@ pub(super) struct Answer {
     pub(super) is_task: bool,
     /// Whether the server requested input before it gave the result.
     pub(super) asked: bool,
+}
+
+/// The first request of a call, which may have been started before.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is moved few times; a box would cost each started call an allocation"
+)]
+pub(super) enum FirstRequest {
+    Unsent,
+    /// The request was sent on this connection.
+    Sent(Arc<ClientConnection>, Call),
+    /// The request was sent on this connection, and has this outcome.
+    Answered(Arc<ClientConnection>, Result<RawResult>),
+}
+
+impl FirstRequest {
+    fn generation(&self) -> Option<&Arc<ClientConnection>> {
+        match self {
+            Self::Unsent => None,
+            Self::Sent(generation, _) | Self::Answered(generation, _) => Some(generation),
+        }
+    }
 }
 
 /// The outcome of one round trip of a call.
@@ -95,24 +117,40 @@ impl Client {
         method: &str,
         params: &str,
         options: &mut CallOptions<'_>,
+        first: FirstRequest,
         is_harmless: impl Fn(u64) -> bool,
     ) -> Result<RawResult> {
+        let sent_on = first.generation().cloned();
+        let mut first = Some(first);
         self.0
             .link
-            .send(options, is_harmless, |generation, options| {
-                let session = generation.session();
-                let clock = Clock::start(generation);
-                let refusal = match self.request_once(generation, method, params, options) {
-                    Err(refusal) => refusal,
-                    done => return done,
-                };
-                let rest = clock.rest_of(options);
-                if !self.is_dealt_with(generation, session, method, &refusal, rest)? {
-                    return Err(refusal);
-                }
-                let mut rest = clock.rest_of(options);
-                self.request_once(generation, method, params, &mut rest)
-            })
+            .send(
+                options,
+                sent_on.as_ref(),
+                is_harmless,
+                |generation, options| {
+                    let session = generation.session();
+                    let clock = Clock::start(generation);
+                    let first = first.take().unwrap_or(FirstRequest::Unsent);
+                    let done = match first {
+                        FirstRequest::Unsent => {
+                            self.request_once(generation, method, params, options)
+                        }
+                        FirstRequest::Sent(_, call) => call.finish(options),
+                        FirstRequest::Answered(_, result) => result,
+                    };
+                    let refusal = match done {
+                        Err(refusal) => refusal,
+                        done => return done,
+                    };
+                    let rest = clock.rest_of(options);
+                    if !self.is_dealt_with(generation, session, method, &refusal, rest)? {
+                        return Err(refusal);
+                    }
+                    let mut rest = clock.rest_of(options);
+                    self.request_once(generation, method, params, &mut rest)
+                },
+            )
             .inspect_err(|error| self.note_demanded_pages(error))
     }
 
@@ -138,12 +176,26 @@ impl Client {
         params: &str,
         options: &mut CallOptions<'_>,
     ) -> Result<RawResult> {
+        self.start_once(generation, method, params, options, SendTime::Now)?
+            .finish(options)
+    }
+
+    /// Starts a request with the usual `_meta`.
+    pub(super) fn start_once(
+        &self,
+        generation: &ClientConnection,
+        method: &str,
+        params: &str,
+        options: &mut CallOptions<'_>,
+        when: SendTime,
+    ) -> Result<Call> {
         let meta = self.0.link.own_meta(generation.revision, options)?;
         options.set_manner(generation.manner(method, params)?);
-        generation.peer.request_with(
+        generation.peer.start(
             method,
             |id, text| generation.envelope.write(id, params, &meta, text),
             options,
+            when,
         )
     }
 
@@ -163,10 +215,11 @@ impl Client {
         method: &str,
         params: String,
         options: &mut CallOptions<'_>,
+        first: FirstRequest,
     ) -> Result<Answer> {
         let is_harmless = |number| idempotency::is_harmless(self, number, method, &params);
         let (started, mut people_took) = (about_now(), Duration::ZERO);
-        let mut result = self.request_text(method, &params, options, is_harmless)?;
+        let mut result = self.request_text(method, &params, options, first, is_harmless)?;
         let generation = self.0.link.generation();
         let mut pause = PAUSES.0;
         for round_trip in 0..MAX_ROUND_TRIPS {
@@ -210,13 +263,9 @@ impl Client {
             // sent. A retry on another server is not possible, because only the requesting server
             // knows the state.
             let spent = started.elapsed().saturating_sub(people_took);
+            let mut rest = options.after(Duration::ZERO, spent);
             result = self
-                .request_text(
-                    method,
-                    &again,
-                    &mut options.after(Duration::ZERO, spent),
-                    |_| false,
-                )
+                .request_text(method, &again, &mut rest, FirstRequest::Unsent, |_| false)
                 .map_err(|error| error.sent(true))?;
         }
         match self.judge_result(&generation, method, &result)? {

@@ -14,6 +14,9 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crossbeam_channel::Receiver;
 
 use super::Client;
 use super::subscriber::{OnEvent, Subscriber, Wait};
@@ -22,6 +25,9 @@ use super::supervisor::ClientConnection;
 use crate::error::Result;
 use crate::protocol::CallOptions;
 use crate::schema::{SubscriptionFilter, TaskStatus};
+
+/// The maximum number of events that wait in the channel of a subscription.
+const MAX_EVENTS: usize = 1024;
 
 /// An event of a [`Subscription`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -197,6 +203,38 @@ impl Client {
         let subscription = make();
         self.open_subscription(&subscription, &generation, &wait)?;
         Ok(subscription)
+    }
+
+    /// Subscribes to changes on the server. The events go to a channel, so that one thread can wait
+    /// for them together with the events of [calls](super::PendingCall) and other channels.
+    ///
+    /// If 1,024 events wait in the channel, further changes are dropped, and one
+    /// [`Event::EverythingChanged`] takes their place. [`Event::Ended`] is always sent.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`subscribe_with`](Self::subscribe_with).
+    pub fn subscribe_channel(
+        &self,
+        filter: SubscriptionFilter,
+        options: CallOptions<'_>,
+    ) -> Result<(Subscription, Receiver<Event>)> {
+        let (sender, events) = crossbeam_channel::unbounded();
+        let has_lost = AtomicBool::new(false);
+        // The callback runs for one event at a time, so no two threads use the flag at once.
+        let on_event = move |event| {
+            let is_full = sender.len() >= MAX_EVENTS && !matches!(event, Event::Ended { .. });
+            let had_lost = has_lost.swap(is_full, Ordering::Relaxed);
+            let event = match (is_full, had_lost) {
+                (false, _) => event,
+                (true, false) => Event::EverythingChanged,
+                (true, true) => return,
+            };
+            // Fails when the receiver was dropped.
+            _ = sender.send(event);
+        };
+        let subscription = self.subscribe_with(filter, options, on_event)?;
+        Ok((subscription, events))
     }
 
     fn open_subscription(

@@ -55,7 +55,7 @@ use crate::schema::{
     JsonObject, LoggingLevel, ProtocolVersion, Tool, TraceContext, meta_key, method,
 };
 use crate::sync::{Condvar, Mutex};
-use crate::transport::{Stack, Transport};
+use crate::transport::{Stack, Started, Transport};
 
 /// The maximum number of different descriptions that the servers of one client may give. All
 /// descriptions stay in memory, because references to them must stay valid.
@@ -103,6 +103,9 @@ pub(super) struct Supervisor {
     pub(super) log_level: Mutex<Option<LoggingLevel>>,
     /// The number of the newest connection.
     numbers: AtomicUsize,
+    /// The threads of started calls.
+    call_threads: Started,
+    running_calls: AtomicUsize,
     // The phase, the current connection and the restarting thread change together under this lock.
     // A waiter checks the phase under this lock. Every change that a waiter waits for is made under
     // this lock and notifies `changed` afterwards. So no wakeup is lost.
@@ -191,6 +194,8 @@ impl Supervisor {
             reported_misfits: misfits::ReportedMisfits::default(),
             log_level: Mutex::default(),
             numbers: AtomicUsize::new(0),
+            call_threads: Started::default(),
+            running_calls: AtomicUsize::new(0),
             state: Mutex::new(state),
             changed: Condvar::new(),
         });
@@ -290,18 +295,23 @@ impl Supervisor {
     /// request on the next connection. If the lost server may have received the request, a retry
     /// needs two conditions: the request is idempotent, and the host allows retries.
     ///
-    /// The wait for a server counts towards the time limits of the call.
+    /// The wait for a server counts towards the time limits of the call. If the request was already
+    /// sent, `first` is the connection on which it was sent.
     pub(super) fn send<T>(
         &self,
         options: &mut CallOptions<'_>,
+        first: Option<&Arc<ClientConnection>>,
         is_harmless: impl Fn(u64) -> bool,
-        send: impl Fn(&ClientConnection, &mut CallOptions<'_>) -> Result<T>,
+        mut send: impl FnMut(&Arc<ClientConnection>, &mut CallOptions<'_>) -> Result<T>,
     ) -> Result<T> {
-        if self.again.is_none() {
-            return send(&*self.ready(options)?, options);
-        }
         let started = Instant::now();
-        let mut generation = self.ready(options)?;
+        let mut generation = match first {
+            Some(generation) => Arc::clone(generation),
+            None => self.ready(options)?,
+        };
+        if self.again.is_none() {
+            return send(&generation, options);
+        }
         let mut waited = started.elapsed();
         loop {
             let outcome = send(&generation, &mut options.after(waited, started.elapsed()));
@@ -334,11 +344,45 @@ impl Supervisor {
         }
     }
 
+    /// Whether a failed call may be sent again on the next connection.
+    pub(super) fn may_retry(&self, error: &Error) -> bool {
+        self.again.is_some() && matches!(error.kind(), ErrorKind::Closed | ErrorKind::Io)
+    }
+
+    /// Returns the current connection if requests can be sent on it at once.
+    pub(super) fn ready_now(&self) -> Option<Arc<ClientConnection>> {
+        let state = self.state.lock();
+        let generation = matches!(state.phase, Phase::Up).then(|| Arc::clone(state.last()));
+        generation.filter(|generation| !generation.peer.is_closed())
+    }
+
+    /// Starts a thread for a started call that can't go on without one. A close of the client joins
+    /// the thread.
+    ///
+    /// # Errors
+    ///
+    /// `Busy` if `max_calls` of these threads run, `Io` if the system can't start a thread.
+    pub(super) fn start_call_thread(
+        self: &Arc<Self>,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Result<()> {
+        let running = RunningCall(Arc::clone(self));
+        let max = self.settings.limits.max_calls;
+        if self.running_calls.fetch_add(1, Ordering::AcqRel) >= max {
+            let text = format!("{max} started calls have threads already (max_calls)");
+            return Err(Error::new(ErrorKind::Busy, text));
+        }
+        let threads = &self.settings.threads;
+        self.call_threads
+            .start(threads, "call", Stack::Large, move || {
+                let _running = running;
+                work();
+            })
+    }
+
     /// Whether a call failed because its server was lost, and a new connection may follow.
     fn is_loss(&self, error: &Error, generation: &ClientConnection) -> bool {
-        self.again.is_some()
-            && matches!(error.kind(), ErrorKind::Closed | ErrorKind::Io)
-            && generation.peer.is_closed()
+        self.may_retry(error) && generation.peer.is_closed()
     }
 
     /// Blocks until there is a connection with a number greater than `than`.
@@ -668,6 +712,7 @@ impl Supervisor {
             close(&current);
         }
         self.join_restarter();
+        self.call_threads.join();
     }
 }
 
@@ -684,6 +729,15 @@ impl fmt::Debug for Supervisor {
         f.debug_struct("Link")
             .field("peer", &self.generation().peer)
             .finish_non_exhaustive()
+    }
+}
+
+/// A guard that counts the thread of a started call.
+struct RunningCall(Arc<Supervisor>);
+
+impl Drop for RunningCall {
+    fn drop(&mut self) {
+        self.0.running_calls.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 use super::Client;
 use super::calls::tool_params;
 use super::input::Questions;
+use super::mrtr::FirstRequest;
 use super::request_meta::{params_text, with_members};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError, Span};
 use crate::jsonrpc::RawResult;
@@ -169,7 +170,7 @@ impl Client {
             self.require_extension(crate::schema::TASKS_EXTENSION)?;
         }
         Ok(
-            match self.call_tool_once(name, params, kind, &mut options)? {
+            match self.call_tool_once(name, params, kind, &mut options, FirstRequest::Unsent)? {
                 Called::Result(result) => {
                     let result = self.decode(method::TOOLS_CALL, &result)?;
                     ToolAnswer::Result(Box::new(result))
@@ -221,8 +222,9 @@ impl Client {
         params: String,
         kind: Call,
         options: &mut CallOptions<'_>,
+        first: FirstRequest,
     ) -> Result<Called> {
-        let answer = self.call_in_rounds(method::TOOLS_CALL, params, options)?;
+        let answer = self.call_in_rounds(method::TOOLS_CALL, params, options, first)?;
         let seen = if kind == Call::AsTask {
             let created: CreateTaskResult = self.decode(method::TOOLS_CALL, &answer.result)?;
             (created.task.task_id.clone(), Seen::from(created.task))
@@ -239,6 +241,11 @@ impl Client {
         Ok(Called::Task(task))
     }
 
+    /// Whether a plain call of a tool has to be made as a task, as revision 2025-11-25 defines it.
+    pub(super) fn calls_as_task(&self, name: &str) -> bool {
+        self.runs_tasks() && self.0.link.outputs.needs_task(name)
+    }
+
     /// Calls a tool and waits for its result. If the tool requires a task, the call is made as a
     /// task.
     pub(super) fn call_tool_to_its_end(
@@ -246,14 +253,15 @@ impl Client {
         name: &str,
         mut params: String,
         mut options: CallOptions<'_>,
+        first: FirstRequest,
     ) -> Result<RawResult> {
         let mut kind = Call::Plain;
-        if self.runs_tasks() && self.0.link.outputs.needs_task(name) {
+        if self.calls_as_task(name) {
             params = with_task(&params, TaskMetadata::default())?;
             kind = Call::AsTask;
         }
         let started = about_now();
-        match self.call_tool_once(name, params, kind, &mut options)? {
+        match self.call_tool_once(name, params, kind, &mut options, first)? {
             Called::Result(result) => Ok(result),
             Called::Task(task) => task.wait_since(started, options).inspect_err(|error| {
                 // No other code has the id of this task.
@@ -483,7 +491,13 @@ impl TaskHandle {
         answered.extend(asked.into_iter().map(|(key, _)| key.clone()));
         let params = UpdateTaskRequestParams::new(&self.id, answers);
         let text = params_text(method::TASKS_UPDATE, &params)?;
-        client.request_text(method::TASKS_UPDATE, &text, options, |_| false)?;
+        client.request_text(
+            method::TASKS_UPDATE,
+            &text,
+            options,
+            FirstRequest::Unsent,
+            |_| false,
+        )?;
         Ok(None)
     }
 
@@ -533,7 +547,9 @@ impl TaskHandle {
     fn request_raw(&self, method: &str, options: &mut CallOptions<'_>) -> Result<RawResult> {
         let text = params_text(method, &TaskRequestParams::new(&self.id))?;
         self.client
-            .request_text(method, &text, options, |_| method == method::TASKS_GET)
+            .request_text(method, &text, options, FirstRequest::Unsent, |_| {
+                method == method::TASKS_GET
+            })
     }
 
     fn named(&self) -> String {

@@ -23,7 +23,7 @@ pub struct Activity {
     pub has_ended: bool,
     /// Requests of this side without an outcome, oldest first. These are calls, requests to a
     /// client of the legacy era, and open subscriptions.
-    pub calls: Vec<PendingCall>,
+    pub calls: Vec<OpenCall>,
     /// Requests of the peer without an answer, and running handlers, oldest first. Subscription
     /// streams are not included.
     pub requests: Vec<OpenRequest>,
@@ -45,7 +45,7 @@ pub struct Activity {
 /// A request of this side that waits for its outcome.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct PendingCall {
+pub struct OpenCall {
     /// The id of the request.
     pub id: i64,
     /// The method of the request.
@@ -126,7 +126,7 @@ impl fmt::Display for Activity {
     }
 }
 
-impl fmt::Display for PendingCall {
+impl fmt::Display for OpenCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             id,

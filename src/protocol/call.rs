@@ -1,7 +1,6 @@
 //! Calls: how a caller sends a request, waits for the answer, and reads messages meanwhile.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,257 +8,59 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use super::call_channel::{CallMessage, Outcome};
+use super::call_options::CallOptions;
 use super::cancel::CancelToken;
 use super::core::{Core, ReadTurn, Reading};
 use super::deadline::{Bound, Deadline};
-use super::outgoing::{CallInfo, OnEnd, Outcome, Progress, SlotEvent, Waiter};
+use super::outgoing::{CallEvent, CallInfo, OnEnd, Waiter};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{RawResult, RequestId};
-use crate::schema::{JsonObject, LoggingLevel, TraceContext, meta_key};
 use crate::sync::Mutex;
 use crate::transport::SessionMessage;
 use crate::transport::clock::about_now;
-use crate::transport::exchange_transport::{
-    CancelHandle, ExchangeOutcome, ExchangeTransport, NextCheck,
-};
-use crate::transport::message::RequestKind;
+use crate::transport::exchange_transport::{CancelHandle, ExchangeOutcome, NextCheck};
 
 /// How long a calling thread that waits for its answer reads for all callers. After this time a
 /// thread of the connection reads.
 const STINT: Duration = Duration::from_millis(10);
 
-/// The options of one call. By default a call waits 60 s for an answer or progress, and at most 10
-/// min.
-#[must_use]
-pub struct CallOptions<'a> {
-    timeout: Option<Duration>,
-    max_timeout: Option<Duration>,
-    cancel: Option<CancelToken>,
-    on_progress: Option<Box<dyn FnMut(Progress) + 'a>>,
-    may_cancel: bool,
-    bypass_cache: bool,
-    meta: JsonObject,
-    manner: RequestKind,
-}
-
-impl Default for CallOptions<'_> {
-    fn default() -> Self {
-        Self {
-            timeout: Some(Duration::from_secs(60)),
-            max_timeout: Some(Duration::from_secs(600)),
-            cancel: None,
-            on_progress: None,
-            may_cancel: true,
-            bypass_cache: false,
-            meta: JsonObject::new(),
-            manner: RequestKind::default(),
-        }
-    }
-}
-
-impl<'a> CallOptions<'a> {
-    /// Creates the default options.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Limits how long to wait for the answer. Each progress message restarts the time. Defaults to
-    /// 60 s. When the time is over, the call fails with `Timeout`.
-    ///
-    /// The time does not run while a handler of a [`Client`](crate::client::Client) answers an
-    /// input request of the server.
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
-        self
-    }
-
-    /// Limits how long the whole call may take, even if progress arrives. Defaults to 10 min. When
-    /// the time is over, the call fails with `Timeout`.
-    ///
-    /// The limit covers every part of the call: multi round-trip requests, a task, and the wait for
-    /// a server that is restarted. The time does not run while a handler answers an input request
-    /// of the server.
-    pub fn max_timeout(mut self, max_timeout: Duration) -> Self {
-        self.max_timeout = Some(max_timeout);
-        self
-    }
-
-    /// Waits without a timeout. The call still returns when it is cancelled or the connection
-    /// closes.
-    pub fn no_timeout(mut self) -> Self {
-        (self.timeout, self.max_timeout) = (None, None);
-        self
-    }
-
-    /// Ends the call when the token is cancelled.
-    pub fn cancel_with(mut self, token: &CancelToken) -> Self {
-        self.cancel = Some(token.clone());
-        self
-    }
-
-    /// Runs `callback` for each progress message of the call. The callback runs on the calling
-    /// thread, in the order of arrival, before the call returns.
-    pub fn on_progress(mut self, callback: impl FnMut(Progress) + 'a) -> Self {
-        self.on_progress = Some(Box::new(callback));
-        self
-    }
-
-    /// Returns the timeout without the extensions by progress and by input requests to users.
-    pub(crate) fn timeout_of_call(&self) -> Option<Duration> {
-        self.timeout
-    }
-
-    /// Waits for the duration `span`, or until the call is cancelled. Returns whether it is
-    /// cancelled.
-    pub(crate) fn pause(&self, span: Duration) -> bool {
-        self.cancel_token().wait(span)
-    }
-
-    /// Returns the token that cancels the call, or a new token if none was set.
-    pub(crate) fn cancel_token(&self) -> CancelToken {
-        self.cancel.clone().unwrap_or_default()
-    }
-
-    /// Adds a member to `_meta`, for example a trace context.
-    ///
-    /// The library's own members cannot be replaced. These are the progress token and, since
-    /// 2026-07-28, the protocol version, the client capabilities and the client info.
-    ///
-    /// Only a [`Client`](crate::client::Client) uses this option.
-    /// [`Peer::request`](super::Peer::request) sends its params unchanged.
-    pub fn meta(mut self, key: impl Into<String>, value: impl Into<serde_json::Value>) -> Self {
-        self.meta.insert(key.into(), value.into());
-        self
-    }
-
-    /// Requests log messages of at least this level while the call runs. By default no log messages
-    /// are requested.
-    ///
-    /// Servers of revisions before 2026-07-28 do not receive this option. For them use
-    /// [`Client::set_log_level`](crate::client::Client::set_log_level).
-    ///
-    /// Spec: Server Features, Utilities, "Logging" (2026-07-28; deprecated there).
-    pub fn log_level(self, level: LoggingLevel) -> Self {
-        self.meta(meta_key::LOG_LEVEL, level.as_str())
-    }
-
-    /// Sends a trace context with the call. A `_meta` member that the trace context lacks stays
-    /// unchanged.
-    ///
-    /// Spec: Base Protocol, "`_meta`" (2026-07-28). The trace context is sent to peers of earlier
-    /// revisions too.
-    pub fn trace_context(mut self, trace: &TraceContext) -> Self {
-        for (key, value) in trace.members() {
-            self.meta.insert(key.to_owned(), value.into());
-        }
-        self
-    }
-
-    /// Sends the request even if a fresh response is cached. The new response replaces the cached
-    /// one. By default the cache is used.
-    ///
-    /// For a list, the option applies to every page. So no page of the list is older than the call.
-    /// Only a [`Client`](crate::client::Client) has a cache: see
-    /// [`ResponseCache`](crate::client::ResponseCache).
-    pub fn bypass_cache(mut self) -> Self {
-        self.bypass_cache = true;
-        self
-    }
-
-    /// Whether the call bypasses the response cache.
-    pub(crate) fn bypasses_cache(&self) -> bool {
-        self.bypass_cache
-    }
-
-    /// Returns the `_meta` members that were set with [`meta`](Self::meta).
-    pub(crate) fn own_meta(&self) -> &JsonObject {
-        &self.meta
-    }
-
-    /// Returns the timeout of the call and the token that cancels the call.
-    pub(crate) fn patience(&self) -> (Option<Duration>, Option<CancelToken>) {
-        (self.timeout, self.cancel.clone())
-    }
-
-    /// Returns the shorter of timeout and maximum timeout. A call without progress ends after this
-    /// time.
-    pub(crate) fn shorter_bound(&self) -> Option<Duration> {
-        self.timeout.into_iter().chain(self.max_timeout).min()
-    }
-
-    /// Returns the maximum timeout of the whole call.
-    pub(crate) fn in_all(&self) -> Option<Duration> {
-        self.max_timeout
-    }
-
-    /// Returns a copy of these options for one request, if the call needs several requests.
-    pub(crate) fn for_one(&mut self) -> CallOptions<'_> {
-        CallOptions {
-            timeout: self.timeout,
-            max_timeout: self.max_timeout,
-            cancel: self.cancel.clone(),
-            on_progress: match &mut self.on_progress {
-                Some(callback) => Some(Box::new(callback)),
-                None => None,
-            },
-            may_cancel: self.may_cancel,
-            bypass_cache: self.bypass_cache,
-            meta: self.meta.clone(),
-            manner: self.manner.clone(),
-        }
-    }
-
-    /// Returns the options for the rest of a call.
-    ///
-    /// Subtracts `waited` from the timeout, and `elapsed` from the maximum timeout of the whole
-    /// call.
-    pub(crate) fn after(&mut self, waited: Duration, elapsed: Duration) -> CallOptions<'_> {
-        let mut options = self.for_one();
-        options.timeout = options.timeout.map(|span| span.saturating_sub(waited));
-        options.max_timeout = options.max_timeout.map(|span| span.saturating_sub(elapsed));
-        options
-    }
-
-    /// Sets the request kind of the next request. The kind includes header fields, for transports
-    /// that have header fields.
-    pub(crate) fn set_manner(&mut self, manner: RequestKind) {
-        self.manner = manner;
-    }
-
-    /// Makes the call send no cancellation. The request `initialize` needs this, because it must
-    /// not be cancelled.
-    pub(crate) fn without_cancelling(mut self) -> Self {
-        self.may_cancel = false;
-        self
-    }
-}
-
-impl fmt::Debug for CallOptions<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallOptions")
-            .field("timeout", &self.timeout)
-            .field("max_timeout", &self.max_timeout)
-            .field("cancel", &self.cancel)
-            .field("on_progress", &self.on_progress.is_some())
-            .field("meta", &self.meta)
-            .finish_non_exhaustive()
-    }
-}
-
 /// A call in flight. If the call is dropped without an outcome, it is given up and the peer is
 /// notified.
-struct Call<'c> {
-    core: &'c Arc<Core>,
-    method: &'c str,
-    waiter: Waiter,
-    /// The start of the call. The first timeout check uses it as the current time.
+pub(crate) struct Call {
+    pub(super) core: Arc<Core>,
+    pub(super) method: Arc<str>,
+    pub(super) waiter: Waiter,
+    /// The request, until it is sent. On an exchange transport the waiting thread sends it.
+    unsent: Option<SessionMessage>,
+    /// The start of the call. The first timeout check uses it as the current time, if the caller
+    /// waits at once.
     began: Option<Instant>,
-    deadline: Deadline,
+    pub(super) deadline: Deadline,
     /// The total time that users had spent on the peer's input requests when the call began.
-    people_took: Duration,
-    may_cancel: bool,
+    pub(super) people_took: Duration,
+    pub(super) may_cancel: bool,
+    /// Whether callbacks get the outcome, so that this value no longer stands for the call.
+    pub(super) is_watched: bool,
     /// The reason of the cancellation. The reason is sent to the peer.
     reason: Cow<'static, str>,
+}
+
+/// The state of a thread that waits for its call.
+struct WaitState {
+    /// Whether the thread may take the reading role.
+    may_lead: bool,
+    /// Whether the thread has written the queued requests since it last read.
+    has_flushed: bool,
+}
+
+/// When the request of a call is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SendTime {
+    Now,
+    /// Together with later requests. The next thread that waits for a call writes the request, or a
+    /// thread of the connection about a millisecond later.
+    Soon,
 }
 
 /// Sends a request and blocks until its answer arrives.
@@ -269,6 +70,20 @@ pub(super) fn request(
     write: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
     options: &mut CallOptions<'_>,
 ) -> Result<RawResult> {
+    start(core, method, write, options, SendTime::Now)?.finish(options)
+}
+
+/// Starts a call: sends its request. On an exchange transport, the function that waits for the
+/// outcome sends the request.
+///
+/// Blocks only while the outgoing queue has no room, and within the time limits of the call.
+pub(super) fn start(
+    core: &Arc<Core>,
+    method: &str,
+    write: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
+    options: &mut CallOptions<'_>,
+    when: SendTime,
+) -> Result<Call> {
     let now = Instant::now();
     let deadline = Deadline::new(now, options.timeout, options.max_timeout);
     if options
@@ -288,40 +103,42 @@ pub(super) fn request(
         );
         return Err(Error::new(ErrorKind::State, text).sent(false));
     }
+    let method: Arc<str> = method.into();
     let about = CallInfo {
-        method: method.into(),
+        method: Arc::clone(&method),
         since: now,
         thread: Some(std::thread::current()),
     };
     let waiter = core.engine().calls.register(about)?;
     let id = waiter.id;
-    let may_cancel = options.may_cancel;
     let mut call = Call {
-        core,
+        core: Arc::clone(core),
         method,
         waiter,
+        unsent: None,
         began: Some(now),
         deadline,
         people_took: core.people_took(now),
-        may_cancel,
+        may_cancel: options.may_cancel,
+        is_watched: false,
         reason: Cow::Borrowed("the caller no longer waits"),
     };
-    let text = write_request(id, method, write).map_err(|error| {
+    let text = write_request(id, &call.method, write).map_err(|error| {
         call.forget();
+        let method = &call.method;
         Error::new(
             ErrorKind::Invalid,
             format!("params of {method} can't be written as JSON: {error}"),
         )
     })?;
-    let message = SessionMessage::new(text).related_to(RequestId::from(id));
-    if let Some(carrier) = core.carrier() {
-        let outcome = call.carry(carrier, message, options)?;
-        return judge(core, method, outcome);
+    let mut message = SessionMessage::new(text).related_to(RequestId::from(id));
+    if core.carrier().is_some() {
+        message.manner = std::mem::take(&mut options.manner);
+        call.unsent = Some(message);
+    } else {
+        call.send(message, options, when)?;
     }
-    call.send(message, options)?;
-    let _place = core.leave_worker();
-    let outcome = call.wait(options)?;
-    judge(core, method, outcome)
+    Ok(call)
 }
 
 fn write_request(
@@ -340,14 +157,70 @@ fn write_request(
     Ok(text)
 }
 
-impl Call<'_> {
-    fn send(&mut self, message: SessionMessage, options: &CallOptions<'_>) -> Result<()> {
-        let sent = self
-            .core
-            .send_request(message, self.deadline.at(), options.cancel.as_ref());
+impl Call {
+    pub(crate) fn id(&self) -> i64 {
+        self.waiter.id
+    }
+
+    /// Blocks until the call has an outcome or is over, and returns the result of the call.
+    ///
+    /// `options` are the options with which the call was started.
+    pub(crate) fn finish(mut self, options: &mut CallOptions<'_>) -> Result<RawResult> {
+        let outcome = match self.unsent.take() {
+            Some(message) => self.carry(message, options),
+            None => {
+                let _place = self.core.leave_worker();
+                self.wait(options)
+            }
+        };
+        judge(&self.core, &self.method, outcome?)
+    }
+
+    /// Blocks until the call has an outcome or is over, at most until `until`. Returns `None` at
+    /// that time, and on an exchange transport, whose exchange cannot be interrupted.
+    pub(crate) fn finish_until(
+        &mut self,
+        until: Instant,
+        options: &mut CallOptions<'_>,
+    ) -> Option<Result<RawResult>> {
+        if self.unsent.is_some() {
+            return None;
+        }
+        self.began = None;
+        let _place = self.core.leave_worker();
+        let outcome = match self.wait_until(Some(until), options) {
+            Ok(outcome) => outcome?,
+            Err(error) => return Some(Err(error)),
+        };
+        Some(judge(&self.core, &self.method, outcome))
+    }
+
+    /// Cancels the call and notifies the peer. Returns the error of the call; `None` if its outcome
+    /// has already arrived.
+    pub(crate) fn cancel(&mut self, reason: &str) -> Option<Error> {
+        if !self.give_up() {
+            return None;
+        }
+        if self.may_cancel && self.unsent.is_none() {
+            self.core.send_cancelled(self.waiter.id, reason);
+        }
+        Some(cancelled_error(&self.core, &self.method).sent(self.unsent.is_none()))
+    }
+
+    fn send(
+        &mut self,
+        message: SessionMessage,
+        options: &CallOptions<'_>,
+        when: SendTime,
+    ) -> Result<()> {
+        let (deadline, cancel) = (self.deadline.at(), options.cancel.as_ref());
+        let sent = match when {
+            SendTime::Now => self.core.send_request(message, deadline, cancel),
+            SendTime::Soon => self.core.send_request_soon(message, deadline, cancel),
+        };
         sent.map_err(|error| {
             self.forget();
-            let (method, peer) = (self.method, self.core.peer());
+            let (method, peer) = (&self.method, self.core.peer());
             match error.kind() {
                 ErrorKind::Timeout => {
                     let bound = self.deadline.passed(Instant::now());
@@ -368,85 +241,132 @@ impl Call<'_> {
     /// Removes the call of a request that was never sent. The peer is not notified.
     fn forget(&mut self) {
         self.may_cancel = false;
-        self.core.engine().calls.give_up(self.waiter.id);
+        self.give_up();
+    }
+
+    /// Removes the call from the table. Returns whether the peer has to be notified; false if the
+    /// outcome has already arrived.
+    fn give_up(&mut self) -> bool {
+        let given_up = self.core.engine().calls.give_up(self.waiter.id);
+        if given_up {
+            self.waiter.gave_up();
+        }
+        given_up
     }
 
     fn wait(&mut self, options: &mut CallOptions<'_>) -> Result<Outcome> {
-        let slot = Arc::clone(&self.waiter.slot);
-        let _nudge = options
-            .cancel
-            .as_ref()
-            .map(|token| token.on_trigger(move || _ = slot.wake()));
-        let mut may_lead = self.core.reading == Reading::Shared;
+        let outcome = self.wait_until(None, options)?;
+        Ok(outcome.expect("without a time, the wait ends with the call"))
+    }
+
+    /// Blocks until the outcome arrives. Returns `None` at `until`, if the call is not over before.
+    fn wait_until(
+        &mut self,
+        until: Option<Instant>,
+        options: &mut CallOptions<'_>,
+    ) -> Result<Option<Outcome>> {
+        let _nudge = options.cancel.as_ref().map(|token| {
+            let channel = Arc::clone(&self.waiter.channel);
+            token.on_trigger(move || channel.send(CallMessage::Wake))
+        });
+        let mut wait = WaitState {
+            may_lead: self.core.reading == Reading::Shared,
+            has_flushed: false,
+        };
+        let mut received = None;
         loop {
-            // A leftover wakeup would end each read turn at once.
-            self.waiter.slot.look_up();
-            let mut found = self.waiter.take();
-            if let Some(SlotEvent::Outcome(outcome)) = found {
-                return Ok(outcome);
-            }
-            let mut now = self.began.take().unwrap_or_else(Instant::now);
-            let mut looked_at = None;
-            while let Some(here) = found {
-                let progress = match here {
-                    SlotEvent::Outcome(outcome) => return Ok(outcome),
-                    SlotEvent::Progress(progress) => progress,
-                };
-                self.deadline.extend(now);
-                if let Some(callback) = &mut options.on_progress {
-                    callback(progress);
-                    now = about_now();
-                    // The callback's run time does not count as waiting. Messages may have arrived
-                    // meanwhile.
-                    self.deadline.extend(now);
-                }
-                // Endless progress must not keep the caller from checking its deadline and token.
-                if let Some(error) = self.cancelled(options) {
-                    return Err(error);
-                }
-                if looked_at.replace(now) != Some(now)
-                    && let Some(error) = self.late(now, options)
-                {
-                    return Err(error);
-                }
-                found = self.waiter.take();
-            }
-            if looked_at.is_some() {
-                now = Instant::now();
-            }
+            // This also skips leftover wakeups, which would end each read turn before it began.
+            let found = received.take().or_else(|| self.waiter.take());
+            let now = match self.take_events(found, options)? {
+                ControlFlow::Break(outcome) => return Ok(Some(outcome)),
+                ControlFlow::Continue(now) => now,
+            };
             if let Some(error) = self.over(now, options) {
                 return Err(error);
             }
-            let receiver = if may_lead {
-                self.core
-                    .engine()
-                    .crew
-                    .take_or_stand_by(self.waiter.id, &self.waiter.slot)
-            } else {
-                None
-            };
-            match receiver {
-                Some(receiver) => {
-                    let until = now + STINT;
-                    let until = self
-                        .deadline
-                        .at()
-                        .map_or(until, |deadline| until.min(deadline));
-                    may_lead =
-                        match self
-                            .core
-                            .read_for_caller(receiver, &mut self.waiter, now, until)
-                        {
-                            ReadTurn::Found => true,
-                            ReadTurn::Quiet | ReadTurn::Ended => false,
-                        };
-                }
-                None => {
-                    self.waiter.slot.wait(self.deadline.at());
-                    may_lead = self.core.reading == Reading::Shared;
-                }
+            if until.is_some_and(|until| now >= until) {
+                self.core.flush_requests(until);
+                self.core.engine().crew.stand_down(self.waiter.id);
+                return Ok(None);
             }
+            let end = self.deadline.at().into_iter().chain(until).min();
+            received = self.block(&mut wait, now, end);
         }
+    }
+
+    /// Runs the progress callback for the events that have arrived, beginning with `found`. Returns
+    /// the outcome if it has arrived, and otherwise the current time.
+    fn take_events(
+        &mut self,
+        mut found: Option<CallEvent>,
+        options: &mut CallOptions<'_>,
+    ) -> Result<ControlFlow<Outcome, Instant>> {
+        if let Some(CallEvent::Outcome(outcome)) = found {
+            return Ok(ControlFlow::Break(outcome));
+        }
+        let mut now = self.began.take().unwrap_or_else(Instant::now);
+        let mut looked_at = None;
+        while let Some(here) = found {
+            let progress = match here {
+                CallEvent::Outcome(outcome) => return Ok(ControlFlow::Break(outcome)),
+                CallEvent::Progress(progress) => progress,
+            };
+            self.deadline.extend(now);
+            if let Some(callback) = &mut options.on_progress {
+                callback(progress);
+                now = about_now();
+                // The callback's run time does not count as waiting. Messages may have arrived
+                // meanwhile.
+                self.deadline.extend(now);
+            }
+            // Endless progress must not keep the caller from checking its deadline and token.
+            if let Some(error) = self.cancelled(options) {
+                return Err(error);
+            }
+            if looked_at.replace(now) != Some(now)
+                && let Some(error) = self.late(now, options)
+            {
+                return Err(error);
+            }
+            found = self.waiter.take();
+        }
+        if looked_at.is_some() {
+            now = Instant::now();
+        }
+        Ok(ControlFlow::Continue(now))
+    }
+
+    /// Reads messages for all callers, or blocks until a message arrives in the channel. Blocks at
+    /// most until `end`.
+    fn block(
+        &mut self,
+        wait: &mut WaitState,
+        now: Instant,
+        end: Option<Instant>,
+    ) -> Option<CallEvent> {
+        let (core, crew) = (&self.core, &self.core.engine().crew);
+        let receiver = wait
+            .may_lead
+            .then(|| crew.take_or_stand_by(self.waiter.id, &self.waiter.channel))
+            .flatten();
+        let Some(receiver) = receiver else {
+            core.flush_requests(end);
+            wait.may_lead = core.reading == Reading::Shared;
+            return self.waiter.wait(end);
+        };
+        if !wait.has_flushed && !receiver.has_message() && core.has_requests_to_flush() {
+            // A write may block, so the receiver is parked for another thread meanwhile.
+            core.spawn_if_needed(crew.park(receiver));
+            core.flush_requests(end);
+            wait.has_flushed = true;
+            return None;
+        }
+        let turn = now + STINT;
+        let turn = end.map_or(turn, |end| turn.min(end));
+        let turn = core.read_for_caller(receiver, &mut self.waiter, now, turn);
+        wait.has_flushed = false;
+        wait.may_lead = turn == ReadTurn::Found;
+        None
     }
 
     /// Returns the error that ends the call if the call is cancelled or past its deadline.
@@ -471,25 +391,19 @@ impl Call<'_> {
         if !token.is_triggered() {
             return None;
         }
-        self.reason = match token.reason() {
-            Some(reason) => Cow::Owned(reason),
-            None => Cow::Borrowed("the caller cancelled the request"),
-        };
-        let text = format!("{} to '{}' was cancelled", self.method, self.core.peer());
-        Some(Error::new(ErrorKind::Cancelled, text).sent(true))
+        self.reason = reason_of(Some(token));
+        Some(cancelled_error(&self.core, &self.method))
     }
 
     /// Sends the request over its own exchange, and processes the messages of the exchange on this
     /// thread.
-    fn carry(
-        &mut self,
-        carrier: &Arc<dyn ExchangeTransport>,
-        mut message: SessionMessage,
-        options: &mut CallOptions<'_>,
-    ) -> Result<Outcome> {
-        message.manner = std::mem::take(&mut options.manner);
+    fn carry(&mut self, message: SessionMessage, options: &mut CallOptions<'_>) -> Result<Outcome> {
+        let core = Arc::clone(&self.core);
+        let carrier = core
+            .carrier()
+            .expect("only exchange transports leave a request unsent");
         let patience = Arc::new(Patience {
-            core: Arc::clone(self.core),
+            core: Arc::clone(&self.core),
             deadline: Mutex::new(self.deadline),
             people_took: self.people_took,
             is_busy: AtomicBool::new(false),
@@ -500,14 +414,14 @@ impl Call<'_> {
         let token = options.cancel.as_ref();
         let _ended = token.map(|token| token.on_trigger(move || ending.end()));
         let _place = self.core.leave_worker();
-        let (core, waiter, on_progress) = (self.core, &mut self.waiter, &mut options.on_progress);
+        let (waiter, on_progress) = (&mut self.waiter, &mut options.on_progress);
         let mut seen = None;
         // Takes the available items, up to the outcome.
         let mut take = |waiter: &mut Waiter| {
             while let Some(found) = waiter.take() {
                 match found {
-                    SlotEvent::Outcome(outcome) => return Some(outcome),
-                    SlotEvent::Progress(progress) => {
+                    CallEvent::Outcome(outcome) => return Some(outcome),
+                    CallEvent::Progress(progress) => {
                         let told = on_progress.as_mut().map(|callback| {
                             patience.is_busy.store(true, Ordering::SeqCst);
                             callback(progress);
@@ -560,7 +474,7 @@ impl Call<'_> {
             return self.timed_out(bound, options).sent(error.was_sent());
         }
         self.forget();
-        let (method, peer) = (self.method, self.core.peer());
+        let (method, peer) = (&self.method, self.core.peer());
         match error.rpc() {
             Some(_) => error.refusing(peer, method),
             None => error.context(format_args!("no answer to {method}")),
@@ -568,44 +482,69 @@ impl Call<'_> {
     }
 
     fn timed_out(&self, bound: Bound, options: &CallOptions<'_>) -> Error {
-        let (method, peer) = (self.method, self.core.peer());
-        let time = self.time(bound, options);
-        Error::new(
-            ErrorKind::Timeout,
-            format!("no answer to {method} from '{peer}' after {time}"),
-        )
-        .sent(true)
+        timed_out(&self.core, &self.method, &self.time(bound, options))
     }
 
-    /// Returns a text for a timeout error: how long the call took, and the setting that limits the
-    /// time.
+    /// Returns a text for errors: how long the call took, and the setting that limits the time.
     fn time(&self, bound: Bound, options: &CallOptions<'_>) -> String {
-        let (setting, span) = match bound {
-            Bound::Timeout => ("timeout", options.timeout),
-            Bound::Cap => ("max_timeout", options.max_timeout),
-        };
-        let elapsed = Span(self.deadline.elapsed(Instant::now()));
-        format!(
-            "{elapsed} ({setting} is {})",
-            Span(span.unwrap_or_default())
+        time_text(
+            &self.deadline,
+            bound,
+            (options.timeout, options.max_timeout),
         )
     }
+}
+
+pub(super) fn timed_out(core: &Core, method: &str, time: &str) -> Error {
+    let text = format!("no answer to {method} from '{}' after {time}", core.peer());
+    Error::new(ErrorKind::Timeout, text).sent(true)
+}
+
+pub(super) fn cancelled_error(core: &Core, method: &str) -> Error {
+    let text = format!("{method} to '{}' was cancelled", core.peer());
+    Error::new(ErrorKind::Cancelled, text).sent(true)
+}
+
+/// Returns the reason of a cancellation, for the peer.
+pub(super) fn reason_of(token: Option<&CancelToken>) -> Cow<'static, str> {
+    match token.and_then(CancelToken::reason) {
+        Some(reason) => Cow::Owned(reason),
+        None => Cow::Borrowed("the caller cancelled the request"),
+    }
+}
+
+/// Returns how long a call took, and the setting that limits the time. `spans` are the timeout and
+/// the maximum timeout of the call.
+pub(super) fn time_text(
+    deadline: &Deadline,
+    bound: Bound,
+    spans: (Option<Duration>, Option<Duration>),
+) -> String {
+    let (setting, span) = match bound {
+        Bound::Timeout => ("timeout", spans.0),
+        Bound::Cap => ("max_timeout", spans.1),
+    };
+    let elapsed = Span(deadline.elapsed(Instant::now()));
+    format!(
+        "{elapsed} ({setting} is {})",
+        Span(span.unwrap_or_default())
+    )
 }
 
 /// The deadline of a call. The calling thread and the thread that checks deadlines share it.
-struct Patience {
-    core: Arc<Core>,
+pub(super) struct Patience {
+    pub(super) core: Arc<Core>,
     // Guards the changes by the caller and the checks by the deadline thread. Held only for a
     // moment.
-    deadline: Mutex<Deadline>,
-    people_took: Duration,
+    pub(super) deadline: Mutex<Deadline>,
+    pub(super) people_took: Duration,
     /// Whether the caller's progress callback is running. The run time of the callback does not
     /// count as waiting.
-    is_busy: AtomicBool,
+    pub(super) is_busy: AtomicBool,
 }
 
 impl Patience {
-    fn look(&self, now: Instant, is_held: bool) -> NextCheck {
+    pub(super) fn look(&self, now: Instant, is_held: bool) -> NextCheck {
         let mut deadline = self.deadline.lock();
         if is_held || self.is_busy.load(Ordering::SeqCst) {
             deadline.extend(now);
@@ -625,18 +564,18 @@ impl Patience {
     }
 }
 
-impl Drop for Call<'_> {
+impl Drop for Call {
     fn drop(&mut self) {
         let id = self.waiter.id;
         self.core.engine().crew.stand_down(id);
-        if self.core.engine().calls.give_up(id) && self.may_cancel {
+        if !self.is_watched && self.give_up() && self.may_cancel && self.unsent.is_none() {
             self.core.send_cancelled(id, &self.reason);
         }
     }
 }
 
 /// Converts the outcome of a request into the result for the caller.
-fn judge(core: &Core, method: &str, outcome: Outcome) -> Result<RawResult> {
+pub(super) fn judge(core: &Core, method: &str, outcome: Outcome) -> Result<RawResult> {
     match outcome {
         Outcome::Response(response) => response
             .into_result()
@@ -651,6 +590,7 @@ fn judge(core: &Core, method: &str, outcome: Outcome) -> Result<RawResult> {
             let text = format!("'{peer}' answered {method} with a message that is invalid: {why}");
             Err(Error::new(ErrorKind::Protocol, text).sent(true))
         }
+        Outcome::Over(error) => Err(error),
         Outcome::Failed(error) if error.rpc().is_some() => Err(error.refusing(core.peer(), method)),
         Outcome::Failed(error) => Err(error.context(format_args!("no answer to {method}"))),
         Outcome::Withdrawn => {

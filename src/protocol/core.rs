@@ -32,6 +32,7 @@ use super::worker_pool::WorkerPool;
 use crate::error::Error;
 use crate::shares::{Admission, Client, Shares};
 use crate::sync::{Condvar, Mutex};
+use crate::transport::deadlines::Deadlines;
 use crate::transport::exchange_transport::ExchangeTransport;
 use crate::transport::{Control, Limits, Receiver, Sender, Started, Threads};
 
@@ -94,6 +95,8 @@ pub(crate) struct Core {
     // Set before `life.ended`, and before any waiter reads the count of active requests. See
     // `request_ended`.
     ending: AtomicBool,
+    /// Whether more messages were available when the last message was received.
+    has_more_input: AtomicBool,
     // `life_changed` signals changes. The lock is not held while user code runs, or while a thread
     // waits for another event.
     life: Mutex<Life>,
@@ -137,6 +140,16 @@ pub(super) struct Engine {
     /// false, no call needs the lock of `people`.
     people_are_asked: AtomicBool,
     threads: Started,
+    /// Ends calls for which no thread waits, when their time is over.
+    pub(super) deadlines: Deadlines,
+}
+
+impl Engine {
+    /// Refuses new messages for this reason, and ends the deadline thread.
+    pub(super) fn release(&self, reason: &Error) {
+        self.outbox.close(reason);
+        self.deadlines.stop();
+    }
 }
 
 /// The settings of a connection, which differ between clients and servers. All connections of a
@@ -302,6 +315,7 @@ impl Core {
             answers: AtomicBool::new(true),
             noise: OnceLock::new(),
             ending: AtomicBool::new(false),
+            has_more_input: AtomicBool::new(false),
             life: Mutex::new(Life::default()),
             life_changed: Condvar::new(),
         })
@@ -332,6 +346,7 @@ impl Core {
                 people: Mutex::default(),
                 people_are_asked: AtomicBool::new(false),
                 threads: Started::default(),
+                deadlines: Deadlines::new(Duration::MAX, &settings.threads),
             })
         })
     }

@@ -23,6 +23,8 @@
 mod active;
 mod activity;
 mod call;
+mod call_channel;
+mod call_options;
 mod cancel;
 mod core;
 mod deadline;
@@ -39,7 +41,7 @@ pub(crate) mod principal;
 mod responder;
 mod response_sink;
 mod stats;
-mod wait_set;
+mod watched_call;
 mod work_queue;
 mod worker_pool;
 
@@ -48,9 +50,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use self::activity::{Activity, OpenRequest, PendingCall, Running};
-pub use self::call::CallOptions;
-pub(crate) use self::call::StartedCall;
+pub use self::activity::{Activity, OpenCall, OpenRequest, Running};
+pub(crate) use self::call::{Call, SendTime, StartedCall};
+pub use self::call_channel::Progress;
+pub use self::call_options::CallOptions;
+pub(crate) use self::call_options::OwnedOptions;
 pub use self::cancel::{CancelToken, OnCancel};
 use self::core::{Core, Ending, Reading, Settings};
 pub use self::handlers::Handlers;
@@ -60,7 +64,6 @@ pub use self::keepalive::KeepAlive;
 pub(crate) use self::log::tell;
 pub use self::log::{LogHook, LogLevel, LogRecord};
 pub(crate) use self::outbox::Source;
-pub use self::outgoing::Progress;
 pub use self::peer::Peer;
 pub(crate) use self::responder::Asking;
 pub use self::responder::Responder;
@@ -68,6 +71,7 @@ pub use self::responder::Responder;
 pub(crate) use self::response_sink::Origin;
 pub(crate) use self::response_sink::{Answer, ExchangeHandle, ResponseSink};
 pub use self::stats::Stats;
+pub(crate) use self::watched_call::WatchedCall;
 use crate::error::{Error, ErrorKind, Result};
 #[cfg(feature = "http-server")]
 use crate::jsonrpc::{Malformed, Message};

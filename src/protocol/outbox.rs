@@ -75,6 +75,10 @@ pub(crate) struct Outbox {
     /// each answer, mostly without the lock.
     // Stored under the lock.
     fill: AtomicUsize,
+    /// The number of queued messages that may wait for later messages. No thread has to write them
+    /// before it blocks, except a thread that waits for their answers.
+    // Stored under the lock.
+    soon: AtomicUsize,
     max_bytes: usize,
 }
 
@@ -140,6 +144,7 @@ impl Outbox {
             changed: Condvar::new(),
             seen_to: AtomicBool::new(false),
             fill: AtomicUsize::new(0),
+            soon: AtomicUsize::new(0),
             max_bytes,
         }
     }
@@ -170,8 +175,28 @@ impl Outbox {
         self.push_up_to(message, self.max_bytes)
     }
 
-    fn push_up_to(&self, message: &mut Option<SessionMessage>, max_bytes: usize) -> Result<()> {
+    /// Queues a message as [`try_push`](Self::try_push) does. The message may wait for later
+    /// messages.
+    pub(crate) fn try_push_soon(&self, message: &mut Option<SessionMessage>) -> Result<()> {
         let mut state = self.state.lock();
+        self.push_locked(&mut state, message, self.max_bytes)?;
+        if message.is_none() {
+            self.soon.fetch_add(1, Ordering::Release);
+        }
+        drop(state);
+        Ok(())
+    }
+
+    fn push_up_to(&self, message: &mut Option<SessionMessage>, max_bytes: usize) -> Result<()> {
+        self.push_locked(&mut self.state.lock(), message, max_bytes)
+    }
+
+    fn push_locked(
+        &self,
+        state: &mut State,
+        message: &mut Option<SessionMessage>,
+        max_bytes: usize,
+    ) -> Result<()> {
         if let Some(error) = &state.closed {
             return Err(error.clone());
         }
@@ -244,8 +269,7 @@ impl Outbox {
         let began = about_now();
         for round in 1.. {
             state = self.pull(state);
-            std::mem::swap(&mut state.queue, &mut batch);
-            let taken = bytes_of(&batch);
+            let taken = self.take_queue(&mut state, &mut batch);
             drop(state);
             // The transport may belong to the host. A panic in it ends the connection like any
             // other failure.
@@ -313,6 +337,13 @@ impl Outbox {
         }
     }
 
+    /// Takes all queued messages. Returns their number of bytes.
+    fn take_queue(&self, state: &mut State, batch: &mut VecDeque<SessionMessage>) -> usize {
+        std::mem::swap(&mut state.queue, batch);
+        self.soon.store(0, Ordering::Release);
+        bytes_of(batch)
+    }
+
     /// Lets the source queue its messages, before the current thread writes. The messages go
     /// through the queue to keep their order.
     fn pull<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
@@ -344,15 +375,22 @@ impl Outbox {
     /// flush is due.
     ///
     /// If `more_input` is false, the reading thread blocks for input next, so any queued message
-    /// must be written. If `more_input` is true, a flush is due only if enough answers are queued.
-    /// So several answers are written together.
+    /// must be written, except messages that may wait. If `more_input` is true, a flush is due only
+    /// if enough answers are queued. So several answers are written together.
     pub(crate) fn is_due(&self, more_input: bool) -> bool {
         if more_input && self.fill.load(Ordering::Acquire) < TOGETHER {
             return false;
         }
         let mut state = self.state.lock();
-        let waits = state.sender.is_some() && state.has_more();
+        let has_due =
+            state.cut || state.pulls || state.queue.len() > self.soon.load(Ordering::Relaxed);
+        let waits = state.sender.is_some() && has_due;
         waits && (!more_input || state.is_enough())
+    }
+
+    /// Whether messages that may wait are queued.
+    pub(crate) fn has_soon(&self) -> bool {
+        self.soon.load(Ordering::Acquire) > 0
     }
 
     /// Sets whether the reading thread, which calls this function, will flush before it blocks.
@@ -658,138 +696,4 @@ mod tests {
 }
 
 #[cfg(all(test, loom))]
-mod loom_tests {
-    use std::sync::Arc;
-
-    use super::*;
-
-    #[derive(Debug)]
-    struct Counting(Arc<loom::sync::Mutex<usize>>);
-
-    impl Sender for Counting {
-        fn send(&mut self, queue: &mut VecDeque<SessionMessage>, _deadline: Instant) -> Result<()> {
-            *self.0.lock().expect("no panic") += queue.len();
-            queue.clear();
-            Ok(())
-        }
-    }
-
-    /// Two threads queue and flush. Each thread may leave when the other thread is writing.
-    /// Nevertheless all messages are written.
-    #[test]
-    fn loom_nothing_stays_behind() {
-        loom::model(|| {
-            let sent = Arc::new(loom::sync::Mutex::new(0));
-            let outbox = Arc::new(Outbox::new(Box::new(Counting(Arc::clone(&sent))), 1000));
-            let write = |outbox: &Outbox| {
-                outbox
-                    .push_over(SessionMessage::new("x".into()))
-                    .expect("room");
-                assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
-            };
-            let other = {
-                let outbox = Arc::clone(&outbox);
-                loom::thread::spawn(move || write(&outbox))
-            };
-            write(&outbox);
-            other.join().expect("no panic");
-            assert_eq!(*sent.lock().expect("no panic"), 2);
-            assert!(!outbox.is_due(false));
-        });
-    }
-
-    /// A caller leaves writing to the reading thread, which clears its flag at that moment. Either
-    /// the last check of the reading thread finds the message, or the caller writes the message.
-    #[test]
-    fn loom_what_is_seen_to_is_written() {
-        loom::model(|| {
-            let sent = Arc::new(loom::sync::Mutex::new(0));
-            let outbox = Arc::new(Outbox::new(Box::new(Counting(Arc::clone(&sent))), 1000));
-            outbox.will_flush(true);
-            let caller = {
-                let outbox = Arc::clone(&outbox);
-                loom::thread::spawn(move || {
-                    let pushed = outbox.try_push(&mut Some(SessionMessage::new("x".into())));
-                    pushed.expect("open");
-                    if !outbox.is_seen_to() {
-                        assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
-                    }
-                })
-            };
-            outbox.will_flush(false);
-            if outbox.is_due(false) {
-                assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
-            }
-            caller.join().expect("no panic");
-            assert_eq!(*sent.lock().expect("no panic"), 1);
-        });
-    }
-
-    /// A source whose messages are created when the writer pulls them.
-    struct Waiting {
-        outbox: std::sync::Weak<Outbox>,
-        count: Arc<loom::sync::Mutex<usize>>,
-    }
-
-    impl Source for Waiting {
-        fn pull(&self, _enough: usize) -> bool {
-            let count = std::mem::take(&mut *self.count.lock().expect("no panic"));
-            let outbox = self.outbox.upgrade().expect("it pulls");
-            for _ in 0..count {
-                let message = SessionMessage::new("x".into());
-                outbox.push_over(message).expect("room");
-            }
-            false
-        }
-    }
-
-    /// A source gets a message while another thread writes. Either that writer writes the message,
-    /// or the thread that announced the message does.
-    #[test]
-    fn loom_what_waits_elsewhere_is_written() {
-        loom::model(|| {
-            let sent = Arc::new(loom::sync::Mutex::new(0));
-            let outbox = Arc::new(Outbox::new(Box::new(Counting(Arc::clone(&sent))), 1000));
-            let count = Arc::new(loom::sync::Mutex::new(0));
-            let teller = {
-                let (outbox, count) = (Arc::clone(&outbox), Arc::clone(&count));
-                loom::thread::spawn(move || {
-                    *count.lock().expect("no panic") += 1;
-                    outbox.want_pull(|| {
-                        Box::new(Waiting {
-                            outbox: Arc::downgrade(&outbox),
-                            count: Arc::clone(&count),
-                        })
-                    });
-                    assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
-                })
-            };
-            outbox
-                .push_over(SessionMessage::new("x".into()))
-                .expect("room");
-            assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
-            teller.join().expect("no panic");
-            assert_eq!(*sent.lock().expect("no panic"), 2);
-            assert!(outbox.is_empty());
-        });
-    }
-
-    /// Draining does not end while another thread writes.
-    #[test]
-    fn loom_draining_waits_for_the_writer() {
-        loom::model(|| {
-            let sent = Arc::new(loom::sync::Mutex::new(0));
-            let outbox = Arc::new(Outbox::new(Box::new(Counting(Arc::clone(&sent))), 1000));
-            outbox
-                .push_over(SessionMessage::new("x".into()))
-                .expect("room");
-            let writer = {
-                let outbox = Arc::clone(&outbox);
-                loom::thread::spawn(move || _ = outbox.flush(Instant::now()))
-            };
-            outbox.drain(Instant::now() + Duration::from_secs(3600));
-            assert_eq!(*sent.lock().expect("no panic"), 1);
-            writer.join().expect("no panic");
-        });
-    }
-}
+mod loom_tests;

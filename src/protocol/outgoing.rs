@@ -9,99 +9,46 @@
 //!                                                                      dropped and counted
 //! ```
 //!
-//! **Invariant:** a slot is in the table exactly while it is *waiting*. The thread that removes the
-//! slot from the table, under the table's lock, decides the outcome of the call. So there is one
-//! outcome, and no message is delivered for a call after it returned.
-//!
-//! **Lock order:** the table's lock before a slot's lock.
+//! **Invariant:** a call is in the table exactly while it is *waiting*. The thread that removes it
+//! from the table, under the table's lock, decides its outcome. So there is one outcome, and
+//! nothing is delivered for a call after it returned.
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::Thread;
 use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 
-use super::activity::{PendingCall, thread_name};
-use super::wait_set::{WaitSet, WakeMask};
+use super::activity::{OpenCall, thread_name};
+use super::call_channel::{CallChannel, CallMessage, Outcome, Progress};
 use crate::error::{Error, ErrorKind, Result};
-use crate::jsonrpc::{Malformed, RequestId, Response};
-use crate::sync::{AtomicUsize, Mutex};
+use crate::jsonrpc::RequestId;
+use crate::sync::Mutex;
 
 /// The number of ended calls that the table remembers. An answer to a remembered call is late; an
 /// answer to any other id is unknown.
 const RETIRED: usize = 256;
 
-/// The outcome of a call, as the caller or a callback gets it.
-#[derive(Debug)]
-pub(crate) enum Outcome {
-    Response(Response),
-    /// The peer sent a response that cannot be parsed.
-    Malformed(Malformed),
-    Failed(Error),
-    /// The peer announced that it will not answer the request. Only callbacks get this outcome.
-    Withdrawn,
-}
-
-/// A progress message of the peer about a request.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Progress {
-    /// The progress so far. The value increases with each message, and may be a fraction.
-    pub progress: f64,
-    /// The value of `progress` at completion, if known.
-    pub total: Option<f64>,
-    /// A description of the current step for users (since 2025-03-26).
-    pub message: Option<String>,
-}
-
-impl Progress {
-    /// Creates progress without a total and without a message.
-    pub fn new(progress: f64) -> Self {
-        Self {
-            progress,
-            total: None,
-            message: None,
-        }
-    }
-}
-
-/// The slot in which one caller waits for its outcome.
-#[derive(Debug)]
-pub(crate) struct Slot {
-    // A waiter sets `waiting` and reads the wait set's counter under this lock. A waker changes the
-    // state under this lock, then increments the counter. So no wakeup is lost.
-    state: Mutex<SlotState>,
-    bell: Arc<WaitSet>,
-    /// The caller's place (index) in the wait set.
-    place: usize,
-    /// The [`SlotState::summary`] of the state. The reading thread reads it without the lock.
-    // Stored under the lock with `Release`, loaded with `Acquire`. So a thread that learned of a
-    // change by any synchronization also sees the change here.
-    summary: AtomicUsize,
-    /// The number of progress messages that the caller stores outside of the slot. They count
-    /// towards the limit of progress messages.
-    kept: AtomicUsize,
-}
-
 /// A caller that waits for its outcome. While the caller has the reading role, it stores progress
 /// of its own call in the waiter.
 ///
-/// No other thread reads during that time. So progress in the waiter is older than any progress put
-/// in the slot later.
+/// No other thread reads during that time. So progress in the waiter is older than any progress
+/// that is sent to the channel later.
 #[derive(Debug)]
 pub(crate) struct Waiter {
     pub(crate) id: i64,
-    pub(crate) slot: Arc<Slot>,
+    pub(crate) channel: Arc<CallChannel>,
     kept: VecDeque<Progress>,
+    /// Whether no outcome can arrive in the channel any more, so that another call may use it.
+    is_over: bool,
 }
 
 impl Waiter {
     /// Stores a progress message of the caller's own call in this waiter.
     pub(crate) fn keep(&mut self, progress: Progress) {
         self.kept.push_back(progress);
-        self.count_kept();
+        self.channel.set_kept(self.kept.len());
     }
 
     /// Returns the number of progress messages that are stored in this waiter.
@@ -109,170 +56,58 @@ impl Waiter {
         self.kept.len()
     }
 
-    /// Removes and returns the next progress message or the outcome, in the order of arrival.
-    pub(crate) fn take(&mut self) -> Option<SlotEvent> {
+    /// Takes the next progress or the outcome, in the order of arrival. Wakeups are skipped: the
+    /// caller is awake.
+    pub(crate) fn take(&mut self) -> Option<CallEvent> {
         if let Some(progress) = self.kept.pop_front() {
-            self.count_kept();
-            return Some(SlotEvent::Progress(progress));
+            self.channel.set_kept(self.kept.len());
+            return Some(CallEvent::Progress(progress));
         }
-        match self.slot.look() {
-            SlotContent::Nothing => None,
-            _ => self.slot.take(),
+        loop {
+            let message = self.channel.try_receive()?;
+            if let Some(event) = self.event(message) {
+                return Some(event);
+            }
         }
     }
 
-    fn count_kept(&self) {
-        self.slot.kept.store(self.kept.len(), Ordering::Relaxed);
+    /// Blocks until a message arrives or `deadline` passes. Returns `None` at the deadline, and for
+    /// a wakeup.
+    pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> Option<CallEvent> {
+        let message = self.channel.receive(deadline)?;
+        self.event(message)
+    }
+
+    fn event(&mut self, message: CallMessage) -> Option<CallEvent> {
+        match message {
+            CallMessage::Progress(progress) => Some(CallEvent::Progress(progress)),
+            CallMessage::Outcome(outcome) => {
+                self.is_over = true;
+                Some(CallEvent::Outcome(outcome))
+            }
+            CallMessage::Wake => None,
+        }
+    }
+
+    /// Records that the table has no entry for this call any more, and will send no outcome.
+    pub(crate) fn gave_up(&mut self) {
+        self.is_over = true;
     }
 }
 
-#[derive(Debug, Default)]
-struct SlotState {
-    outcome: Option<Outcome>,
-    progress: VecDeque<Progress>,
-    /// Whether the caller must return from its wait. The reason is a cancellation of the call, or
-    /// that the caller should start to read.
-    nudged: bool,
-    /// Whether the caller is blocked on this slot and has to be woken.
-    waiting: bool,
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        if self.is_over {
+            self.channel.keep();
+        }
+    }
 }
 
-/// The progress or the outcome that a caller takes from its slot.
+/// The progress or the outcome that a caller takes from its channel.
 #[derive(Debug)]
-pub(crate) enum SlotEvent {
+pub(crate) enum CallEvent {
     Progress(Progress),
     Outcome(Outcome),
-}
-
-/// The content of a slot, as [`Slot::look`] reports it without removing it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SlotContent {
-    Nothing,
-    /// The slot contains progress, but no outcome.
-    Progress,
-    Outcome,
-    Wake,
-}
-
-impl SlotState {
-    const NUDGED: usize = 1 << (usize::BITS - 1);
-    const OUTCOME: usize = 1 << (usize::BITS - 2);
-
-    /// Returns two flag bits and the number of progress messages as one number.
-    fn summary(&self) -> usize {
-        let bit = |is_there, bit| if is_there { bit } else { 0 };
-        bit(self.nudged, Self::NUDGED)
-            | bit(self.outcome.is_some(), Self::OUTCOME)
-            | self.progress.len()
-    }
-}
-
-impl Slot {
-    /// Creates an empty slot. All slots of a connection share the wait set `bell`.
-    pub(crate) fn new(bell: &Arc<WaitSet>, place: usize) -> Self {
-        Self {
-            state: Mutex::default(),
-            bell: Arc::clone(bell),
-            place,
-            summary: AtomicUsize::new(0),
-            kept: AtomicUsize::new(0),
-        }
-    }
-
-    fn change<T>(&self, change: impl FnOnce(&mut SlotState) -> T) -> T {
-        let mut state = self.state.lock();
-        let changed = change(&mut state);
-        self.summary.store(state.summary(), Ordering::Release);
-        changed
-    }
-
-    fn take(&self) -> Option<SlotEvent> {
-        self.change(|state| match state.progress.pop_front() {
-            Some(progress) => Some(SlotEvent::Progress(progress)),
-            None => state.outcome.take().map(SlotEvent::Outcome),
-        })
-    }
-
-    /// Clears the wakeup flag before the caller checks its slot. A later wakeup sets the flag
-    /// again.
-    pub(crate) fn look_up(&self) {
-        if self.look() == SlotContent::Wake {
-            self.change(|state| state.nudged = false);
-        }
-    }
-
-    /// Returns what kind of content the slot has, without the lock. The result includes every
-    /// change that happened before this call.
-    pub(crate) fn look(&self) -> SlotContent {
-        match self.summary.load(Ordering::Acquire) {
-            0 => SlotContent::Nothing,
-            nudged if nudged & SlotState::NUDGED != 0 => SlotContent::Wake,
-            outcome if outcome & SlotState::OUTCOME != 0 => SlotContent::Outcome,
-            _ => SlotContent::Progress,
-        }
-    }
-
-    /// Blocks until the slot has content, until the slot's caller is woken, or until `deadline`.
-    pub(crate) fn wait(&self, deadline: Option<Instant>) {
-        let mut has_time = true;
-        loop {
-            let mut state = self.state.lock();
-            if state.summary() != 0 || !has_time {
-                state.waiting = false;
-                state.nudged = false;
-                self.summary.store(state.summary(), Ordering::Release);
-                return;
-            }
-            state.waiting = true;
-            // The counter is read under the lock. A waker that sees `waiting` increments the
-            // counter later, and so ends the wait.
-            let count = self.bell.count(self.place);
-            drop(state);
-            has_time = self.bell.wait(self.place, count, deadline);
-        }
-    }
-
-    /// Wakes the caller of this slot. Returns whether the caller was blocked.
-    pub(crate) fn wake(&self) -> bool {
-        let waiting = self.change(|state| {
-            state.nudged = true;
-            state.waiting
-        });
-        if waiting {
-            self.bell.wake(WakeMask::one(self.place));
-        }
-        waiting
-    }
-
-    /// Queues progress in the slot. If the limit is reached, the progress replaces the newest
-    /// queued progress. Returns whether this happened.
-    fn report(&self, progress: Progress, max: usize) -> bool {
-        let max = max.saturating_sub(self.kept.load(Ordering::Relaxed)).max(1);
-        let (merged, waiting) = self.change(|state| {
-            let merged = state.progress.len() >= max;
-            if merged {
-                state.progress.pop_back();
-            }
-            state.progress.push_back(progress);
-            (merged, std::mem::take(&mut state.waiting))
-        });
-        if waiting {
-            self.bell.wake(WakeMask::one(self.place));
-        }
-        merged
-    }
-
-    /// Sets the outcome of the call. If the caller has to be woken, returns the wake mask with the
-    /// caller's place.
-    #[must_use = "a caller that waits has to be woken"]
-    fn complete(&self, outcome: Outcome) -> Option<WakeMask> {
-        let waiting = self.change(|state| {
-            debug_assert!(state.outcome.is_none(), "the table hands a slot out once");
-            state.outcome = Some(outcome);
-            std::mem::take(&mut state.waiting)
-        });
-        waiting.then(|| WakeMask::one(self.place))
-    }
 }
 
 /// The callback that gets the outcome of a call without a waiting caller.
@@ -283,10 +118,16 @@ pub(crate) enum OnEnd {
     Quick(Box<dyn FnOnce(Outcome) + Send>),
 }
 
+/// The callback that gets the progress of a call without a waiting caller. It runs under the lock
+/// of the table of calls, so it must not block. It returns whether older progress gave way.
+pub(crate) type OnProgress = Box<dyn Fn(Progress) -> bool + Send>;
+
 /// The recipient of the outcome of a call: a caller or a callback.
 enum Completion {
-    Caller(Arc<Slot>),
+    Caller(Arc<CallChannel>),
     Callback(OnEnd),
+    /// Callbacks for the outcome and for the progress of a call.
+    Watched(OnEnd, OnProgress),
 }
 
 impl fmt::Debug for Completion {
@@ -294,6 +135,7 @@ impl fmt::Debug for Completion {
         f.write_str(match self {
             Self::Caller(_) => "Caller",
             Self::Callback(_) => "Callback",
+            Self::Watched(..) => "Watched",
         })
     }
 }
@@ -308,7 +150,7 @@ struct Asked {
 /// The description of a call, as the activity shows it.
 #[derive(Debug)]
 pub(crate) struct CallInfo {
-    pub(crate) method: Box<str>,
+    pub(crate) method: Arc<str>,
     pub(crate) since: Instant,
     /// The thread that waits for the outcome; `None` if a callback gets the outcome.
     pub(crate) thread: Option<Thread>,
@@ -321,6 +163,8 @@ pub(crate) type PendingCallback = (OnEnd, Outcome);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {
     Delivered,
+    /// The callback of a watched call gets the outcome.
+    Watched,
     /// The answer was late: the caller of the request had already given up.
     Late,
     /// No request of this side had the id of the answer.
@@ -330,10 +174,10 @@ pub(crate) enum Delivery {
 /// The table of all calls in flight.
 #[derive(Debug)]
 pub(crate) struct Calls {
-    // Lock order: this lock before a slot's lock. Callbacks and their captures are dropped outside
-    // of this lock, because they may use the connection.
+    // Progress is sent to a call's channel under this lock, so none arrives after the call has left
+    // the table. Callbacks and their captures are dropped outside of it, because they may use the
+    // connection.
     table: Mutex<Table>,
-    bell: Arc<WaitSet>,
     max_calls: usize,
     max_events: usize,
 }
@@ -345,24 +189,25 @@ struct Table {
     // up.
     owed: FxHashMap<i64, Asked>,
     retired: VecDeque<i64>,
-    /// The callers to wake when the reading thread has read all available input. The value is
-    /// `Some` while a [`WakeBatch`] exists.
-    gathered: Option<WakeMask>,
+    /// The outcomes to send when the reading thread has read all available input; `Some` while an
+    /// [`OutcomeBatch`] exists.
+    gathered: Option<Vec<(Arc<CallChannel>, Outcome)>>,
     closed: Option<Error>,
 }
 
-/// A guard that defers wakeups. Completed callers are recorded, and dropping the guard wakes all of
-/// them together.
-// `complete` clears a slot's `waiting` flag and records its place, both under the table's lock.
-// Only the guard's drop wakes that place. A thread that blocked before the drop would leave the
-// callers asleep.
+/// Defers outcomes: the guard's drop sends all of them, so that the callers wake together.
+// `complete` removes a call from the table and records its outcome, both under the table's lock.
+// Only the guard's drop sends that outcome: a thread that blocked before dropping it would leave
+// the callers asleep.
 #[derive(Debug)]
-pub(crate) struct WakeBatch<'a>(&'a Calls);
+pub(crate) struct OutcomeBatch<'a>(&'a Calls);
 
-impl Drop for WakeBatch<'_> {
+impl Drop for OutcomeBatch<'_> {
     fn drop(&mut self) {
         let gathered = self.0.table.lock().gathered.take();
-        self.0.bell.wake(gathered.unwrap_or_default());
+        for (channel, outcome) in gathered.into_iter().flatten() {
+            channel.send(CallMessage::Outcome(outcome));
+        }
     }
 }
 
@@ -377,7 +222,6 @@ impl Calls {
         };
         Self {
             table: Mutex::new(table),
-            bell: Arc::default(),
             max_calls,
             max_events,
         }
@@ -389,29 +233,30 @@ impl Calls {
     ///
     /// `Busy` if `max_calls` calls are in flight, or the reason why the connection is closed.
     pub(crate) fn register(&self, about: CallInfo) -> Result<Waiter> {
-        let mut slot = None;
-        let id = self.enter(about, |id| {
-            let own = slot.insert(Arc::new(Slot::new(&self.bell, id as usize)));
-            Completion::Caller(Arc::clone(own))
-        })?;
-        let kept = VecDeque::new();
-        let slot = slot.expect("made when the call was entered");
-        Ok(Waiter { id, slot, kept })
+        let channel = CallChannel::take();
+        let own = Arc::clone(&channel);
+        let id = self.enter(about, Completion::Caller(own))?;
+        Ok(Waiter {
+            id,
+            channel,
+            kept: VecDeque::new(),
+            is_over: false,
+        })
     }
 
-    /// Starts to defer wakeups. Only one thread may defer wakeups at a time. The thread must not
-    /// block until it drops the guard.
-    pub(crate) fn gather(&self) -> WakeBatch<'_> {
+    /// Starts to defer outcomes. Only one thread may do this at a time. It must not block until it
+    /// drops the guard.
+    pub(crate) fn gather(&self) -> OutcomeBatch<'_> {
         self.table.lock().gathered.get_or_insert_default();
-        WakeBatch(self)
+        OutcomeBatch(self)
     }
 
     /// Registers a callback for the outcome of a request.
     pub(crate) fn register_callback(&self, about: CallInfo, on_end: OnEnd) -> Result<i64> {
-        self.enter(about, |_| Completion::Callback(on_end))
+        self.enter(about, Completion::Callback(on_end))
     }
 
-    fn enter(&self, about: CallInfo, owed: impl FnOnce(i64) -> Completion) -> Result<i64> {
+    fn enter(&self, about: CallInfo, owed: Completion) -> Result<i64> {
         let mut table = self.table.lock();
         if let Some(error) = &table.closed {
             return Err(error.clone().sent(false));
@@ -423,7 +268,6 @@ impl Calls {
         }
         table.last_id += 1;
         let id = table.last_id;
-        let owed = owed(id);
         table.owed.insert(id, Asked { about, owed });
         Ok(id)
     }
@@ -449,17 +293,16 @@ impl Calls {
             return (delivery, None);
         };
         table.retire(number);
-        let slot = match owed.owed {
-            Completion::Caller(slot) => slot,
+        let channel = match owed.owed {
+            Completion::Caller(channel) => channel,
             Completion::Callback(on_end) => return (Delivery::Delivered, Some((on_end, outcome))),
+            Completion::Watched(on_end, _) => return (Delivery::Watched, Some((on_end, outcome))),
         };
-        if let Some(place) = slot.complete(outcome) {
-            match &mut table.gathered {
-                Some(gathered) => gathered.add(place),
-                None => {
-                    drop(table);
-                    self.bell.wake(place);
-                }
+        match &mut table.gathered {
+            Some(gathered) => gathered.push((channel, outcome)),
+            None => {
+                drop(table);
+                channel.send(CallMessage::Outcome(outcome));
             }
         }
         (Delivery::Delivered, None)
@@ -493,13 +336,40 @@ impl Calls {
         };
         let table = self.table.lock();
         match table.owed.get(&number).map(|asked| &asked.owed) {
-            Some(Completion::Caller(slot)) => {
-                (Delivery::Delivered, slot.report(progress, self.max_events))
+            Some(Completion::Caller(channel)) => {
+                let merged = channel.send_progress(progress, self.max_events);
+                (Delivery::Delivered, merged)
+            }
+            Some(Completion::Watched(_, on_progress)) => {
+                (Delivery::Delivered, on_progress(progress))
             }
             Some(Completion::Callback(_)) => (Delivery::Delivered, false),
             None if table.retired.contains(&number) => (Delivery::Late, false),
             None => (Delivery::Unknown, false),
         }
+    }
+
+    /// Lets callbacks instead of the waiting caller get the progress and the outcome of a call. The
+    /// progress that has already arrived is delivered first. Returns the callbacks if the outcome
+    /// was decided before: it is in the waiter's channel, or about to arrive there.
+    pub(crate) fn watch(
+        &self,
+        waiter: &mut Waiter,
+        on_end: OnEnd,
+        on_progress: OnProgress,
+    ) -> Option<(OnEnd, OnProgress)> {
+        let mut table = self.table.lock();
+        let Some(asked) = table.owed.get_mut(&waiter.id) else {
+            return Some((on_end, on_progress));
+        };
+        // Progress is sent under this lock, so no message can overtake these.
+        while let Some(CallEvent::Progress(progress)) = waiter.take() {
+            on_progress(progress);
+        }
+        asked.about.thread = None;
+        asked.owed = Completion::Watched(on_end, on_progress);
+        waiter.gave_up();
+        None
     }
 
     /// Whether the request with this id has no outcome yet.
@@ -529,31 +399,29 @@ impl Calls {
         }
         let owed = std::mem::take(&mut table.owed);
         drop(table);
-        let (mut due, mut places) = (Vec::new(), WakeMask::default());
+        let mut due = Vec::new();
         for owed in owed.into_values() {
             let outcome = Outcome::Failed(error.clone().sent(true));
             match owed.owed {
-                Completion::Caller(slot) => places.add(slot.complete(outcome).unwrap_or_default()),
-                Completion::Callback(on_end) => due.push((on_end, outcome)),
+                Completion::Caller(channel) => channel.send(CallMessage::Outcome(outcome)),
+                Completion::Callback(on_end) | Completion::Watched(on_end, _) => {
+                    due.push((on_end, outcome));
+                }
             }
         }
-        self.bell.wake(places);
         due
     }
 
     /// Lists the pending calls, oldest first.
-    pub(crate) fn show(&self, now: Instant) -> Vec<PendingCall> {
+    pub(crate) fn show(&self, now: Instant) -> Vec<OpenCall> {
         let table = self.table.lock();
-        let calls = table
-            .owed
-            .iter()
-            .map(|(id, Asked { about, .. })| PendingCall {
-                id: *id,
-                method: about.method.to_string(),
-                age: now.saturating_duration_since(about.since),
-                thread: about.thread.as_ref().map(thread_name),
-            });
-        let mut calls: Vec<PendingCall> = calls.collect();
+        let calls = table.owed.iter().map(|(id, Asked { about, .. })| OpenCall {
+            id: *id,
+            method: about.method.to_string(),
+            age: now.saturating_duration_since(about.since),
+            thread: about.thread.as_ref().map(thread_name),
+        });
+        let mut calls: Vec<OpenCall> = calls.collect();
         drop(table);
         calls.sort_unstable_by_key(|call| call.id);
         calls
@@ -656,7 +524,7 @@ mod tests {
             ErrorKind::Busy
         );
         calls.close(&Error::new(ErrorKind::Closed, "gone"));
-        let Some(SlotEvent::Outcome(Outcome::Failed(error))) = waiter.take() else {
+        let Some(CallEvent::Outcome(Outcome::Failed(error))) = waiter.take() else {
             panic!("woken")
         };
         assert!(error.kind() == ErrorKind::Closed && error.was_sent());
@@ -675,37 +543,54 @@ mod tests {
             .collect();
         assert_eq!(merged, [false, false, false, true, true]);
         calls.complete(&RequestId::from(id), response(id));
-        for value in [0, 1, 4] {
+        for value in [2, 3, 4] {
             assert!(
-                matches!(waiter.take(), Some(SlotEvent::Progress(found)) if found == progress(value))
+                matches!(waiter.take(), Some(CallEvent::Progress(found)) if found == progress(value))
             );
         }
-        assert!(matches!(waiter.take(), Some(SlotEvent::Outcome(_))));
+        assert!(matches!(waiter.take(), Some(CallEvent::Outcome(_))));
         assert_eq!(
             calls.report(&RequestId::from(id), progress(9)).0,
             Delivery::Late
         );
     }
 
-    // Must not happen: a slow progress callback makes memory grow.
     #[test]
-    fn what_a_caller_keeps_comes_first_and_has_a_part_in_the_limit() {
+    fn progress_that_the_caller_reads_itself_counts_towards_the_limit() {
         let calls = Calls::new(10, 3);
         let mut waiter = calls.register(about()).expect("open");
         let token = RequestId::from(waiter.id);
         waiter.keep(progress(0));
         waiter.keep(progress(1));
+        assert!(waiter.kept() == 2 && waiter.channel.is_empty());
         let merged = [2, 3].map(|value| calls.report(&token, progress(value)).1);
         assert_eq!(merged, [false, true]);
-        assert_eq!(waiter.kept(), 2);
         for value in [0, 1, 3] {
             assert!(
-                matches!(waiter.take(), Some(SlotEvent::Progress(found)) if found == progress(value))
+                matches!(waiter.take(), Some(CallEvent::Progress(found)) if found == progress(value))
             );
         }
-        assert!(waiter.take().is_none());
-        let merged = [4, 5, 6, 7].map(|value| calls.report(&token, progress(value)).1);
-        assert_eq!(merged, [false, false, false, true]);
+        assert!(waiter.take().is_none() && waiter.kept() == 0);
+    }
+
+    /// A channel is used again only when no message of its last call can still arrive.
+    #[test]
+    fn a_channel_is_used_again_when_its_call_is_over() {
+        let calls = Calls::new(10, 3);
+        let mut waiter = calls.register(about()).expect("open");
+        let first = Arc::clone(&waiter.channel);
+        let token = RequestId::from(waiter.id);
+        calls.report(&token, progress(1));
+        assert!(calls.give_up(waiter.id));
+        waiter.gave_up();
+        drop(waiter);
+        let waiter = calls.register(about()).expect("open");
+        assert!(Arc::ptr_eq(&first, &waiter.channel) && first.is_empty());
+        calls.complete(&RequestId::from(waiter.id), response(waiter.id));
+        assert!(!calls.give_up(waiter.id));
+        drop(waiter);
+        let waiter = calls.register(about()).expect("open");
+        assert!(!Arc::ptr_eq(&first, &waiter.channel));
     }
 }
 
@@ -734,7 +619,8 @@ mod loom_tests {
     fn loom_each_call_has_one_outcome() {
         loom::model(|| {
             let calls = Arc::new(Calls::new(10, 10));
-            let Waiter { id, slot, .. } = calls.register(about()).expect("open");
+            let mut waiter = calls.register(about()).expect("open");
+            let id = waiter.id;
             let answering = {
                 let calls = Arc::clone(&calls);
                 loom::thread::spawn(move || calls.complete(&RequestId::from(id), response(id)))
@@ -745,12 +631,10 @@ mod loom_tests {
                     calls.close(&Error::new(ErrorKind::Closed, "gone")).len()
                 })
             };
-            slot.wait(None);
-            assert!(matches!(slot.take(), Some(SlotEvent::Outcome(_))));
-            assert!(slot.take().is_none());
+            assert!(matches!(waiter.wait(None), Some(CallEvent::Outcome(_))));
             answering.join().expect("answered");
             closing.join().expect("closed");
-            assert!(slot.take().is_none(), "a second outcome");
+            assert!(waiter.take().is_none(), "a second outcome");
             assert!(!calls.give_up(id));
         });
     }
@@ -761,7 +645,8 @@ mod loom_tests {
     fn loom_who_is_gathered_is_woken() {
         loom::model(|| {
             let calls = Arc::new(Calls::new(10, 10));
-            let Waiter { id, slot, .. } = calls.register(about()).expect("open");
+            let mut waiter = calls.register(about()).expect("open");
+            let id = waiter.id;
             let reading = {
                 let calls = Arc::clone(&calls);
                 loom::thread::spawn(move || {
@@ -771,8 +656,7 @@ mod loom_tests {
                     delivery
                 })
             };
-            slot.wait(None);
-            assert!(matches!(slot.take(), Some(SlotEvent::Outcome(_))));
+            assert!(matches!(waiter.wait(None), Some(CallEvent::Outcome(_))));
             let delivery = reading.join().expect("read");
             assert_eq!(delivery, Delivery::Delivered);
         });
@@ -784,7 +668,8 @@ mod loom_tests {
     fn loom_giving_up_races_with_the_answer() {
         loom::model(|| {
             let calls = Arc::new(Calls::new(10, 10));
-            let Waiter { id, slot, .. } = calls.register(about()).expect("open");
+            let mut waiter = calls.register(about()).expect("open");
+            let id = waiter.id;
             let answering = {
                 let calls = Arc::clone(&calls);
                 loom::thread::spawn(move || calls.complete(&RequestId::from(id), response(id)))
@@ -792,7 +677,7 @@ mod loom_tests {
             let tell_peer = calls.give_up(id);
             let (delivery, _) = answering.join().expect("answered");
             assert_eq!(tell_peer, delivery == Delivery::Late);
-            assert_eq!(slot.take().is_some(), !tell_peer);
+            assert_eq!(waiter.take().is_some(), !tell_peer);
         });
     }
 }

@@ -7,7 +7,8 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::activity::Activity;
-use super::call::{self, CallOptions, CallbackPlace, StartedCall};
+use super::call::{self, Call, CallbackPlace, SendTime, StartedCall};
+use super::call_options::CallOptions;
 use super::core::Core;
 use super::stats::Stats;
 use crate::error::{Error, ErrorKind, Result};
@@ -73,6 +74,18 @@ impl Peer {
         options: &mut CallOptions<'_>,
     ) -> Result<RawResult> {
         call::request(&self.0, method, write_params, options)
+    }
+
+    /// Starts a call. See [`call::start`]. The function `write_params` gets the request id and
+    /// serializes the params.
+    pub(crate) fn start(
+        &self,
+        method: &str,
+        write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
+        options: &mut CallOptions<'_>,
+        when: SendTime,
+    ) -> Result<Call> {
+        call::start(&self.0, method, write_params, options, when)
     }
 
     /// Sends a request without waiting for its outcome. See [`call::start_request`].

@@ -31,8 +31,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::call_channel::{CallChannel, CallMessage};
 use super::handlers::Place;
-use super::outgoing::Slot;
 use super::responder::Responder;
 use super::work_queue::WorkQueue;
 use crate::jsonrpc::Request;
@@ -102,10 +102,9 @@ pub(crate) enum Spawn {
 
 /// The worker pool of a connection. `R` is the type of the receiver.
 pub(crate) struct WorkerPool<R> {
-    // Not held while user code runs, nor while a thread reads or writes. Lock order: this lock
-    // before a slot's lock. A change that creates work calls `call_hands` or wakes the watchdog
-    // under this lock, unless the same thread calls `next_duty` next. So no work is left without a
-    // thread.
+    // Not held while user code runs, nor while a thread reads or writes. A change that creates work
+    // calls `call_hands` or wakes the watchdog under this lock, unless the same thread calls
+    // `next_duty` next. So no work is left without a thread.
     state: Mutex<State<R>>,
     /// Is notified when there is work for idle threads.
     work: Condvar,
@@ -124,13 +123,15 @@ struct State<R> {
     parks: u64,
     /// Whether a pool thread should take the parked receiver immediately.
     hand_over: bool,
-    /// The callers that wait in their slots and could take the reading role.
-    standby: BTreeMap<i64, Arc<Slot>>,
+    /// The callers that wait at their channels and could take the reading role.
+    standby: BTreeMap<i64, Arc<CallChannel>>,
     queued: WorkQueue<Work>,
     serial: VecDeque<Serial>,
     serial_busy: bool,
     own: VecDeque<Job>,
     flush: bool,
+    /// Whether the watchdog should request a flush when a tick has passed.
+    flush_soon: bool,
     /// The number of handlers that run and do not wait for the peer. Each of these handlers holds a
     /// worker permit.
     running: usize,
@@ -190,6 +191,7 @@ impl<R> WorkerPool<R> {
             serial_busy: false,
             own: VecDeque::new(),
             flush: false,
+            flush_soon: false,
             running: 0,
             handlers: 0,
             slow_streak: 0,
@@ -247,7 +249,12 @@ impl<R> WorkerPool<R> {
         let mut calm = 0;
         while !state.has_work(self.max_workers) && !state.over {
             let (parks, tick) = (state.parks, Instant::now() + TICK);
+            let has_to_flush = std::mem::take(&mut state.flush_soon);
             state = self.watch.wait_until(state, Some(tick));
+            if has_to_flush {
+                // A flush before the tick is over is early, but harmless.
+                state.flush = true;
+            }
             if state.has_work(self.max_workers)
                 || state.over
                 || state.parks != parks
@@ -262,7 +269,7 @@ impl<R> WorkerPool<R> {
                 if state.running > 0 {
                     state.slow_streak += 1;
                 }
-            } else if state.running == 0 || calm >= ALERT {
+            } else if !state.flush_soon && (state.running == 0 || calm >= ALERT) {
                 state.watchdog = Watchdog::Asleep;
                 state = self.watch.wait(state);
                 state.watchdog = Watchdog::Ticking;
@@ -274,7 +281,8 @@ impl<R> WorkerPool<R> {
     /// Ensures that a thread will take the pending work. Wakes an idle thread or the watchdog, or
     /// tells the caller to start a new thread.
     fn call_hands(&self, state: &mut State<R>) -> Spawn {
-        let unwatched = state.receiver.is_some() && state.watchdog == Watchdog::Absent;
+        let is_needed = state.receiver.is_some() || state.flush_soon;
+        let unwatched = is_needed && state.watchdog == Watchdog::Absent;
         if !unwatched && !state.has_work(self.max_workers) {
             return Spawn::No;
         }
@@ -324,13 +332,7 @@ impl<R> WorkerPool<R> {
         }
         let mut receiver = Some(receiver);
         let hands = self.park_locked(&mut state, &mut receiver);
-        // A caller that is not blocked yet finds the flag when it blocks. The loop continues until
-        // it has woken a blocked caller.
-        while let Some((_, slot)) = state.standby.pop_first() {
-            if slot.wake() {
-                break;
-            }
-        }
+        state.wake_reader();
         hands
     }
 
@@ -351,16 +353,16 @@ impl<R> WorkerPool<R> {
         self.state.lock().take()
     }
 
-    /// Takes the receiver if it is parked. Otherwise registers the caller as a possible reader.
-    // Both steps happen under one lock. So a reader that releases the role later sees the
-    // registration and wakes this caller.
-    pub(crate) fn take_or_stand_by(&self, id: i64, slot: &Arc<Slot>) -> Option<R> {
+    /// Takes the receiver if it is parked; otherwise registers the caller as a possible reader.
+    // Both happen under one lock: a reader that releases the role later sees the registration and
+    // wakes this caller.
+    pub(crate) fn take_or_stand_by(&self, id: i64, channel: &Arc<CallChannel>) -> Option<R> {
         let mut state = self.state.lock();
         let receiver = state.take();
         if receiver.is_some() {
             state.standby.remove(&id);
         } else if !state.over {
-            state.standby.insert(id, Arc::clone(slot));
+            state.standby.insert(id, Arc::clone(channel));
         }
         receiver
     }
@@ -370,9 +372,14 @@ impl<R> WorkerPool<R> {
         self.state.lock().standby.len() >= FEW
     }
 
-    /// Unregisters a caller that no longer waits for the reading role.
+    /// Unregisters a caller that no longer waits. If the caller was woken to take the reading role,
+    /// the next caller is woken instead.
     pub(crate) fn stand_down(&self, id: i64) {
-        self.state.lock().standby.remove(&id);
+        let mut state = self.state.lock();
+        let was_woken = state.standby.remove(&id).is_none();
+        if was_woken && state.receiver.is_some() && !state.hand_over {
+            state.wake_reader();
+        }
     }
 
     /// Prepares to run a handler on this thread, which is reading. Parks the receiver, so that
@@ -480,6 +487,20 @@ impl<R> WorkerPool<R> {
         let mut state = self.state.lock();
         state.flush = true;
         self.call_hands(&mut state)
+    }
+
+    /// Requests that a pool thread writes the messages queued in the outbox after a tick or two.
+    pub(crate) fn want_flush_soon(&self) -> Spawn {
+        let mut state = self.state.lock();
+        if std::mem::replace(&mut state.flush_soon, true) {
+            return Spawn::No;
+        }
+        match state.watchdog {
+            Watchdog::Asleep => self.watch.notify_one(),
+            Watchdog::Ticking => {}
+            Watchdog::Absent => return self.call_hands(&mut state),
+        }
+        Spawn::No
     }
 
     /// Releases the worker permit of a handler that starts to wait for an answer of the peer.
@@ -596,6 +617,17 @@ impl<R> State<R> {
         self.receiver.take()
     }
 
+    /// Wakes one registered caller, so that it takes the reading role.
+    // A caller whose channel is not empty is not blocked. It takes the parked receiver by itself if
+    // it waits on.
+    fn wake_reader(&mut self) {
+        while let Some((_, channel)) = self.standby.pop_first() {
+            if channel.is_empty() {
+                return channel.send(CallMessage::Wake);
+            }
+        }
+    }
+
     fn can_run(&self, max_workers: usize) -> bool {
         self.queued.can_run(self.running, max_workers)
     }
@@ -636,12 +668,7 @@ impl<R> State<R> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::outgoing::SlotContent;
     use super::*;
-
-    fn slot() -> Arc<Slot> {
-        Arc::new(Slot::new(&Arc::default(), 0))
-    }
 
     fn nothing() -> Work {
         Work {
@@ -654,15 +681,27 @@ mod tests {
     /// A leftover wakeup would end the caller's next read turn at once, again and again.
     #[test]
     fn a_caller_that_reads_is_not_asked_to() {
-        let (crew, slot) = (WorkerPool::<u32>::new(4), slot());
-        assert_eq!(crew.take_or_stand_by(1, &slot), None);
+        let (crew, channel) = (WorkerPool::<u32>::new(4), CallChannel::new());
+        assert_eq!(crew.take_or_stand_by(1, &channel), None);
         let _ = crew.park(7);
-        assert_eq!(crew.take_or_stand_by(1, &slot), Some(7));
+        assert_eq!(crew.take_or_stand_by(1, &channel), Some(7));
         let _ = crew.release_reader(7);
-        assert_eq!(slot.look(), SlotContent::Nothing);
-        slot.wake();
-        slot.look_up();
-        assert_eq!(slot.look(), SlotContent::Nothing);
+        assert!(channel.is_empty());
+    }
+
+    /// A caller that was woken to read but ends instead passes the role on. Without that the role
+    /// would wait for the watchdog's tick.
+    #[test]
+    fn a_caller_that_ends_passes_the_role_on() {
+        let crew = WorkerPool::<u32>::new(4);
+        let channels = [CallChannel::new(), CallChannel::new()];
+        for (id, channel) in (0..).zip(&channels) {
+            assert_eq!(crew.take_or_stand_by(id, channel), None);
+        }
+        let _ = crew.release_reader(7);
+        assert!(!channels[0].is_empty() && channels[1].is_empty());
+        crew.stand_down(0);
+        assert!(!channels[1].is_empty());
     }
 
     /// With few waiting callers, a caller passes the reading role to another caller. With many
@@ -670,18 +709,18 @@ mod tests {
     #[test]
     fn a_thread_of_the_crew_reads_for_many_callers() {
         let crew = WorkerPool::<u32>::new(4);
-        let slots: Vec<Arc<Slot>> = (0..CROWD).map(|_| slot()).collect();
-        for (id, slot) in (0..).zip(&slots) {
+        let channels: Vec<_> = (0..CROWD).map(|_| CallChannel::new()).collect();
+        for (id, channel) in (0..).zip(&channels) {
             assert_eq!(crew.is_crowded(), id >= FEW as i64);
-            assert_eq!(crew.take_or_stand_by(id, slot), None);
+            assert_eq!(crew.take_or_stand_by(id, channel), None);
         }
         assert_eq!(crew.release_reader(7), Spawn::One);
-        assert!(slots.iter().all(|slot| slot.look() == SlotContent::Nothing));
+        assert!(channels.iter().all(|channel| channel.is_empty()));
         assert!(matches!(crew.next_duty(true), (PoolTask::Lead(7), _)));
         (1..CROWD as i64).for_each(|id| crew.stand_down(id));
         assert!(!crew.is_crowded());
         let _ = crew.release_reader(7);
-        assert_eq!(slots[0].look(), SlotContent::Wake);
+        assert!(!channels[0].is_empty());
     }
 
     #[test]

@@ -22,6 +22,11 @@ mod child;
 pub(crate) mod clock;
 #[cfg_attr(
     not(feature = "http-client"),
+    expect(dead_code, reason = "exchanges over HTTP use the rest")
+)]
+pub(crate) mod deadlines;
+#[cfg_attr(
+    not(feature = "http-client"),
     allow(dead_code, reason = "HTTP is what has one so far")
 )]
 pub(crate) mod exchange_transport;

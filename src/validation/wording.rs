@@ -45,66 +45,55 @@ pub(super) fn refusal(error: &ValidationError<'_>, schema: &Value) -> String {
 
 fn expected(kind: &ValidationErrorKind, location: &str, came: Option<&Value>) -> String {
     use ValidationErrorKind as Kind;
-    let (text, quotes) = match kind {
-        Kind::Required { property } => (format!("property {} is missing", Quote(property)), false),
-        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => (
-            format!("property {} is not expected", Names(unexpected)),
-            false,
-        ),
-        Kind::Type { kind } => (format!("expected {}", types(kind)), true),
-        Kind::Enum { options } => (format!("expected one of {}", Quote(options)), true),
-        Kind::Constant { expected_value } => (format!("expected {}", Quote(expected_value)), true),
-        Kind::Minimum { limit } => (format!("expected at least {limit}"), true),
-        Kind::Maximum { limit } => (format!("expected at most {limit}"), true),
-        Kind::ExclusiveMinimum { limit } => (format!("expected more than {limit}"), true),
-        Kind::ExclusiveMaximum { limit } => (format!("expected less than {limit}"), true),
-        Kind::MultipleOf { multiple_of } => (format!("expected a multiple of {multiple_of}"), true),
-        Kind::MinLength { limit } => (format!("expected at least {limit} characters"), true),
-        Kind::MaxLength { limit } => (format!("expected at most {limit} characters"), true),
-        Kind::MinItems { limit } => (format!("expected at least {limit} items"), true),
-        Kind::MaxItems { limit } => (format!("expected at most {limit} items"), true),
-        Kind::AdditionalItems { limit } => (format!("expected at most {limit} items"), true),
-        Kind::MinProperties { limit } => (format!("expected at least {limit} properties"), true),
-        Kind::MaxProperties { limit } => (format!("expected at most {limit} properties"), true),
-        Kind::UniqueItems => (
-            "expected items that differ from each other".to_owned(),
-            true,
-        ),
-        Kind::Contains => (
-            "expected an item of another kind among these".to_owned(),
-            true,
-        ),
-        Kind::Pattern { pattern } => (
-            format!("expected a text that matches {}", Excerpt(pattern)),
-            true,
-        ),
-        Kind::Format { format } => (format!("expected the format {}", Excerpt(format)), true),
-        Kind::FalseSchema => ("expected nothing".to_owned(), true),
-        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => (
-            format!("fits no alternative ({})", Branches(context, location)),
-            true,
-        ),
-        Kind::OneOfMultipleValid { .. } => {
-            ("fits more than one alternative of oneOf".to_owned(), true)
+    let text = match kind {
+        Kind::Required { property } => format!("property {} is missing", Quote(property)),
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+            format!("property {} is not expected", Names(unexpected))
         }
-        Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } => (
-            "the pattern takes too many steps to be matched".to_owned(),
-            true,
-        ),
-        Kind::PropertyNames { error } => (
+        Kind::Type { kind } => format!("expected {}", types(kind)),
+        Kind::Enum { options } => format!("expected one of {}", Quote(options)),
+        Kind::Constant { expected_value } => format!("expected {}", Quote(expected_value)),
+        Kind::Minimum { limit } => format!("expected at least {limit}"),
+        Kind::Maximum { limit } => format!("expected at most {limit}"),
+        Kind::ExclusiveMinimum { limit } => format!("expected more than {limit}"),
+        Kind::ExclusiveMaximum { limit } => format!("expected less than {limit}"),
+        Kind::MultipleOf { multiple_of } => format!("expected a multiple of {multiple_of}"),
+        Kind::MinLength { limit } => format!("expected at least {limit} characters"),
+        Kind::MaxLength { limit } => format!("expected at most {limit} characters"),
+        Kind::MinItems { limit } => format!("expected at least {limit} items"),
+        Kind::MaxItems { limit } => format!("expected at most {limit} items"),
+        Kind::AdditionalItems { limit } => format!("expected at most {limit} items"),
+        Kind::MinProperties { limit } => format!("expected at least {limit} properties"),
+        Kind::MaxProperties { limit } => format!("expected at most {limit} properties"),
+        Kind::UniqueItems => "expected items that differ from each other".to_owned(),
+        Kind::Contains => "expected an item of another kind among these".to_owned(),
+        Kind::Pattern { pattern } => format!("expected a text that matches {}", Excerpt(pattern)),
+        Kind::Format { format } => format!("expected the format {}", Excerpt(format)),
+        Kind::FalseSchema => "expected nothing".to_owned(),
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+            format!("fits no alternative ({})", Branches(context, location))
+        }
+        Kind::OneOfMultipleValid { .. } => "fits more than one alternative of oneOf".to_owned(),
+        Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } => {
+            "the pattern takes too many steps to be matched".to_owned()
+        }
+        Kind::PropertyNames { error } => {
             format!(
                 "a property name: {}",
                 expected(error.kind(), location, None)
-            ),
-            false,
-        ),
-        other => (
-            format!("expected what \"{}\" says", Excerpt(other.keyword())),
-            true,
-        ),
+            )
+        }
+        other => format!("expected what \"{}\" says", Excerpt(other.keyword())),
     };
+    let names_property = matches!(
+        kind,
+        Kind::Required { .. }
+            | Kind::AdditionalProperties { .. }
+            | Kind::UnevaluatedProperties { .. }
+            | Kind::PropertyNames { .. }
+    );
     match came {
-        Some(came) if quotes => format!("{text}, got {}", Quote(came)),
+        Some(came) if !names_property => format!("{text}, got {}", Quote(came)),
         _ => text,
     }
 }

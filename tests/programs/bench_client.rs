@@ -7,6 +7,7 @@
 //! With `--legacy` as the first argument, the client uses the legacy era without detecting it.
 #![allow(clippy::print_stdout, reason = "a program of its own")]
 
+use std::collections::VecDeque;
 use std::error::Error;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use std::{env, fs, thread};
 
 use mcplink::client::{Client, Era};
 use mcplink::protocol::CallOptions;
+use mcplink::schema::CallToolResult;
 use mcplink::transport::http::Http;
 use mcplink::transport::{Child, Transport};
 use serde::Serialize;
@@ -103,6 +105,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     for threads in [8, 64] {
         side_by_side(&client, threads, &mut report)?;
     }
+    for calls in [8, 64] {
+        in_flight(&client, calls, &mut report)?;
+    }
     let half = Duration::from_millis(500);
     report.time("list", half, 500, || {
         let tools = client.list_tools_with(CallOptions::new().bypass_cache())?;
@@ -185,8 +190,31 @@ fn side_by_side(
     Ok(())
 }
 
+/// Keeps a number of calls in flight on this thread.
+fn in_flight(client: &Client, calls: usize, report: &mut Report) -> Result<(), Box<dyn Error>> {
+    let start = || client.start_tool("echo", &Echo { message: UNIT }, CallOptions::new());
+    let (began, before) = (Instant::now(), processor_time());
+    let mut in_flight: VecDeque<_> = (0..calls).map(|_| start()).collect::<Result<_, _>>()?;
+    let mut done = 0u64;
+    while let Some(call) = in_flight.pop_front() {
+        check_echo(&call.wait()?, UNIT)?;
+        done += 1;
+        if began.elapsed() < Duration::from_millis(600) {
+            in_flight.push_back(start()?);
+        }
+    }
+    let used = processor_time() - before;
+    let rate = (done as f64 / began.elapsed().as_secs_f64()).round();
+    report.add(format!("fly{calls}x100B.per_s"), rate);
+    report.add(format!("fly{calls}x100B.cpu_us"), used / done as f64);
+    Ok(())
+}
+
 fn echo(client: &Client, message: &str) -> Result<(), Box<dyn Error>> {
-    let result = client.call_tool("echo", &Echo { message })?;
+    check_echo(&client.call_tool("echo", &Echo { message })?, message)
+}
+
+fn check_echo(result: &CallToolResult, message: &str) -> Result<(), Box<dyn Error>> {
     let text = result.content.first().and_then(|block| block.as_text());
     match text {
         Some(text) if text.len() == message.len() => Ok(()),

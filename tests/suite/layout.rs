@@ -35,14 +35,13 @@ const FILE_LINES: usize = 800;
 /// The longest function, in lines of code: without blank lines and comments.
 const FUNCTION_LINES: usize = 60;
 /// The functions that are longer today, with their lines of code. The list may only shrink.
-const LONG_FUNCTIONS: [(&str, usize); 9] = [
+const LONG_FUNCTIONS: [(&str, usize); 8] = [
     ("cffi/auth/authorizer.rs: builder", 109),
-    ("client/mrtr.rs: call_in_rounds", 66),
+    ("client/mrtr.rs: call_in_rounds", 62),
     ("jsonrpc/message.rs: of", 119),
-    ("protocol/call.rs: wait", 71),
     ("protocol/core/ending.rs: close", 66),
-    ("protocol/core/reading.rs: lead", 72),
-    ("protocol/outbox.rs: flush", 77),
+    ("protocol/core/reading.rs: lead", 70),
+    ("protocol/outbox.rs: flush", 76),
     ("transport/http/client/refusal.rs: refusal", 63),
     ("transport/http/client/stream.rs: hear", 62),
 ];

@@ -48,6 +48,7 @@ mod client_misfits;
 mod client_opening;
 mod client_paging;
 mod client_peers;
+mod client_pending;
 mod client_promises;
 mod client_raw;
 mod client_restart;

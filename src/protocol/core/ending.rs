@@ -242,7 +242,7 @@ impl Core {
             Ending::AtOnce => self.control.close_at_once(),
         }
         self.end(&reason);
-        self.engine().outbox.close(&reason);
+        self.engine().release(&reason);
         for owed in self.engine().crew.stop() {
             self.run_guarded(owed);
         }

@@ -12,9 +12,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use super::super::call_channel::Outcome;
 use super::super::cancel::CancelToken;
 use super::super::log::{LogHook, LogLevel, tell};
-use super::super::outgoing::{Outcome, SlotContent, Waiter};
+use super::super::outgoing::Waiter;
 use super::super::peer::Peer;
 use super::routing::Routed;
 use super::{Core, STANDING, ThreadRole};
@@ -88,9 +89,9 @@ impl Core {
         STANDING.set(outer);
         let Some(taken) = taken else { return };
         let asks_nothing = matches!(taken, Routed::Progress(..));
-        // Progress of one call may arrive on several streams at once. Progress in the slot is
-        // older. So the caller stores progress itself only if the slot is empty.
-        let reader = reader.filter(|reader| reader.slot.look() == SlotContent::Nothing);
+        // Progress of one call may arrive on several streams at once. Progress in the channel is
+        // older. So the caller stores progress itself only if the channel is empty.
+        let reader = reader.filter(|reader| reader.channel.is_empty());
         self.dispatch(taken, reader);
         if asks_nothing {
             return;

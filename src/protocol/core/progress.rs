@@ -1,7 +1,7 @@
 //! The parser for progress notifications. A call may get very many progress notifications, so each
 //! one is parsed in a single pass, without a generic message.
 
-use super::super::outgoing::Progress;
+use super::super::call_channel::Progress;
 use super::PROGRESS;
 use crate::jsonrpc::raw_object::RawObject;
 use crate::jsonrpc::{RequestId, find_params, short_number};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::log::LogLevel;
-use super::super::outgoing::{SlotContent, Waiter, WakeBatch};
+use super::super::outgoing::{OutcomeBatch, Waiter};
 use super::super::worker_pool::{PoolTask, Run, Spawn, Work};
 use super::routing::Routed;
 use super::{CREW_OF, Core, IN_HANDLER, OWN_CORE, PERMIT_OF, ReadTurn, STANDING, ThreadRole};
@@ -23,6 +23,17 @@ const BURST: usize = 64;
 /// While too many requests are deferred, the reading thread reads no input. In the meantime it
 /// checks its timers at this interval.
 const MOMENT: Duration = Duration::from_millis(100);
+
+/// What the reading thread knows about the queue of outgoing messages.
+#[derive(Default)]
+struct FlushState {
+    /// The argument of the last flush check, if nothing was queued since then. It avoids a second
+    /// check.
+    checked: Option<bool>,
+    /// Whether senders relied on this thread to write all messages, including those that may wait.
+    /// This thread has cleared its flag for flushing, and must check the queue once more.
+    is_promised: bool,
+}
 
 impl Core {
     /// Starts a thread if the pool requests one.
@@ -134,15 +145,9 @@ impl Core {
 
     /// Reads messages until another thread takes the reading role or the connection ends.
     pub(super) fn lead(self: &Arc<Self>, mut receiver: Box<dyn Receiver>) {
-        // The argument `more` of the last flush check, if nothing was queued since then. It avoids
-        // a second check.
-        let mut seen_to = None;
-        // Set when this thread has cleared its flag for flushing: it must check the queue once
-        // more.
-        let mut has_to_write = false;
+        let mut flushing = FlushState::default();
         loop {
-            let more = !std::mem::take(&mut has_to_write) && receiver.has_message();
-            if seen_to.take() != Some(more) && self.engine().outbox.is_due(more) {
+            if self.is_flush_due(&*receiver, std::mem::take(&mut flushing)) {
                 match self.flush_aside(receiver) {
                     Some(taken_back) => receiver = taken_back,
                     None => return,
@@ -170,7 +175,7 @@ impl Core {
                         drop(receiver);
                         return self.end(&error);
                     }
-                    has_to_write = true;
+                    flushing.is_promised = true;
                     continue;
                 }
                 Ok(Some(taken)) => {
@@ -202,7 +207,7 @@ impl Core {
                     match taken_back {
                         Some(taken_back) => {
                             receiver = taken_back;
-                            seen_to = Some(more);
+                            flushing.checked = Some(more);
                         }
                         None => {
                             self.flush_until(None);
@@ -216,6 +221,14 @@ impl Core {
                 }
             }
         }
+    }
+
+    /// Whether the reading thread has to flush the queue before it receives the next message.
+    fn is_flush_due(&self, receiver: &dyn Receiver, flushing: FlushState) -> bool {
+        let more = !flushing.is_promised && receiver.has_message();
+        let outbox = &self.engine().outbox;
+        flushing.checked != Some(more) && outbox.is_due(more)
+            || flushing.is_promised && outbox.has_soon()
     }
 
     /// If deferred requests use up the memory for messages, blocks for a moment instead of reading
@@ -235,7 +248,7 @@ impl Core {
     fn read_for_crowd(
         self: &Arc<Self>,
         receiver: &mut dyn Receiver,
-        gathering: WakeBatch<'_>,
+        gathering: OutcomeBatch<'_>,
     ) -> Result<()> {
         let outbox = &self.engine().outbox;
         outbox.will_flush(true);
@@ -293,7 +306,7 @@ impl Core {
             let kept = reader.kept();
             // After an outcome nothing is read, because an outcome may change the meaning of the
             // next message.
-            if reader.slot.look() != SlotContent::Nothing
+            if !reader.channel.is_empty()
                 // Messages that arrived together are processed together. So the reading role
                 // changes threads only once.
                 || kept > 0 && (kept >= self.settings.limits.max_call_events || !receiver.has_message())
@@ -319,7 +332,7 @@ impl Core {
             // when no input is left, and after every `BURST` messages, because a flooding peer
             // always sends more.
             unseen += 1;
-            let has_found = reader.kept() > 0 || reader.slot.look() != SlotContent::Nothing;
+            let has_found = reader.kept() > 0 || !reader.channel.is_empty();
             if unseen == BURST || !(has_found || receiver.has_message()) {
                 unseen = 0;
                 self.have_written();

@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 
 use super::super::active::What;
+use super::super::call_channel::{Outcome, Progress};
 use super::super::cancel::Callback;
 use super::super::handlers::Place;
 use super::super::incident::ServerEventKind;
 use super::super::incoming::{Batch, Exchange, Refusal};
 use super::super::log::LogLevel;
-use super::super::outgoing::{Delivery, OnEnd, Outcome, PendingCallback, Progress, Waiter};
+use super::super::outgoing::{Delivery, OnEnd, PendingCallback, Waiter};
 use super::super::peer::Peer;
 use super::super::responder::Responder;
 use super::super::response_sink::{Answer, ExchangeHandle, Origin};
@@ -75,6 +76,8 @@ impl Core {
         {
             pulse.seen(Instant::now());
         }
+        self.has_more_input
+            .store(receiver.has_message(), Ordering::Relaxed);
         Ok(received)
     }
 
@@ -211,6 +214,8 @@ impl Core {
     pub(super) fn deliver(self: &Arc<Self>, id: &RequestId, outcome: Outcome) -> Routed {
         match self.complete(id, outcome) {
             Delivery::Delivered => return Routed::Delivered,
+            // The outcome of a watched call does not change how the next message is read.
+            Delivery::Watched => {}
             Delivery::Late => count(&self.engine().counters.late_responses),
             Delivery::Unknown => {
                 count(&self.engine().counters.unknown_responses);
@@ -225,8 +230,14 @@ impl Core {
         Routed::Done
     }
 
-    pub(super) fn complete(self: &Arc<Self>, id: &RequestId, outcome: Outcome) -> Delivery {
-        if matches!(outcome, Outcome::Response(_)) {
+    pub(in crate::protocol) fn complete(
+        self: &Arc<Self>,
+        id: &RequestId,
+        outcome: Outcome,
+    ) -> Delivery {
+        // The note costs a system call, so only the last of several answers is noted.
+        let is_last = !self.has_more_input.load(Ordering::Relaxed);
+        if is_last && matches!(outcome, Outcome::Response(_)) {
             self.control.note_answer();
         }
         let (delivery, due) = self.engine().calls.complete(id, outcome);
@@ -236,7 +247,10 @@ impl Core {
 
     /// Runs the callbacks of completed calls. Each callback gets the outcome of its call, even if
     /// the pool has stopped.
-    pub(super) fn settle(self: &Arc<Self>, due: impl IntoIterator<Item = PendingCallback>) {
+    pub(in crate::protocol) fn settle(
+        self: &Arc<Self>,
+        due: impl IntoIterator<Item = PendingCallback>,
+    ) {
         for (callback, outcome) in due {
             match callback {
                 OnEnd::Quick(on_end) => self.run_guarded(|| on_end(outcome)),
@@ -537,7 +551,8 @@ impl Core {
             Form::Noise => self.settings.serving,
             Form::Response => {
                 let delivered = malformed.id.clone().is_some_and(|id| {
-                    self.complete(&id, Outcome::Malformed(malformed.clone())) == Delivery::Delivered
+                    let delivery = self.complete(&id, Outcome::Malformed(malformed.clone()));
+                    matches!(delivery, Delivery::Delivered | Delivery::Watched)
                 });
                 !delivered && self.settings.serving
             }

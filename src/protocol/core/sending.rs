@@ -155,8 +155,8 @@ impl Core {
         Ok(())
     }
 
-    /// Queues a request and writes it. While the queue has no room, blocks until the deadline or
-    /// until the token is cancelled.
+    /// Sends a request: queues the request and writes it. Blocks for room in the queue until the
+    /// deadline or until the token is cancelled.
     pub(in crate::protocol) fn send_request(
         self: &Arc<Self>,
         message: SessionMessage,
@@ -173,6 +173,44 @@ impl Core {
             self.flush_until(turn_of_call(deadline));
         }
         Ok(())
+    }
+
+    /// Queues a request that may be written together with later requests. The next thread that
+    /// waits for a call writes the request, or a thread of the connection after a tick. Blocks for
+    /// room in the queue as [`send_request`](Self::send_request) does.
+    pub(in crate::protocol) fn send_request_soon(
+        self: &Arc<Self>,
+        message: SessionMessage,
+        deadline: Option<Instant>,
+        cancel: Option<&CancelToken>,
+    ) -> Result<()> {
+        self.push(
+            message,
+            || deadline,
+            cancel,
+            |message| self.engine().outbox.try_push_soon(message),
+        )?;
+        if !self.engine().outbox.is_short() {
+            self.flush_until(turn_of_call(deadline));
+        } else if !self.engine().outbox.is_seen_to() {
+            let hands = self.engine().crew.want_flush_soon();
+            self.spawn_if_needed(hands);
+        }
+        Ok(())
+    }
+
+    /// Writes the requests that were queued to be written soon. Called by a thread that is about to
+    /// block.
+    pub(in crate::protocol) fn flush_requests(self: &Arc<Self>, deadline: Option<Instant>) {
+        if self.has_requests_to_flush() {
+            self.flush_until(turn_of_call(deadline));
+        }
+    }
+
+    /// Whether messages are queued that no other thread is about to write.
+    pub(in crate::protocol) fn has_requests_to_flush(&self) -> bool {
+        let outbox = &self.engine().outbox;
+        !outbox.is_seen_to() && outbox.has_soon()
     }
 
     fn push_in_time(

@@ -1,14 +1,9 @@
 //! Models of the worker pool. `loom` runs each model in all possible orders of its threads.
 
-use super::super::outgoing::SlotContent;
 use super::*;
 
-fn slot() -> Arc<Slot> {
-    Arc::new(Slot::new(&Arc::default(), 0))
-}
-
-/// The reader runs a handler inline while the watchdog arrives. Exactly one of the two threads
-/// holds the receiver.
+/// The reader runs a handler inline while the watchdog arrives: exactly one of them holds the
+/// receiver.
 #[test]
 fn loom_the_receiver_has_one_holder() {
     loom::model(|| {
@@ -39,16 +34,17 @@ fn loom_the_receiver_has_one_holder() {
 fn loom_a_waiting_caller_is_not_forgotten() {
     loom::model(|| {
         let crew = Arc::new(WorkerPool::<u32>::new(4));
-        let slot = slot();
+        let channel = CallChannel::new();
         let leaving = {
             let crew = Arc::clone(&crew);
             loom::thread::spawn(move || crew.release_reader(7))
         };
-        let mut receiver = crew.take_or_stand_by(1, &slot);
+        let mut receiver = crew.take_or_stand_by(1, &channel);
         while receiver.is_none() {
-            if slot.look() == SlotContent::Nothing {
-                // Without the wakeup this wait, and so the model, would never end. The watchdog's
-                // tick covers a caller that is not yet blocked, but this model has no tick.
+            if channel.is_empty() {
+                // Without the wakeup this wait, and so the model, would never end. A caller
+                // that is not yet blocked is covered by the watchdog's tick, which this model
+                // does not have.
                 loom::thread::yield_now();
             }
             receiver = crew.take();

@@ -16,8 +16,6 @@ compile_error!(
 #[cfg(unix)]
 mod unix;
 
-#[cfg(all(target_os = "linux", target_pointer_width = "64", not(loom)))]
-pub(crate) use unix::futex;
 #[cfg(all(unix, feature = "http-server"))]
 pub(crate) use unix::tcp;
 #[cfg(unix)]

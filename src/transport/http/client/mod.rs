@@ -26,7 +26,6 @@
 
 mod cookies;
 mod credentials;
-mod deadlines;
 mod dial;
 mod exchange;
 pub(crate) mod location;

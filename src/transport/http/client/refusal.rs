@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use ureq::http::{HeaderMap, Response};
 
-use super::deadlines::Watched;
 use super::pool::{Failed, PoolSlot};
 #[cfg(feature = "tls")]
 use super::tls;
@@ -14,6 +13,7 @@ use super::transport::{Ask, ClientTransport, foreign_encoding, is_of};
 use crate::error::{Error, ErrorKind, Excerpt, RpcError, Span};
 use crate::jsonrpc::{Message, RequestId};
 use crate::transport::Control as _;
+use crate::transport::deadlines::Watched;
 use crate::transport::exchange_transport::CancelHandle;
 use crate::transport::http::authorizer::Credentials;
 use crate::transport::http::event_reader::{EventReader, Item};

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use ureq::http::{Method, Uri};
 
-use super::deadlines::Watched;
 use super::location::shown;
 use super::location::{self, is_same_origin};
 use super::transport::{Answer, Ask, ClientTransport, Released};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::TooLong;
+use crate::transport::deadlines::Watched;
 use crate::transport::exchange_transport::{
     CancelHandle, Deliver, ExchangeOutcome, ExchangeTransport as _, Listening,
 };

@@ -15,7 +15,6 @@ use ureq::http::{
 
 use super::Http;
 use super::cookies::Cookies;
-use super::deadlines::{Deadlines, Watched};
 use super::location::{self, is_same_origin, shown};
 use super::pool::{Pool, PoolSlot, Route, USER_AGENT};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
@@ -23,6 +22,7 @@ use crate::fallible;
 use crate::jsonrpc::{Message, RequestId, TooLong};
 use crate::sync::Mutex;
 use crate::transport::clock::after;
+use crate::transport::deadlines::{Deadlines, Watched};
 use crate::transport::exchange_transport::{
     CancelHandle, Deliver, ExchangeOutcome, ExchangeTransport, Listening, NextCheck,
 };

@@ -7,8 +7,6 @@ mod epoll;
 pub(crate) mod fd;
 #[cfg(target_os = "linux")]
 mod fork;
-#[cfg(all(target_os = "linux", target_pointer_width = "64", not(loom)))]
-pub(crate) mod futex;
 pub(crate) mod origin;
 pub(crate) mod process;
 pub(crate) mod random;

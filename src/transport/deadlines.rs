@@ -18,7 +18,7 @@ use crate::transport::{Stack, Threads};
 
 /// The handle to the deadline thread.
 #[derive(Debug)]
-pub(super) struct Deadlines(Arc<Shared>);
+pub(crate) struct Deadlines(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -66,14 +66,14 @@ struct Entry {
 /// The registration of an exchange with the deadline thread. Dropping the registration removes the
 /// exchange.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(crate) struct Watched {
     shared: Arc<Shared>,
     entry: Arc<Entry>,
     at: usize,
 }
 
 impl Deadlines {
-    pub(super) fn new(stall_after: Duration, threads: &Threads) -> Self {
+    pub(crate) fn new(stall_after: Duration, threads: &Threads) -> Self {
         Self(Arc::new(Shared {
             table: Mutex::default(),
             changed: Condvar::new(),
@@ -89,7 +89,7 @@ impl Deadlines {
     /// # Errors
     ///
     /// Fails when the deadline thread can't be started.
-    pub(super) fn add(&self, ticket: &Arc<CancelHandle>, is_call: bool) -> Result<Watched> {
+    pub(crate) fn add(&self, ticket: &Arc<CancelHandle>, is_call: bool) -> Result<Watched> {
         let entry = Arc::new(Entry {
             ticket: Arc::clone(ticket),
             is_call,
@@ -122,7 +122,7 @@ impl Deadlines {
     }
 
     /// Ends all registered exchanges that are calls.
-    pub(super) fn end_calls(&self) {
+    pub(crate) fn end_calls(&self) {
         let entries = self.0.table.lock().entries.clone();
         for entry in entries.into_iter().flatten().filter(|entry| entry.is_call) {
             entry.ticket.end();
@@ -131,7 +131,7 @@ impl Deadlines {
 
     /// Ends all exchanges and the deadline thread, and joins the thread. An exchange that is
     /// registered later is ended at once.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         let mut table = self.0.table.lock();
         table.stopped = true;
         let (entries, thread) = (table.entries.clone(), table.thread.take());
@@ -153,7 +153,7 @@ impl Watched {
     /// Records that a keep-alive has arrived on the stream, or any input after the first
     /// keep-alive. From now on the stream stalls if no input arrives for too long. Fails when the
     /// deadline thread can't be started.
-    pub(super) fn is_alive(&self) -> Result<()> {
+    pub(crate) fn is_alive(&self) -> Result<()> {
         let at = self.shared.started.elapsed();
         let millis = millis(at.saturating_add(self.shared.stall_after)).max(1);
         match self.entry.stalls_at.swap(millis, Ordering::AcqRel) {
@@ -165,18 +165,18 @@ impl Watched {
     }
 
     /// Resets the state for a new stream that replaces an ended stream.
-    pub(super) fn begin_anew(&self) {
+    pub(crate) fn begin_anew(&self) {
         self.entry.stalls_at.store(0, Ordering::Release);
         self.entry.has_stalled.store(false, Ordering::Release);
     }
 
     /// Whether keep-alives have arrived on the stream.
-    pub(super) fn expects_life(&self) -> bool {
+    pub(crate) fn expects_life(&self) -> bool {
         self.entry.stalls_at.load(Ordering::Acquire) > 0
     }
 
     /// Whether the exchange was interrupted because its stream had stalled.
-    pub(super) fn has_stalled(&self) -> bool {
+    pub(crate) fn has_stalled(&self) -> bool {
         self.entry.has_stalled.load(Ordering::Acquire)
     }
 }

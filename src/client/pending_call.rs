@@ -1,0 +1,671 @@
+//! Calls for which the caller does not wait at once.
+//!
+//! ```text
+//!            start              events                    outcome              take, wait
+//!  (none) ──────────▶ sent ───────────────▶ watched ─────────────────▶ ended ─────────────▶ taken
+//!                      │ ╲ wait: the calling thread reads for itself ────▲
+//!                      │
+//!                      └─ cancel, drop: the server is notified
+//! ```
+//!
+//! No thread belongs to a *sent* call. If the first response to a *watched* call is its result, the
+//! thread that reads the response ends the call. Otherwise a thread of the client goes on with the
+//! call: it is a multi round-trip request, becomes a task, or is retried on the next connection.
+//! Calls over HTTP are watched from the start, and each of them has a thread.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender};
+use serde::Serialize;
+
+use super::Client;
+use super::calls::tool_params;
+use super::mrtr::FirstRequest;
+use super::request_meta::params_text;
+use super::supervisor::ClientConnection;
+use crate::error::{Error, ErrorKind, Result};
+use crate::jsonrpc::RawResult;
+use crate::protocol::{
+    Call, CallOptions, CancelToken, OnCancel, OwnedOptions, Progress, SendTime, WatchedCall,
+};
+use crate::schema::{
+    CallToolResult, GetPromptRequestParams, GetPromptResult, ReadResourceRequestParams,
+    ReadResourceResult, ResultType, method,
+};
+use crate::sync::{Condvar, Mutex};
+use crate::transport::clock::after;
+
+/// An event of a [`PendingCall`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum CallEvent {
+    /// The server reported progress.
+    Progress(Progress),
+    /// The call has ended. [`PendingCall::try_take`] returns its result. No event follows.
+    Done,
+}
+
+/// A call in flight, for which no thread has to wait.
+///
+/// The methods of [`Client`] whose names begin with `start` return this type. One thread may have
+/// many calls in flight, on many clients. The thread can wait for one call ([`wait`](Self::wait)),
+/// or for the next event of any call ([`events`](Self::events)).
+///
+/// Dropping the handle cancels the call. The handle keeps its client connected.
+///
+/// **Time limits.** The timeouts of [`CallOptions`] count from the start of the call. They are
+/// enforced while a method waits for the call, and always after the first use of `events`.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::client::Client;
+/// use mcplink::protocol::CallOptions;
+/// use mcplink::server::Server;
+/// use mcplink::transport::memory;
+/// use serde_json::json;
+///
+/// let server = Server::builder("hello", "1.0")
+///     .tool_with(mcplink::schema::Tool::new("greet"), |_: serde_json::Value, _| "Hello!")
+///     .build()?;
+/// let (here, there) = memory::pair();
+/// let serving = server.open(there)?;
+/// let client = Client::connect(here)?;
+/// let first = client.start_tool("greet", &json!({}), CallOptions::new())?;
+/// let second = client.start_tool("greet", &json!({}), CallOptions::new())?;
+/// assert_eq!(second.wait()?.content[0].as_text(), Some("Hello!"));
+/// assert_eq!(first.wait()?.content[0].as_text(), Some("Hello!"));
+/// # Ok::<(), mcplink::Error>(())
+/// ```
+#[must_use = "dropping it cancels the call"]
+pub struct PendingCall<T> {
+    client: Client,
+    state: State<T>,
+}
+
+/// Ends a call: sends the request unless it was sent, waits for the outcome, and decodes it.
+type Finish<T> =
+    Box<dyn FnOnce(&Client, String, CallOptions<'_>, FirstRequest) -> Result<T> + Send>;
+
+enum State<T> {
+    /// The request was sent, and no thread waits for its outcome.
+    Sent(Box<Sent<T>>),
+    Watched(Box<Watched<T>>),
+    Ended(Result<T>),
+    /// The result was taken. The receiver of events has no sender.
+    Taken(Receiver<CallEvent>),
+}
+
+/// A call whose request was sent.
+struct Sent<T> {
+    generation: Arc<ClientConnection>,
+    call: Call,
+    rest: Rest<T>,
+}
+
+/// The part of a call that is the same on every way.
+struct Rest<T> {
+    method: Box<str>,
+    params: String,
+    /// Whether the first response is not the result, whatever it is.
+    goes_on: bool,
+    options: OwnedOptions,
+    started: Instant,
+    finish: Finish<T>,
+}
+
+impl<T> Rest<T> {
+    fn options(&self) -> CallOptions<'static> {
+        self.options.after(self.started.elapsed())
+    }
+
+    fn finish(self, client: &Client, first: FirstRequest) -> Result<T> {
+        let options = self.options();
+        (self.finish)(client, self.params, options, first)
+    }
+}
+
+/// A call whose events go to a channel.
+struct Watched<T> {
+    shared: Arc<Shared<T>>,
+    events: Receiver<CallEvent>,
+    cancel: CancelToken,
+    id: Option<i64>,
+    /// The first request, if no thread waits for it.
+    _first: Option<WatchedCall>,
+    /// Cancels the call when the caller's token is cancelled.
+    _on_cancel: Option<OnCancel>,
+}
+
+struct Shared<T> {
+    // The outcome is stored under this lock before `Done` is sent and `ended` is notified. A waiter
+    // checks the outcome under this lock. So no wakeup is lost.
+    state: Mutex<SharedState<T>>,
+    ended: Condvar,
+    events: Sender<CallEvent>,
+    /// The other end of `events`, which removes the oldest progress when too much waits.
+    oldest: Receiver<CallEvent>,
+    max_events: usize,
+}
+
+enum SharedState<T> {
+    Waiting(Option<Rest<T>>),
+    /// The result is the response of the first request. The thread that takes it decodes it.
+    Answered(Arc<ClientConnection>, Result<RawResult>, Rest<T>),
+    Ended(Result<T>),
+    Taken,
+}
+
+impl<T> Shared<T> {
+    fn new(max_events: usize, rest: Option<Rest<T>>) -> (Arc<Self>, Receiver<CallEvent>) {
+        let (events, receiver) = crossbeam_channel::unbounded();
+        let shared = Self {
+            state: Mutex::new(SharedState::Waiting(rest)),
+            ended: Condvar::new(),
+            events,
+            oldest: receiver.clone(),
+            max_events: max_events.max(1),
+        };
+        (Arc::new(shared), receiver)
+    }
+
+    /// Sends progress. If too many events wait, the oldest event gives way. Returns whether an
+    /// event gave way.
+    fn report(&self, progress: Progress) -> bool {
+        let is_full = self.events.len() >= self.max_events;
+        let merged = is_full && self.oldest.try_recv().is_ok();
+        // Fails when the handle was dropped.
+        _ = self.events.send(CallEvent::Progress(progress));
+        merged
+    }
+
+    fn end(&self, ended: SharedState<T>) {
+        *self.state.lock() = ended;
+        self.ended.notify_all();
+        _ = self.events.send(CallEvent::Done);
+    }
+
+    /// Takes the outcome if there is one. Blocks until `until` at most.
+    fn take(&self, until: Option<Instant>) -> Option<SharedState<T>> {
+        let mut state = self.state.lock();
+        while matches!(*state, SharedState::Waiting(_)) {
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return None;
+            }
+            state = self.ended.wait_until(state, until);
+        }
+        Some(std::mem::replace(&mut *state, SharedState::Taken))
+    }
+}
+
+impl<T: Send + 'static> PendingCall<T> {
+    /// Blocks until the call has ended, and returns its result. The thread may read messages for
+    /// the other callers of the connection while it waits.
+    ///
+    /// # Errors
+    ///
+    /// The errors of the blocking form of the call, such as [`Client::call_tool_with`].
+    /// [`ErrorKind::State`] if the result was taken before.
+    pub fn wait(mut self) -> Result<T> {
+        match std::mem::replace(&mut self.state, taken()) {
+            State::Sent(sent) => {
+                let first = FirstRequest::Sent(sent.generation, sent.call);
+                sent.rest.finish(&self.client, first)
+            }
+            State::Watched(watched) => {
+                let ended = watched.shared.take(None);
+                self.settle(ended).unwrap_or_else(|| Err(was_taken()))
+            }
+            State::Ended(result) => result,
+            State::Taken(_) => Err(was_taken()),
+        }
+    }
+
+    /// Blocks until the call has ended, at most for `timeout`, and takes the result. Returns `None`
+    /// while the call goes on, and after the result was taken.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`wait`](Self::wait).
+    pub fn wait_timeout(&mut self, timeout: Duration) -> Option<Result<T>> {
+        let until = after(timeout);
+        if let State::Sent(sent) = &mut self.state {
+            let mut options = sent.rest.options();
+            let result = sent.call.finish_until(until, &mut options)?;
+            let State::Sent(sent) = std::mem::replace(&mut self.state, taken()) else {
+                return None;
+            };
+            if is_final(&self.client, &sent.generation, &sent.rest, &result) {
+                let first = FirstRequest::Answered(sent.generation, result);
+                return Some(sent.rest.finish(&self.client, first));
+            }
+            let first = FirstRequest::Answered(sent.generation, result);
+            match self.client.continue_on_thread(sent.rest, first) {
+                Ok(watched) => self.state = State::Watched(Box::new(watched)),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        match &mut self.state {
+            State::Watched(watched) => {
+                let ended = watched.shared.take(Some(until))?;
+                self.settle(Some(ended))
+            }
+            State::Ended(_) => match std::mem::replace(&mut self.state, taken()) {
+                State::Ended(result) => Some(result),
+                _ => None,
+            },
+            State::Sent(_) | State::Taken(_) => None,
+        }
+    }
+
+    /// Takes the result if the call has ended. Never blocks for the server. Returns `None` while
+    /// the call goes on, and after the result was taken.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`wait`](Self::wait).
+    pub fn try_take(&mut self) -> Option<Result<T>> {
+        self.wait_timeout(Duration::ZERO)
+    }
+
+    fn settle(&self, ended: Option<SharedState<T>>) -> Option<Result<T>> {
+        match ended? {
+            SharedState::Answered(generation, result, rest) => {
+                let first = FirstRequest::Answered(generation, result);
+                Some(rest.finish(&self.client, first))
+            }
+            SharedState::Ended(result) => Some(result),
+            SharedState::Waiting(_) | SharedState::Taken => None,
+        }
+    }
+
+    /// Cancels the call: the server is notified, and the call ends with [`ErrorKind::Cancelled`].
+    /// Does nothing if the call has ended.
+    pub fn cancel(&mut self) {
+        match &mut self.state {
+            State::Sent(sent) => {
+                if let Some(error) = sent.call.cancel("the caller cancelled the request") {
+                    self.state = State::Ended(Err(error));
+                }
+            }
+            State::Watched(watched) => watched.cancel.cancel(),
+            State::Ended(_) | State::Taken(_) => {}
+        }
+    }
+
+    /// Returns the id of the call's first request. Returns `None` if a thread of the client sends
+    /// the request, as over HTTP, and after the result was taken.
+    pub fn id(&self) -> Option<i64> {
+        match &self.state {
+            State::Sent(sent) => Some(sent.call.id()),
+            State::Watched(watched) => watched.id,
+            State::Ended(_) | State::Taken(_) => None,
+        }
+    }
+
+    /// Returns the channel of the call's events: each progress, then [`CallEvent::Done`].
+    ///
+    /// With `crossbeam_channel::select!` or `Select` a thread can wait at once for the events of
+    /// several calls, for timers and for other channels. From the first use of this method, the
+    /// threads of the connection read for this call, and its time limits are enforced although no
+    /// thread waits for it.
+    ///
+    /// If more than [`max_call_events`](crate::transport::Limits::max_call_events) events wait,
+    /// older progress gives way to newer progress.
+    pub fn events(&mut self) -> &Receiver<CallEvent> {
+        if matches!(self.state, State::Sent(_) | State::Ended(_)) {
+            let state = std::mem::replace(&mut self.state, taken());
+            self.state = State::Watched(Box::new(self.client.watch(state)));
+        }
+        match &self.state {
+            State::Watched(watched) => &watched.events,
+            State::Taken(events) => events,
+            State::Sent(_) | State::Ended(_) => unreachable!("replaced above"),
+        }
+    }
+}
+
+impl<T> Drop for Watched<T> {
+    fn drop(&mut self) {
+        // A call that has ended ignores this.
+        self.cancel.cancel();
+    }
+}
+
+impl<T> fmt::Debug for PendingCall<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match &self.state {
+            State::Sent(_) => "sent",
+            State::Watched(_) => "watched",
+            State::Ended(_) => "ended",
+            State::Taken(_) => "taken",
+        };
+        f.debug_struct("PendingCall")
+            .field("state", &state)
+            .finish_non_exhaustive()
+    }
+}
+
+fn taken<T>() -> State<T> {
+    State::Taken(crossbeam_channel::never())
+}
+
+fn was_taken() -> Error {
+    Error::new(
+        ErrorKind::State,
+        "the result of this call was already taken",
+    )
+}
+
+/// Whether the response to the first request is the result of the call.
+fn is_final<T>(
+    client: &Client,
+    generation: &ClientConnection,
+    rest: &Rest<T>,
+    result: &Result<RawResult>,
+) -> bool {
+    match result {
+        Err(error) => !client.0.link.may_retry(error),
+        Ok(_) if rest.goes_on => false,
+        Ok(_) if generation.revision.is_legacy() => true,
+        Ok(result) => ResultType::of(result).is_ok_and(|kind| kind == ResultType::Complete),
+    }
+}
+
+/// Replaces the token of the options by a token of the call's own, which is cancelled together with
+/// the caller's token.
+fn own_token(options: &mut OwnedOptions) -> (CancelToken, Option<OnCancel>) {
+    let own = CancelToken::new();
+    let theirs = options.cancel.replace(own.clone());
+    let on_cancel = theirs.map(|token| {
+        let (own, reason) = (own.clone(), token.clone());
+        token.on_trigger(move || match reason.reason() {
+            Some(reason) => own.trigger_because(reason),
+            None => own.cancel(),
+        })
+    });
+    (own, on_cancel)
+}
+
+/// Handles the outcome of a watched call's first request, on the thread that found it. Does not
+/// block.
+fn end_first<T: Send + 'static>(
+    client: &Client,
+    generation: Arc<ClientConnection>,
+    result: Result<RawResult>,
+    shared: &Arc<Shared<T>>,
+) {
+    let rest = match &mut *shared.state.lock() {
+        SharedState::Waiting(rest) => rest.take(),
+        _ => None,
+    };
+    let Some(rest) = rest else { return };
+    if is_final(client, &generation, &rest, &result) {
+        return shared.end(SharedState::Answered(generation, result, rest));
+    }
+    let first = FirstRequest::Answered(generation, result);
+    if let Err(error) = client.run_on_thread(rest, first, shared) {
+        shared.end(SharedState::Ended(Err(error)));
+    }
+}
+
+impl Client {
+    /// Starts a tool call without waiting for its result: the non-blocking form of
+    /// [`call_tool_with`](Self::call_tool_with).
+    ///
+    /// Blocks only while the server does not read and the outgoing queue is full.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`call_tool`](Self::call_tool) that are found before the request is sent.
+    /// [`ErrorKind::Invalid`] if the options have a progress callback: progress is an
+    /// [event](PendingCall::events) of the call. [`ErrorKind::Busy`] if too many calls are in
+    /// flight.
+    pub fn start_tool(
+        &self,
+        name: &str,
+        arguments: &impl Serialize,
+        options: CallOptions<'_>,
+    ) -> Result<PendingCall<CallToolResult>> {
+        self.need_tools()?;
+        let params = tool_params(name, arguments)?;
+        let check = self.prepare_check(name, &options)?;
+        let tool = name.to_owned();
+        let goes_on = self.calls_as_task(name);
+        self.start(
+            method::TOOLS_CALL,
+            params,
+            goes_on,
+            options,
+            move |client, params, options, first| {
+                let result = client.call_tool_to_its_end(&tool, params, options, first)?;
+                client.read_tool_result(&tool, check, &result)
+            },
+        )
+    }
+
+    /// Starts to read a resource: the non-blocking form of
+    /// [`read_resource_with`](Self::read_resource_with), without the cache.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`start_tool`](Self::start_tool).
+    pub fn start_resource(
+        &self,
+        uri: &str,
+        options: CallOptions<'_>,
+    ) -> Result<PendingCall<ReadResourceResult>> {
+        let has = self.capabilities().resources.is_some();
+        self.need(has, "resources", method::RESOURCES_READ)?;
+        let params = params_text(method::RESOURCES_READ, &ReadResourceRequestParams::new(uri))?;
+        self.start_typed(method::RESOURCES_READ, params, options)
+    }
+
+    /// Starts to get a prompt: the non-blocking form of
+    /// [`get_prompt_with`](Self::get_prompt_with).
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`start_tool`](Self::start_tool).
+    pub fn start_prompt(
+        &self,
+        name: &str,
+        arguments: &[(&str, &str)],
+        options: CallOptions<'_>,
+    ) -> Result<PendingCall<GetPromptResult>> {
+        let has = self.capabilities().prompts.is_some();
+        self.need(has, "prompts", method::PROMPTS_GET)?;
+        let params = arguments
+            .iter()
+            .fold(GetPromptRequestParams::new(name), |params, (key, value)| {
+                params.argument(*key, *value)
+            });
+        let params = params_text(method::PROMPTS_GET, &params)?;
+        self.start_typed(method::PROMPTS_GET, params, options)
+    }
+
+    /// Starts a request of any method: the non-blocking form of [`request`](Self::request).
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`start_tool`](Self::start_tool), except that capabilities are not checked.
+    pub fn start_request(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+        options: CallOptions<'_>,
+    ) -> Result<PendingCall<RawResult>> {
+        let params = params_text(method, params)?;
+        let name = method.to_owned();
+        self.start(
+            method,
+            params,
+            false,
+            options,
+            move |client, params, mut options, first| {
+                client.request_with_first(&name, &params, &mut options, first)
+            },
+        )
+    }
+
+    fn start_typed<T: serde::de::DeserializeOwned + Send + 'static>(
+        &self,
+        method: &'static str,
+        params: String,
+        options: CallOptions<'_>,
+    ) -> Result<PendingCall<T>> {
+        self.start(
+            method,
+            params,
+            false,
+            options,
+            move |client, params, mut options, first| {
+                let answer = client.call_in_rounds(method, params, &mut options, first)?;
+                client.decode(method, &answer.result)
+            },
+        )
+    }
+
+    /// Starts a call. `goes_on` is whether the first response can't be the result.
+    fn start<T: Send + 'static>(
+        &self,
+        method: &str,
+        params: String,
+        goes_on: bool,
+        mut options: CallOptions<'_>,
+        finish: impl FnOnce(&Self, String, CallOptions<'_>, FirstRequest) -> Result<T> + Send + 'static,
+    ) -> Result<PendingCall<T>> {
+        let Some(owned) = options.to_owned_options() else {
+            let text =
+                "a started call reports progress with PendingCall::events, not with on_progress";
+            return Err(Error::new(ErrorKind::Invalid, text));
+        };
+        let rest = Rest {
+            method: method.into(),
+            params,
+            goes_on,
+            options: owned,
+            started: Instant::now(),
+            finish: Box::new(finish),
+        };
+        let ready = self.0.link.ready_now();
+        let state = match ready.filter(|generation| generation.peer.core().carrier().is_none()) {
+            Some(generation) => {
+                let call = self.start_once(
+                    &generation,
+                    method,
+                    &rest.params,
+                    &mut options,
+                    SendTime::Soon,
+                )?;
+                State::Sent(Box::new(Sent {
+                    generation,
+                    call,
+                    rest,
+                }))
+            }
+            // Over HTTP a request has its own connection, and while a server is restarted there is
+            // none: a thread waits.
+            None => {
+                let watched = self.continue_on_thread(rest, FirstRequest::Unsent)?;
+                State::Watched(Box::new(watched))
+            }
+        };
+        Ok(PendingCall {
+            client: self.clone(),
+            state,
+        })
+    }
+
+    fn max_events(&self) -> usize {
+        self.0.link.settings().limits.max_call_events
+    }
+
+    /// Goes on with a call on a thread of the client.
+    fn continue_on_thread<T: Send + 'static>(
+        &self,
+        mut rest: Rest<T>,
+        first: FirstRequest,
+    ) -> Result<Watched<T>> {
+        let (cancel, on_cancel) = own_token(&mut rest.options);
+        let (shared, events) = Shared::new(self.max_events(), None);
+        self.run_on_thread(rest, first, &shared)?;
+        Ok(Watched {
+            shared,
+            events,
+            cancel,
+            id: None,
+            _first: None,
+            _on_cancel: on_cancel,
+        })
+    }
+
+    fn run_on_thread<T: Send + 'static>(
+        &self,
+        rest: Rest<T>,
+        first: FirstRequest,
+        shared: &Arc<Shared<T>>,
+    ) -> Result<()> {
+        let (client, shared) = (self.clone(), Arc::clone(shared));
+        self.0.link.start_call_thread(move || {
+            let reporting = Arc::clone(&shared);
+            let options = rest
+                .options()
+                .on_progress(move |progress| _ = reporting.report(progress));
+            let method = rest.method;
+            let finish = AssertUnwindSafe(|| (rest.finish)(&client, rest.params, options, first));
+            let result = catch_unwind(finish).unwrap_or_else(|_| {
+                let text = format!("code of the host panicked during {method}");
+                Err(Error::new(ErrorKind::Io, text).sent(true))
+            });
+            // The handle of the client is dropped first: the receiver of the result may rely on
+            // the last handle being its own.
+            drop(client);
+            shared.end(SharedState::Ended(result));
+        })
+    }
+
+    /// Turns a call that was sent or has ended into a watched call.
+    fn watch<T: Send + 'static>(&self, state: State<T>) -> Watched<T> {
+        match state {
+            State::Sent(mut sent) => {
+                let (cancel, on_cancel) = own_token(&mut sent.rest.options);
+                let id = sent.call.id();
+                let options = sent.rest.options();
+                let (shared, events) = Shared::new(self.max_events(), Some(sent.rest));
+                let (client, generation) = (self.clone(), sent.generation);
+                let (reporting, ending) = (Arc::clone(&shared), Arc::clone(&shared));
+                let on_progress = move |progress| reporting.report(progress);
+                let on_end = move |result| end_first(&client, generation, result, &ending);
+                let watched = sent.call.watch(&options, on_progress, on_end);
+                let first = watched
+                    .inspect_err(|error| shared.end(SharedState::Ended(Err(error.clone()))))
+                    .ok();
+                Watched {
+                    shared,
+                    events,
+                    cancel,
+                    id: Some(id),
+                    _first: first,
+                    _on_cancel: on_cancel,
+                }
+            }
+            State::Ended(result) => {
+                let (shared, events) = Shared::new(self.max_events(), None);
+                shared.end(SharedState::Ended(result));
+                Watched {
+                    shared,
+                    events,
+                    cancel: CancelToken::new(),
+                    id: None,
+                    _first: None,
+                    _on_cancel: None,
+                }
+            }
+            State::Watched(_) | State::Taken(_) => unreachable!("not called for these"),
+        }
+    }
+}

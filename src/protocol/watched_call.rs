@@ -1,0 +1,153 @@
+//! Watched calls: calls whose progress and outcome go to callbacks, so that no thread has to wait.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use super::call::{Call, Patience, cancelled_error, judge, reason_of, time_text, timed_out};
+use super::call_channel::{Outcome, Progress};
+use super::call_options::CallOptions;
+use super::cancel::{CancelToken, OnCancel};
+use super::core::Core;
+use super::outgoing::{CallEvent, Delivery, OnEnd, OnProgress};
+use crate::error::Result;
+use crate::jsonrpc::{RawResult, RequestId};
+use crate::sync::Mutex;
+use crate::transport::clock::about_now;
+use crate::transport::deadlines::Watched;
+use crate::transport::exchange_transport::CancelHandle;
+
+/// A call whose progress and outcome go to callbacks. Dropping it before the outcome has arrived
+/// cancels the call: the peer is notified, and the callbacks are dropped.
+pub(crate) struct WatchedCall {
+    core: Arc<Core>,
+    id: i64,
+    may_cancel: bool,
+    /// Keeps the call registered with the deadline thread.
+    _deadline: Option<Watched>,
+    /// Ends the call when its token is cancelled.
+    _on_cancel: Option<OnCancel>,
+}
+
+impl Drop for WatchedCall {
+    fn drop(&mut self) {
+        if self.core.engine().calls.give_up(self.id) && self.may_cancel {
+            self.core
+                .send_cancelled(self.id, "the caller no longer waits");
+        }
+    }
+}
+
+/// Ends a watched call whose token was cancelled or whose time is over.
+struct Ending {
+    core: Arc<Core>,
+    id: i64,
+    method: Arc<str>,
+    may_cancel: bool,
+    token: Option<CancelToken>,
+    patience: Arc<Patience>,
+    /// The timeout and the maximum timeout of the call.
+    spans: (Option<Duration>, Option<Duration>),
+}
+
+impl Ending {
+    /// Delivers the error to the call's callback and notifies the peer. Does nothing if the outcome
+    /// has arrived.
+    fn run(&self) {
+        let deadline = *self.patience.deadline.lock();
+        let token = self.token.as_ref();
+        let is_cancelled = token.is_some_and(CancelToken::is_triggered);
+        let (error, reason) = match deadline.passed(Instant::now()) {
+            Some(bound) if !is_cancelled => {
+                let time = time_text(&deadline, bound, self.spans);
+                let error = timed_out(&self.core, &self.method, &time);
+                (error, Cow::Borrowed("timed out"))
+            }
+            _ => (cancelled_error(&self.core, &self.method), reason_of(token)),
+        };
+        let outcome = Outcome::Over(error);
+        let delivery = self.core.complete(&RequestId::from(self.id), outcome);
+        if delivery == Delivery::Watched && self.may_cancel {
+            self.core.send_cancelled(self.id, &reason);
+        }
+    }
+}
+
+impl Call {
+    /// Lets callbacks get the progress and the outcome of the call. No thread has to wait for the
+    /// call any more. The deadline thread of the connection ends the call when its time is over.
+    ///
+    /// `on_end` runs exactly once, on the thread that finds the outcome, often the reading thread.
+    /// Neither callback may block or run user code. `options` are the options with which the call
+    /// was started.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the deadline thread can't be started. The call is then cancelled.
+    pub(crate) fn watch(
+        mut self,
+        options: &CallOptions<'_>,
+        on_progress: impl Fn(Progress) -> bool + Send + 'static,
+        on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
+    ) -> Result<WatchedCall> {
+        let core = Arc::clone(&self.core);
+        let patience = Arc::new(Patience {
+            core: Arc::clone(&core),
+            deadline: Mutex::new(self.deadline),
+            people_took: self.people_took,
+            is_busy: AtomicBool::new(false),
+        });
+        let mut watched = WatchedCall {
+            core: Arc::clone(&core),
+            id: self.waiter.id,
+            may_cancel: self.may_cancel,
+            _deadline: None,
+            _on_cancel: None,
+        };
+        let extended = Arc::clone(&patience);
+        let on_progress: OnProgress = Box::new(move |progress| {
+            extended.deadline.lock().extend(about_now());
+            on_progress(progress)
+        });
+        let (judging, method) = (Arc::clone(&core), Arc::clone(&self.method));
+        let on_end = OnEnd::Quick(Box::new(move |outcome| {
+            on_end(judge(&judging, &method, outcome));
+        }));
+        // The caller may do other work now, so the request must not wait for later requests.
+        core.flush_requests(None);
+        let calls = &core.engine().calls;
+        if let Some((on_end, on_progress)) = calls.watch(&mut self.waiter, on_end, on_progress) {
+            self.settle_now(on_end, &on_progress);
+            return Ok(watched);
+        }
+        self.is_watched = true;
+        let checked = Arc::clone(&patience);
+        let ticket = CancelHandle::new(move |now, held| checked.look(now, held));
+        let ending = Ending {
+            core: Arc::clone(&core),
+            id: self.waiter.id,
+            method: Arc::clone(&self.method),
+            may_cancel: self.may_cancel,
+            token: options.cancel.clone(),
+            patience,
+            spans: (options.timeout, options.max_timeout),
+        };
+        ticket.engage(move || ending.run());
+        watched._deadline = Some(core.engine().deadlines.add(&ticket, true)?);
+        let token = options.cancel.as_ref();
+        watched._on_cancel = token.map(|token| token.on_trigger(move || ticket.end()));
+        Ok(watched)
+    }
+
+    /// Runs the callbacks of a call whose outcome is in its channel, or is about to arrive there.
+    fn settle_now(&mut self, on_end: OnEnd, on_progress: &OnProgress) {
+        loop {
+            match self.waiter.wait(None) {
+                Some(CallEvent::Outcome(outcome)) => return self.core.settle([(on_end, outcome)]),
+                Some(CallEvent::Progress(progress)) => _ = on_progress(progress),
+                None => {}
+            }
+        }
+    }
+}
