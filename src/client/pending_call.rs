@@ -110,8 +110,6 @@ struct Sent<T> {
 struct Rest<T> {
     method: Box<str>,
     params: String,
-    /// Whether the first response is not the result, whatever it is.
-    goes_on: bool,
     options: OwnedOptions,
     started: Instant,
     finish: Finish<T>,
@@ -238,7 +236,7 @@ impl<T: Send + 'static> PendingCall<T> {
             let State::Sent(sent) = std::mem::replace(&mut self.state, taken()) else {
                 return None;
             };
-            if is_final(&self.client, &sent.generation, &sent.rest, &result) {
+            if is_final(&self.client, &sent.generation, &result) {
                 let first = FirstRequest::Answered(sent.generation, result);
                 return Some(sent.rest.finish(&self.client, first));
             }
@@ -361,15 +359,9 @@ fn was_taken() -> Error {
 }
 
 /// Whether the response to the first request is the result of the call.
-fn is_final<T>(
-    client: &Client,
-    generation: &ClientConnection,
-    rest: &Rest<T>,
-    result: &Result<RawResult>,
-) -> bool {
+fn is_final(client: &Client, generation: &ClientConnection, result: &Result<RawResult>) -> bool {
     match result {
         Err(error) => !client.0.link.may_retry(error),
-        Ok(_) if rest.goes_on => false,
         Ok(_) if generation.revision.is_legacy() => true,
         Ok(result) => ResultType::of(result).is_ok_and(|kind| kind == ResultType::Complete),
     }
@@ -403,7 +395,7 @@ fn end_first<T: Send + 'static>(
         _ => None,
     };
     let Some(rest) = rest else { return };
-    if is_final(client, &generation, &rest, &result) {
+    if is_final(client, &generation, &result) {
         return shared.end(SharedState::Answered(generation, result, rest));
     }
     let first = FirstRequest::Answered(generation, result);
@@ -434,11 +426,11 @@ impl Client {
         let params = tool_params(name, arguments)?;
         let check = self.prepare_check(name, &options)?;
         let tool = name.to_owned();
-        let goes_on = self.calls_as_task(name);
+        let is_task = self.calls_as_task(name);
         self.start(
             method::TOOLS_CALL,
             params,
-            goes_on,
+            is_task,
             options,
             move |client, params, options, first| {
                 let result = client.call_tool_to_its_end(&tool, params, options, first)?;
@@ -529,12 +521,12 @@ impl Client {
         )
     }
 
-    /// Starts a call. `goes_on` is whether the first response can't be the result.
+    /// Starts a call. `is_task` is whether `finish` adds the request for a task to the params.
     fn start<T: Send + 'static>(
         &self,
         method: &str,
         params: String,
-        goes_on: bool,
+        is_task: bool,
         mut options: CallOptions<'_>,
         finish: impl FnOnce(&Self, String, CallOptions<'_>, FirstRequest) -> Result<T> + Send + 'static,
     ) -> Result<PendingCall<T>> {
@@ -546,13 +538,15 @@ impl Client {
         let rest = Rest {
             method: method.into(),
             params,
-            goes_on,
             options: owned,
             started: Instant::now(),
             finish: Box::new(finish),
         };
-        let ready = self.0.link.ready_now();
-        let state = match ready.filter(|generation| generation.peer.core().carrier().is_none()) {
+        let ready = self.0.link.ready_now().filter(|generation| {
+            let is_stream = generation.peer.core().carrier().is_none();
+            is_stream && !is_task
+        });
+        let state = match ready {
             Some(generation) => {
                 let call = self.start_once(
                     &generation,
@@ -567,8 +561,8 @@ impl Client {
                     rest,
                 }))
             }
-            // Over HTTP a request has its own connection, and while a server is restarted there is
-            // none: a thread waits.
+            // Over HTTP a request has its own connection. A task is polled. While a server is
+            // restarted there is no connection. In each case a thread waits.
             None => {
                 let watched = self.continue_on_thread(rest, FirstRequest::Unsent)?;
                 State::Watched(Box::new(watched))

@@ -24,6 +24,7 @@
 //! **Lock order:** the state's lock before the locks of the attempts, the cache and the output
 //! schemas. No lock is held while a connection is opened or closed, or while user code runs.
 
+mod call_threads;
 mod restarting;
 
 use std::cell::Cell;
@@ -354,30 +355,6 @@ impl Supervisor {
         let state = self.state.lock();
         let generation = matches!(state.phase, Phase::Up).then(|| Arc::clone(state.last()));
         generation.filter(|generation| !generation.peer.is_closed())
-    }
-
-    /// Starts a thread for a started call that can't go on without one. A close of the client joins
-    /// the thread.
-    ///
-    /// # Errors
-    ///
-    /// `Busy` if `max_calls` of these threads run, `Io` if the system can't start a thread.
-    pub(super) fn start_call_thread(
-        self: &Arc<Self>,
-        work: impl FnOnce() + Send + 'static,
-    ) -> Result<()> {
-        let running = RunningCall(Arc::clone(self));
-        let max = self.settings.limits.max_calls;
-        if self.running_calls.fetch_add(1, Ordering::AcqRel) >= max {
-            let text = format!("{max} started calls have threads already (max_calls)");
-            return Err(Error::new(ErrorKind::Busy, text));
-        }
-        let threads = &self.settings.threads;
-        self.call_threads
-            .start(threads, "call", Stack::Large, move || {
-                let _running = running;
-                work();
-            })
     }
 
     /// Whether a call failed because its server was lost, and a new connection may follow.
@@ -712,7 +689,7 @@ impl Supervisor {
             close(&current);
         }
         self.join_restarter();
-        self.call_threads.join();
+        self.join_calls();
     }
 }
 
@@ -729,15 +706,6 @@ impl fmt::Debug for Supervisor {
         f.debug_struct("Link")
             .field("peer", &self.generation().peer)
             .finish_non_exhaustive()
-    }
-}
-
-/// A guard that counts the thread of a started call.
-struct RunningCall(Arc<Supervisor>);
-
-impl Drop for RunningCall {
-    fn drop(&mut self) {
-        self.0.running_calls.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

@@ -11,7 +11,7 @@ use mcplink::transport::Limits;
 use mcplink::{ErrorKind, Result};
 use serde_json::{Value, json};
 
-use crate::common::{LONG, wait_until, within};
+use crate::common::{Gate, LONG, wait_until, within};
 use crate::rawserver::{RawServer, connect_with};
 
 const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
@@ -411,6 +411,73 @@ fn closing_the_client_ends_its_calls_and_their_threads() {
     });
     assert_eq!(cancelling.kind(), ErrorKind::Cancelled, "{cancelling}");
     within(LONG, move || client.close());
+}
+
+/// A tool of revision 2025-11-25 that has to be called as a task is called as one, and polled.
+#[test]
+fn a_tool_that_requires_a_task_is_started_as_one() {
+    let capabilities = json!({
+        "tools": {},
+        "tasks": { "requests": { "tools": { "call": {} } } },
+    });
+    let builder = Client::builder("test", "1");
+    let (client, mut server) = connect_with(builder, LEGACY, &capabilities);
+    let tool = json!({
+        "name": "t", "inputSchema": { "type": "object" }, "execution": { "taskSupport": "required" },
+    });
+    server.serve(
+        || client.list_tools().unwrap(),
+        |server| {
+            let request = server.asked("tools/list");
+            server.answer(&request, json!({ "tools": [tool] }));
+        },
+    );
+    let call = start(&client, "t");
+    let task = |status: &str| {
+        json!({
+            "taskId": "1", "status": status, "ttl": null, "pollInterval": 1,
+            "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z",
+        })
+    };
+    let result = server.serve(
+        || call.wait(),
+        |server| {
+            let request = server.asked("tools/call");
+            assert!(request["params"]["task"].is_object(), "{request}");
+            server.answer(&request, json!({ "task": task("working") }));
+            let request = server.asked("tasks/get");
+            server.answer(&request, task("completed"));
+            let request = server.asked("tasks/result");
+            server.answer(&request, text("done"));
+        },
+    );
+    assert_eq!(text_of(result), "done");
+}
+
+/// A host whose handler does not return must be able to close the client.
+#[test]
+fn closing_is_bounded_although_a_handler_of_a_started_call_never_returns() {
+    let gate = Gate::default();
+    let held = gate.clone();
+    let builder = Client::builder("test", "1").on_elicit(move |_, _| {
+        held.pass();
+        ElicitResult::cancel()
+    });
+    let (client, mut server) = open(builder, MODERN);
+    let mut call = start(&client, "t");
+    call.events();
+    let request = server.asked("tools/call");
+    let schema = json!({ "type": "object", "properties": {} });
+    let question = json!({ "method": "elicitation/create", "params": { "message": "A?", "requestedSchema": schema } });
+    server.answer(
+        &request,
+        json!({ "resultType": "input_required", "inputRequests": { "a": question } }),
+    );
+    gate.wait_for(1);
+    let closing = client.clone();
+    within(LONG, move || closing.close());
+    gate.open();
+    assert!(call.wait().is_err());
 }
 
 #[cfg(all(feature = "http-client", feature = "http-server", feature = "schemars"))]

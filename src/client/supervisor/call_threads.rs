@@ -1,0 +1,75 @@
+//! The threads of started calls: of calls over HTTP, and of calls that go on after their first
+//! response.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::Supervisor;
+use crate::error::{Error, ErrorKind, Result};
+use crate::transport::Stack;
+
+/// How long a close waits for the threads of started calls.
+const CALL_WAIT: Duration = Duration::from_secs(2);
+
+thread_local! {
+    /// The address of the supervisor whose started call this thread runs; 0 on other threads. A
+    /// close on this thread must not wait for the call.
+    static CALLS: Cell<usize> = const { Cell::new(0) };
+}
+
+impl Supervisor {
+    /// Starts a thread for a started call that can't go on without one. A close of the client joins
+    /// the thread.
+    ///
+    /// # Errors
+    ///
+    /// `Busy` if `max_calls` of these threads run, `Io` if the system can't start a thread.
+    pub(in crate::client) fn start_call_thread(
+        self: &Arc<Self>,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Result<()> {
+        let running = RunningCall(Arc::clone(self));
+        let max = self.settings.limits.max_calls;
+        if self.running_calls.fetch_add(1, Ordering::AcqRel) >= max {
+            let text = format!("{max} started calls have threads already (max_calls)");
+            return Err(Error::new(ErrorKind::Busy, text));
+        }
+        let threads = &self.settings.threads;
+        self.call_threads
+            .start(threads, "call", Stack::Large, move || {
+                CALLS.set(running.0.id());
+                let _running = running;
+                work();
+            })
+    }
+
+    /// Joins the threads of started calls. Their calls have failed, so that they end soon, unless a
+    /// handler of the host does not return. Then this function gives up after [`CALL_WAIT`].
+    pub(super) fn join_calls(&self) {
+        let own = usize::from(CALLS.get() == self.id());
+        let until = Instant::now() + CALL_WAIT;
+        let mut state = self.state.lock();
+        while self.running_calls.load(Ordering::Acquire) > own {
+            if Instant::now() >= until {
+                return;
+            }
+            state = self.changed.wait_until(state, Some(until));
+        }
+        drop(state);
+        self.call_threads.join();
+    }
+}
+
+/// A guard that counts the thread of a started call.
+struct RunningCall(Arc<Supervisor>);
+
+impl Drop for RunningCall {
+    fn drop(&mut self) {
+        self.0.running_calls.fetch_sub(1, Ordering::AcqRel);
+        // The lock is taken so that the wakeup cannot fall between a waiter's check and its wait.
+        drop(self.0.state.lock());
+        self.0.changed.notify_all();
+    }
+}
