@@ -24,7 +24,7 @@ const BURST: usize = 64;
 /// checks its timers at this interval.
 const MOMENT: Duration = Duration::from_millis(100);
 
-/// What the reading thread knows about the queue of outgoing messages.
+/// The reading thread's knowledge of the outgoing queue, between two flush checks.
 #[derive(Default)]
 struct FlushState {
     /// The argument of the last flush check, if nothing was queued since then. It avoids a second
