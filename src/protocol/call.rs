@@ -214,10 +214,7 @@ impl Call {
         when: SendTime,
     ) -> Result<()> {
         let (deadline, cancel) = (self.deadline.at(), options.cancel.as_ref());
-        let sent = match when {
-            SendTime::Now => self.core.send_request(message, deadline, cancel),
-            SendTime::Soon => self.core.send_request_soon(message, deadline, cancel),
-        };
+        let sent = self.core.send_request(message, deadline, cancel, when);
         sent.map_err(|error| {
             self.forget();
             let (method, peer) = (&self.method, self.core.peer());

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use super::super::call::SendTime;
 use super::super::cancel::CancelToken;
 use super::super::incoming::Exchange;
 use super::super::log::LogLevel;
@@ -155,46 +156,34 @@ impl Core {
         Ok(())
     }
 
-    /// Sends a request: queues the request and writes it. Blocks for room in the queue until the
-    /// deadline or until the token is cancelled.
+    /// Queues a request. With [`SendTime::Now`] also writes it. With [`SendTime::Soon`] the request
+    /// may be written together with later requests: by the next thread that waits for a call, or by
+    /// a thread of the connection after a tick. Blocks for room in the queue until the deadline or
+    /// until the token is cancelled.
     pub(in crate::protocol) fn send_request(
         self: &Arc<Self>,
         message: SessionMessage,
         deadline: Option<Instant>,
         cancel: Option<&CancelToken>,
+        when: SendTime,
     ) -> Result<()> {
+        let outbox = &self.engine().outbox;
         self.push(
             message,
             || deadline,
             cancel,
-            |message| self.engine().outbox.try_push(message),
+            |message| match when {
+                SendTime::Now => outbox.try_push(message),
+                SendTime::Soon => outbox.try_push_soon(message),
+            },
         )?;
-        if !self.engine().outbox.is_seen_to() {
+        if when == SendTime::Soon && outbox.is_short() {
+            if !outbox.is_seen_to() {
+                let hands = self.engine().crew.want_flush_soon();
+                self.spawn_if_needed(hands);
+            }
+        } else if when == SendTime::Soon || !outbox.is_seen_to() {
             self.flush_until(turn_of_call(deadline));
-        }
-        Ok(())
-    }
-
-    /// Queues a request that may be written together with later requests. The next thread that
-    /// waits for a call writes the request, or a thread of the connection after a tick. Blocks for
-    /// room in the queue as [`send_request`](Self::send_request) does.
-    pub(in crate::protocol) fn send_request_soon(
-        self: &Arc<Self>,
-        message: SessionMessage,
-        deadline: Option<Instant>,
-        cancel: Option<&CancelToken>,
-    ) -> Result<()> {
-        self.push(
-            message,
-            || deadline,
-            cancel,
-            |message| self.engine().outbox.try_push_soon(message),
-        )?;
-        if !self.engine().outbox.is_short() {
-            self.flush_until(turn_of_call(deadline));
-        } else if !self.engine().outbox.is_seen_to() {
-            let hands = self.engine().crew.want_flush_soon();
-            self.spawn_if_needed(hands);
         }
         Ok(())
     }
