@@ -573,6 +573,23 @@ mod tests {
         assert!(waiter.take().is_none() && waiter.kept() == 0);
     }
 
+    /// The reading thread reads on after the answer of a watched call. After other answers it
+    /// stops, because they may change the meaning of the next message.
+    #[test]
+    fn only_the_answer_of_a_watched_call_lets_the_reader_read_on() {
+        let calls = Calls::new(10, 10);
+        let on_end = || OnEnd::Quick(Box::new(|_| {}));
+        let mut waiter = calls.register(about()).expect("open");
+        let id = waiter.id;
+        let decided = calls.watch(&mut waiter, on_end(), Box::new(|_| false));
+        assert!(decided.is_none());
+        let delivery = calls.complete(&RequestId::from(id), response(id)).0;
+        assert_eq!(delivery, Delivery::Watched);
+        let id = calls.register_callback(about(), on_end()).expect("open");
+        let delivery = calls.complete(&RequestId::from(id), response(id)).0;
+        assert_eq!(delivery, Delivery::Delivered);
+    }
+
     /// A channel is used again only when no message of its last call can still arrive.
     #[test]
     fn a_channel_is_used_again_when_its_call_is_over() {

@@ -723,6 +723,15 @@ mod tests {
         assert!(!channels[0].is_empty());
     }
 
+    /// A request that may wait is written although no thread waits for its answer.
+    #[test]
+    fn a_flush_that_may_wait_comes_after_a_tick() {
+        let crew = WorkerPool::<u32>::new(4);
+        assert_eq!(crew.want_flush_soon(), Spawn::One);
+        assert_eq!(crew.want_flush_soon(), Spawn::No);
+        assert!(matches!(crew.next_duty(true), (PoolTask::Flush, _)));
+    }
+
     #[test]
     fn one_thread_is_called_at_a_time() {
         let crew = WorkerPool::<u32>::new(4);

@@ -66,6 +66,35 @@ fn loom_what_is_seen_to_is_written() {
     });
 }
 
+/// A caller queues a message that may wait, while the reading thread clears its flag. Either the
+/// reading thread finds the message, or the caller sees that it has to write the message before it
+/// waits.
+#[test]
+fn loom_what_may_wait_is_written_too() {
+    loom::model(|| {
+        let sent = Arc::new(loom::sync::Mutex::new(0));
+        let outbox = Arc::new(Outbox::new(Box::new(Counting(Arc::clone(&sent))), 1000));
+        outbox.will_flush(true);
+        let caller = {
+            let outbox = Arc::clone(&outbox);
+            loom::thread::spawn(move || {
+                let pushed = outbox.try_push_soon(&mut Some(SessionMessage::new("x".into())));
+                pushed.expect("open");
+                if !outbox.is_seen_to() && outbox.has_soon() {
+                    assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
+                }
+            })
+        };
+        outbox.will_flush(false);
+        assert!(!outbox.is_due(false), "the message may wait");
+        if outbox.has_soon() {
+            assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
+        }
+        caller.join().expect("no panic");
+        assert_eq!(*sent.lock().expect("no panic"), 1);
+    });
+}
+
 /// A source whose messages are created when the writer pulls them.
 struct Waiting {
     outbox: std::sync::Weak<Outbox>,
