@@ -217,7 +217,7 @@ fn a_call_in_several_round_trips_ends_like_any_other() {
     }
 }
 
-// M-CANC-C-01 in both eras: the server is told once, whatever ends the call.
+// M-CANC-C-01
 #[test]
 fn cancelling_and_dropping_notify_the_server_once() {
     for (watched, way) in [false, true]
