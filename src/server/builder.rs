@@ -1,5 +1,7 @@
 //! The builder of a server.
 
+mod scopes;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroUsize;

@@ -233,8 +233,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when another resource or a file of a skill has the URI, or when the URI
-    /// (RFC 3986) or the annotations are not valid.
+    /// [`ErrorKind::Invalid`] when another resource or a file of a skill has the URI, or when the
+    /// URI (RFC 3986) or the annotations are not valid.
     pub fn add_resource<R: ResourceOutput>(
         &self,
         resource: Resource,

@@ -175,8 +175,11 @@ mod server_promises;
 mod server_prompts;
 mod server_resources;
 mod server_results;
+mod server_skills;
+mod server_skills_folder;
 mod server_subscriptions;
 mod server_tools;
+mod skilltree;
 mod stress;
 #[cfg(feature = "http-client")]
 mod stub;

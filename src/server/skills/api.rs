@@ -16,8 +16,8 @@ impl ServerBuilder {
     /// Publishes the skills of a folder (`io.modelcontextprotocol/skills`). Skills that can't be
     /// published are skipped: see [`Server::skipped_skills`].
     ///
-    /// The folder is scanned when the server is built. An error of the folder as a whole is an error
-    /// of [`build`](Self::build). Later changes of the folder need [`Server::reload_skills`].
+    /// The folder is scanned when the server is built. An error of the folder as a whole is an
+    /// error of [`build`](Self::build). Later changes of the folder need [`Server::reload_skills`].
     ///
     /// Skills need the YAML parser of the feature `skills`, or
     /// [`SkillOptions::front_matter_parser`].

@@ -19,8 +19,8 @@ use crate::skills::normalized_uri;
 /// links are not followed. A skill with a symbolic link, a device, a socket or a name that is not
 /// UTF-8 is not published, and neither is a skill that breaks a rule of the format or exceeds the
 /// [limits](super::SkillOptions::limits). The others are published nevertheless.
-/// [`Server::skipped_skills`](crate::server::Server::skipped_skills) has the reasons, which are also
-/// logged.
+/// [`Server::skipped_skills`](crate::server::Server::skipped_skills) has the reasons, which are
+/// also logged.
 ///
 /// **Memory.** The files stay on the disk. While the folder is scanned, one file at a time is in
 /// memory.

@@ -23,6 +23,7 @@
 //! Spec: Extensions, "Skills" (2026-07-28; also sent to clients of older revisions).
 
 mod api;
+mod bounded_read;
 mod build;
 mod files;
 mod folder;

@@ -44,8 +44,8 @@ impl SkillOptions {
 
     /// Sets the maximum number of skills on a page of `skills/list`, and of children on a page of
     /// `resources/directory/read`. Defaults to 100. If
-    /// [`ServerBuilder::page_size`](crate::server::ServerBuilder::page_size) is smaller, the smaller
-    /// number applies.
+    /// [`ServerBuilder::page_size`](crate::server::ServerBuilder::page_size) is smaller, the
+    /// smaller number applies.
     pub fn page_size(mut self, size: NonZeroUsize) -> Self {
         self.page_size = size;
         self

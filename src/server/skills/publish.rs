@@ -1,20 +1,28 @@
 //! Changes of the published skills: they reach the list of resources, the subscribers and the log.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
-use super::build::BuiltSkill;
-use super::files::{Target, on_disk};
+use serde_json::json;
+
+use super::bounded_read::read_at_most;
+use super::build::{BuiltSkill, Identity};
+use super::files::{Target, contents, is_skill_file};
 use super::folder::SkillFolder;
 use super::options::{SkillChanges, SkippedSkill};
 use super::scan::scan;
 use super::snapshot::Snapshot;
 use super::store::{OtherResources, Scanned, Skills, Swap};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, RpcError};
 use crate::protocol::{LogLevel, tell};
 use crate::schema::Resource;
 use crate::server::Inner;
-use crate::server::resources::{Resources, reading};
+use crate::server::catalogue::Entry;
+use crate::server::context::Context;
+use crate::server::error_map::HandlerError;
+use crate::server::resources::{ResourceRead, Resources, reading};
 use crate::server::subscriptions::Event;
+use crate::skills::{Digest, normalized_uri};
 
 /// Returns the skills of a server.
 ///
@@ -66,6 +74,48 @@ pub(super) fn reload(server: &Inner) -> Result<SkillChanges> {
     }
     let swap = skills.end_reload(&reload, found, &server.resources);
     Ok(announce(server, &swap))
+}
+
+/// Returns the target of a file on the disk.
+pub(super) fn on_disk(resource: &Resource, path: PathBuf, identity: Identity) -> Target {
+    let is_skill_file = is_skill_file(resource);
+    let handler = reading(move |read, context| {
+        let bytes = read_checked(&path, identity, read, context)?;
+        Ok::<_, HandlerError>(contents(read, bytes, is_skill_file))
+    });
+    Entry::apart(resource.clone(), handler)
+}
+
+/// Reads a file on the disk. The bytes have to be those that the entry of the skill describes, so
+/// that entry and bytes belong together. So a link that replaces the file leads nowhere either.
+// E-SKILL-S-53
+fn read_checked(
+    path: &Path,
+    identity: Identity,
+    read: &ResourceRead,
+    context: &Context,
+) -> Result<Vec<u8>, HandlerError> {
+    let (digest, size) = identity;
+    let bytes = read_at_most(path, size).ok();
+    let bytes = bytes.filter(|it| it.len() as u64 == size && Digest::of(it) == digest);
+    if let Some(bytes) = bytes {
+        return Ok(bytes);
+    }
+    let server = context.server();
+    if let (Some(skills), Ok(key)) = (&server.skills, normalized_uri(read.uri()))
+        && skills.publishes(&key, identity)
+    {
+        reload_or_log(server);
+    }
+    let uri = read.uri();
+    let error = RpcError::internal(
+        "the file has changed since its skill was published: get the skill again",
+    );
+    Err(error
+        .clone()
+        .with_data(&json!({ "uri": uri }))
+        .unwrap_or(error)
+        .into())
 }
 
 /// Reloads the skills. An error is only logged: the skills then stay as they are.

@@ -81,9 +81,9 @@ impl PublishedSkill {
     /// Adds a file whose content a function makes when a client reads it. The skill is then
     /// *dynamic*: its entry has no digests.
     ///
-    /// Clients can't verify the files of dynamic skills. **Some clients refuse dynamic skills**, and
-    /// no client remembers an approval for them. So use this function only if the content can't be
-    /// known before.
+    /// Clients can't verify the files of dynamic skills. **Some clients refuse dynamic skills**,
+    /// and no client remembers an approval for them. So use this function only if the content can't
+    /// be known before.
     ///
     /// The front matter of a `SKILL.md` that a function makes has to be given with
     /// [`front_matter`](Self::front_matter), and has to stay the same.
@@ -115,8 +115,8 @@ impl PublishedSkill {
         self
     }
 
-    /// Leaves the skill out of `skills/list` and `resources/list`. Clients that know its URI can use
-    /// it.
+    /// Leaves the skill out of `skills/list` and `resources/list`. Clients that know its URI can
+    /// use it.
     // E-SKILL-S-42
     pub fn unlisted(mut self) -> Self {
         self.is_listed = false;

@@ -8,8 +8,8 @@ use std::fs::{self, DirEntry, FileType};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::bounded_read::read_at_most;
 use super::build::{BuiltSkill, FileSource, Identity, SkillSource, front_matter_of};
-use super::files::read_at_most;
 use super::folder::SkillFolder;
 use super::options::{SkillOptions, SkippedSkill};
 use super::store::Scanned;

@@ -93,8 +93,8 @@ impl<F: Clone> Skills<F> {
         Arc::clone(&self.snapshot.lock())
     }
 
-    /// Returns what a request to read a file needs, in any spelling of the URI. Returns `None` if no
-    /// skill has the file.
+    /// Returns what a request to read a file needs, in any spelling of the URI. Returns `None` if
+    /// no skill has the file.
     pub(in crate::server) fn find(&self, uri: &str) -> Option<F> {
         self.snapshot().file(uri)
     }
