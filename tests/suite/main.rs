@@ -53,6 +53,10 @@ mod client_promises;
 mod client_raw;
 mod client_restart;
 mod client_rounds;
+mod client_skills;
+mod client_skills_cache;
+mod client_skills_host;
+mod client_skills_load;
 mod client_subscriptions;
 mod client_typed;
 mod common;
@@ -177,6 +181,7 @@ mod server_resources;
 mod server_results;
 mod server_subscriptions;
 mod server_tools;
+mod skillserver;
 mod stress;
 #[cfg(feature = "http-client")]
 mod stub;
