@@ -53,6 +53,10 @@ mod client_promises;
 mod client_raw;
 mod client_restart;
 mod client_rounds;
+mod client_skills;
+mod client_skills_cache;
+mod client_skills_host;
+mod client_skills_load;
 mod client_subscriptions;
 mod client_typed;
 mod common;
@@ -179,6 +183,7 @@ mod server_skills;
 mod server_skills_folder;
 mod server_subscriptions;
 mod server_tools;
+mod skillserver;
 mod skilltree;
 mod stress;
 #[cfg(feature = "http-client")]
