@@ -180,6 +180,7 @@ mod server_prompts;
 mod server_resources;
 mod server_results;
 mod server_skills;
+mod server_skills_changes;
 mod server_skills_folder;
 mod server_subscriptions;
 mod server_tools;
