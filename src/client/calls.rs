@@ -653,7 +653,7 @@ impl Client {
         params: &impl Serialize,
         mut options: CallOptions<'_>,
     ) -> Result<RawResult> {
-        let answer = self.call_in_rounds(
+        let answer = self.call_round_trips(
             method,
             params_text(method, params)?,
             &mut options,
@@ -698,7 +698,7 @@ impl Client {
             Looked::Found(text) => return Ok(Fetched::Cached(text)),
             Looked::Missing(fetch) => fetch,
         };
-        let answer = self.call_in_rounds(method, params, &mut options, FirstRequest::Unsent)?;
+        let answer = self.call_round_trips(method, params, &mut options, FirstRequest::Unsent)?;
         // The answer depends on a user's input, which is not part of the cache key.
         if answer.asked {
             fetch.replace_by_nothing();

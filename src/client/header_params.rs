@@ -170,7 +170,7 @@ impl ClientConnection {
     /// Whether each request is independent and described by header fields. This is so for a modern
     /// server over HTTP.
     pub(super) fn is_stateless(&self) -> bool {
-        self.revision.is_modern() && self.peer.core().carrier().is_some()
+        self.revision.is_modern() && self.peer.core().exchange_transport().is_some()
     }
 }
 

@@ -81,27 +81,31 @@ struct Asked {
 
 /// Measures how long a request takes, without the time that users took for a login.
 struct Clock<'a> {
-    carrier: Option<&'a Arc<dyn ExchangeTransport>>,
+    exchange_transport: Option<&'a Arc<dyn ExchangeTransport>>,
     started: Instant,
-    people_took: Duration,
+    user_time: Duration,
 }
 
 impl<'a> Clock<'a> {
     fn start(generation: &'a ClientConnection) -> Self {
-        let carrier = generation.peer.core().carrier();
+        let exchange_transport = generation.peer.core().exchange_transport();
         Self {
-            carrier,
+            exchange_transport,
             started: about_now(),
-            people_took: carrier.map_or(Duration::ZERO, |carrier| carrier.people_took()),
+            user_time: exchange_transport.map_or(Duration::ZERO, |exchange_transport| {
+                exchange_transport.user_time()
+            }),
         }
     }
 
     /// Returns the options of the call with the remaining time.
     fn rest_of<'o>(&self, options: &'o mut CallOptions<'_>) -> CallOptions<'o> {
-        let people_took = self
-            .carrier
-            .map_or(Duration::ZERO, |carrier| carrier.people_took());
-        let user_time = people_took.saturating_sub(self.people_took);
+        let user_time = self
+            .exchange_transport
+            .map_or(Duration::ZERO, |exchange_transport| {
+                exchange_transport.user_time()
+            });
+        let user_time = user_time.saturating_sub(self.user_time);
         let spent = self.started.elapsed().saturating_sub(user_time);
         options.after(spent, spent)
     }
@@ -211,7 +215,7 @@ impl Client {
 
     /// Sends a request and repeats it with answers until its result is complete. Each round trip
     /// has its own timeout. The timeout does not run while a user answers.
-    pub(super) fn call_in_rounds(
+    pub(super) fn call_round_trips(
         &self,
         method: &str,
         params: String,
@@ -219,7 +223,7 @@ impl Client {
         first: FirstRequest,
     ) -> Result<Answer> {
         let is_harmless = |number| idempotency::is_harmless(self, number, method, &params);
-        let (started, mut people_took) = (about_now(), Duration::ZERO);
+        let (started, mut user_time) = (about_now(), Duration::ZERO);
         let mut result = self.request_text(method, &params, options, first, is_harmless)?;
         let generation = self.0.link.generation();
         let mut pause = PAUSES.0;
@@ -239,7 +243,7 @@ impl Client {
                 let since = Instant::now();
                 let cancel = options.request.cancel_token();
                 let answers = generation.inputs.fulfil(&asked, &generation.peer, &cancel);
-                people_took += since.elapsed();
+                user_time += since.elapsed();
                 answers
             });
             let answers = answers
@@ -263,7 +267,7 @@ impl Client {
             // An earlier round trip may have had an effect, so the error must say that the call was
             // sent. A retry on another server is not possible, because only the requesting server
             // knows the state.
-            let spent = started.elapsed().saturating_sub(people_took);
+            let spent = started.elapsed().saturating_sub(user_time);
             let mut rest = options.after(Duration::ZERO, spent);
             result = self
                 .request_text(method, &again, &mut rest, FirstRequest::Unsent, |_| false)

@@ -514,7 +514,7 @@ impl Client {
             false,
             options,
             move |client, params, mut options, first| {
-                let answer = client.call_in_rounds(method, params, &mut options, first)?;
+                let answer = client.call_round_trips(method, params, &mut options, first)?;
                 client.decode(method, &answer.result)
             },
         )
@@ -542,7 +542,7 @@ impl Client {
             finish: Box::new(finish),
         };
         let ready = self.0.link.ready_now().filter(|generation| {
-            let is_stream = generation.peer.core().carrier().is_none();
+            let is_stream = generation.peer.core().exchange_transport().is_none();
             is_stream && !is_task
         });
         let state = match ready {

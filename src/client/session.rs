@@ -105,7 +105,7 @@ impl RecoveryLock {
 impl ClientConnection {
     /// Returns the number of the session that the next request uses; `None` without sessions.
     pub(super) fn session(&self) -> Option<u64> {
-        self.peer.core().carrier()?.session()
+        self.peer.core().exchange_transport()?.session()
     }
 
     /// Recovers from the refusal of a request. If the session of the request was lost, opens a new

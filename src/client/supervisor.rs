@@ -517,9 +517,14 @@ impl Supervisor {
             connection.close();
             return Err(error);
         }
-        let (address, carrier) = (self.address.as_deref(), peer.core().carrier());
-        self.cache
-            .settle(address, self.description(), &envelope, carrier.cloned());
+        let (address, exchange_transport) =
+            (self.address.as_deref(), peer.core().exchange_transport());
+        self.cache.settle(
+            address,
+            self.description(),
+            &envelope,
+            exchange_transport.cloned(),
+        );
         state.phase = Phase::Up;
         state.since = Instant::now();
         state.generation = Some(Arc::new(ClientConnection {
@@ -703,7 +708,7 @@ impl State {
 
 impl fmt::Debug for Supervisor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Link")
+        f.debug_struct("Supervisor")
             .field("peer", &self.generation().peer)
             .finish_non_exhaustive()
     }

@@ -224,7 +224,7 @@ impl Client {
         options: &mut CallOptions<'_>,
         first: FirstRequest,
     ) -> Result<Called> {
-        let answer = self.call_in_rounds(method::TOOLS_CALL, params, options, first)?;
+        let answer = self.call_round_trips(method::TOOLS_CALL, params, options, first)?;
         let seen = if kind == Call::AsTask {
             let created: CreateTaskResult = self.decode(method::TOOLS_CALL, &answer.result)?;
             (created.task.task_id.clone(), Seen::from(created.task))

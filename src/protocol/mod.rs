@@ -328,18 +328,18 @@ impl ConnectionBuilder {
             receiver,
             sender,
             control,
-            carrier,
+            exchange_transport,
         } = halves;
-        let reads = carrier.is_none();
+        let reads = exchange_transport.is_none();
         let reading = match reads && receiver.is_patient() {
             true => Reading::Shared,
             false => Reading::Alone,
         };
-        let core = self.core(sender, control, carrier, reading);
+        let core = self.core(sender, control, exchange_transport, reading);
         let connection = Connection(Arc::new(Owner(Arc::clone(&core))));
         if reads {
-            let hands = core.engine().crew.hand_over(receiver);
-            core.spawn_if_needed(hands);
+            let spawn = core.engine().pool.hand_over(receiver);
+            core.spawn_if_needed(spawn);
         }
         Ok(connection)
     }
@@ -370,13 +370,13 @@ impl ConnectionBuilder {
         self,
         sender: Box<dyn Sender>,
         control: Arc<dyn Control>,
-        carrier: Option<Arc<dyn ExchangeTransport>>,
+        exchange_transport: Option<Arc<dyn ExchangeTransport>>,
         reading: Reading,
     ) -> Arc<Core> {
         Core::new(
             sender,
             control,
-            carrier,
+            exchange_transport,
             reading,
             self.handlers,
             self.local,

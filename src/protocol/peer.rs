@@ -102,11 +102,14 @@ impl Peer {
         write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
         on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
     ) -> Result<StartedCall> {
-        let ticket = self.0.carrier().map(|_| CancelHandle::until(None));
+        let cancel_handle = self
+            .0
+            .exchange_transport()
+            .map(|_| CancelHandle::until(None));
         let send = |mut message: SessionMessage| {
             message.kind = kind;
-            match &ticket {
-                Some(ticket) => self.0.start_exchange(message, ticket),
+            match &cancel_handle {
+                Some(cancel_handle) => self.0.start_exchange(message, cancel_handle),
                 None => self.0.send_started(message, None),
             }
         };
@@ -118,7 +121,7 @@ impl Peer {
             on_end,
             send,
         )
-        .map(|started| started.carried_by(ticket.clone()))
+        .map(|started| started.carried_by(cancel_handle.clone()))
     }
 
     /// Queues user code that runs after the handlers of all notifications received so far. The

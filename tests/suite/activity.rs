@@ -95,7 +95,7 @@ fn what_is_in_hand_is_shown_with_its_handler() {
         assert!(
             running_on(&shown, method)
                 .unwrap()
-                .starts_with("mcplink-crew"),
+                .starts_with("mcplink-worker"),
             "{shown}"
         );
     }
@@ -111,7 +111,7 @@ fn what_is_in_hand_is_shown_with_its_handler() {
         "the peer has been waiting for block (request 1)",
         "keep (request 2) for",
         "no handler runs",
-        "its handler has been running on mcplink-crew",
+        "its handler has been running on mcplink-worker",
         "the notification tests/notified came",
     ] {
         assert!(text.contains(part), "{part}: {text}");

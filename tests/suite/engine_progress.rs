@@ -286,7 +286,7 @@ fn notifications_come_in_order_one_at_a_time_while_reading_goes_on() {
         for number in 0..=LIMIT {
             let (seen, thread) = seen.recv_timeout(LONG).unwrap();
             assert_eq!(seen, json!(number));
-            assert_eq!(thread.as_deref(), Some("mcplink-crew"));
+            assert_eq!(thread.as_deref(), Some("mcplink-worker"));
         }
         script.expect_service("y");
         assert!(seen.try_recv().is_err(), "a dropped one came");
