@@ -36,7 +36,7 @@ use super::supervisor::Supervisor;
 use super::{ClientBuilder, ServerDescription};
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
-use crate::protocol::{CallOptions, CancelToken, Connection, LogLevel, Peer};
+use crate::protocol::{CancelToken, Connection, LogLevel, Peer, RequestOptions};
 use crate::schema::{
     DiscoverResult, EmptyResult, FitTo, InitializeRequestParams, InitializeResult, JsonObject,
     NotificationParams, ProtocolVersion, method,
@@ -452,14 +452,16 @@ impl<'a> Opening<'a> {
             Err(error) => return Verdict::Hopeless(error),
         };
         // A server that does not support the probe may not support its cancellation either.
-        let mut options = CallOptions::new().timeout(self.left()).without_cancelling();
+        let mut options = RequestOptions::new()
+            .timeout(self.left())
+            .without_cancelling();
         if let Some(token) = &self.cancel {
             options = options.cancel_with(token);
         }
         let fields = header_params::standard(revision, method::SERVER_DISCOVER);
-        options.set_manner(RequestKind::Stateless(fields));
         let answer = peer.request_with(
             method::SERVER_DISCOVER,
+            RequestKind::Stateless(fields),
             |id, text| envelope.write(id, "{}", &JsonObject::new(), text),
             &mut options,
         );
@@ -684,15 +686,19 @@ pub(super) fn initialize(
     patience: Duration,
     cancel: Option<&CancelToken>,
 ) -> Result<InitializeResult> {
-    let mut options = CallOptions::new()
+    let mut options = RequestOptions::new()
         .timeout(patience)
         .max_timeout(patience)
         .without_cancelling();
     if let Some(token) = cancel {
         options = options.cancel_with(token);
     }
-    options.set_manner(RequestKind::OpensSession);
-    let answer = peer.request(method::INITIALIZE, params, options)?;
+    let answer = peer.request_with(
+        method::INITIALIZE,
+        RequestKind::OpensSession,
+        |_, text| serde_json::to_writer(text, params),
+        &mut options,
+    )?;
     read_initialized(peer, &answer)
 }
 

@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 
 use super::Client;
+use super::call_options::CallOptions;
 use super::idempotency;
 use super::input::Questions;
 use super::request_meta::with_answers;
 use super::supervisor::ClientConnection;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::RawResult;
-use crate::protocol::{Call, CallOptions, SendTime};
+use crate::protocol::{Call, SendTime};
 use crate::schema::tree;
 use crate::schema::{ResultType, demanded_pages, method};
 use crate::transport::clock::about_now;
@@ -136,7 +137,7 @@ impl Client {
                         FirstRequest::Unsent => {
                             self.request_once(generation, method, params, options)
                         }
-                        FirstRequest::Sent(_, call) => call.finish(options),
+                        FirstRequest::Sent(_, call) => call.finish(&mut options.request),
                         FirstRequest::Answered(_, result) => result,
                     };
                     let refusal = match done {
@@ -177,7 +178,7 @@ impl Client {
         options: &mut CallOptions<'_>,
     ) -> Result<RawResult> {
         self.start_once(generation, method, params, options, SendTime::Now)?
-            .finish(options)
+            .finish(&mut options.request)
     }
 
     /// Starts a request with the usual `_meta`.
@@ -186,15 +187,15 @@ impl Client {
         generation: &ClientConnection,
         method: &str,
         params: &str,
-        options: &mut CallOptions<'_>,
+        options: &CallOptions<'_>,
         when: SendTime,
     ) -> Result<Call> {
         let meta = self.0.link.own_meta(generation.revision, options)?;
-        options.set_manner(generation.manner(method, params)?);
         generation.peer.start(
             method,
+            generation.request_kind(method, params)?,
             |id, text| generation.envelope.write(id, params, &meta, text),
-            options,
+            &options.request,
             when,
         )
     }
@@ -236,7 +237,7 @@ impl Client {
             let answers = asked.input_requests.as_ref().map(|asked| {
                 let asked: Vec<_> = asked.iter().collect();
                 let since = Instant::now();
-                let cancel = options.cancel_token();
+                let cancel = options.request.cancel_token();
                 let answers = generation.inputs.fulfil(&asked, &generation.peer, &cancel);
                 people_took += since.elapsed();
                 answers
@@ -245,7 +246,7 @@ impl Client {
                 .transpose()
                 .map_err(|error| error.context(self.during(method)))?;
             if answers.is_none() {
-                if options.pause(pause) {
+                if options.request.pause(pause) {
                     let text = format!("{} was cancelled between two rounds", self.during(method));
                     return Err(Error::new(ErrorKind::Cancelled, text).sent(true));
                 }

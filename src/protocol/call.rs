@@ -9,17 +9,18 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::call_channel::{CallMessage, Outcome};
-use super::call_options::CallOptions;
 use super::cancel::CancelToken;
 use super::core::{Core, ReadTurn, Reading};
 use super::deadline::{Bound, Deadline};
 use super::outgoing::{CallEvent, CallInfo, OnEnd, Waiter};
+use super::request_options::RequestOptions;
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{RawResult, RequestId};
 use crate::sync::Mutex;
 use crate::transport::SessionMessage;
 use crate::transport::clock::about_now;
 use crate::transport::exchange_transport::{CancelHandle, ExchangeOutcome, NextCheck};
+use crate::transport::message::RequestKind;
 
 /// How long a calling thread that waits for its answer reads for all callers. After this time a
 /// thread of the connection reads.
@@ -63,16 +64,6 @@ pub(crate) enum SendTime {
     Soon,
 }
 
-/// Sends a request and blocks until its answer arrives.
-pub(super) fn request(
-    core: &Arc<Core>,
-    method: &str,
-    write: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
-    options: &mut CallOptions<'_>,
-) -> Result<RawResult> {
-    start(core, method, write, options, SendTime::Now)?.finish(options)
-}
-
 /// Starts a call: sends its request. On an exchange transport, the function that waits for the
 /// outcome sends the request.
 ///
@@ -80,8 +71,9 @@ pub(super) fn request(
 pub(super) fn start(
     core: &Arc<Core>,
     method: &str,
+    kind: RequestKind,
     write: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
-    options: &mut CallOptions<'_>,
+    options: &RequestOptions<'_>,
     when: SendTime,
 ) -> Result<Call> {
     let now = Instant::now();
@@ -133,7 +125,7 @@ pub(super) fn start(
     })?;
     let mut message = SessionMessage::new(text).related_to(RequestId::from(id));
     if core.carrier().is_some() {
-        message.manner = std::mem::take(&mut options.manner);
+        message.kind = kind;
         call.unsent = Some(message);
     } else {
         call.send(message, options, when)?;
@@ -165,7 +157,7 @@ impl Call {
     /// Blocks until the call has an outcome or is over, and returns the result of the call.
     ///
     /// `options` are the options with which the call was started.
-    pub(crate) fn finish(mut self, options: &mut CallOptions<'_>) -> Result<RawResult> {
+    pub(crate) fn finish(mut self, options: &mut RequestOptions<'_>) -> Result<RawResult> {
         let outcome = match self.unsent.take() {
             Some(message) => self.carry(message, options),
             None => {
@@ -181,7 +173,7 @@ impl Call {
     pub(crate) fn finish_until(
         &mut self,
         until: Instant,
-        options: &mut CallOptions<'_>,
+        options: &mut RequestOptions<'_>,
     ) -> Option<Result<RawResult>> {
         if self.unsent.is_some() {
             return None;
@@ -210,7 +202,7 @@ impl Call {
     fn send(
         &mut self,
         message: SessionMessage,
-        options: &CallOptions<'_>,
+        options: &RequestOptions<'_>,
         when: SendTime,
     ) -> Result<()> {
         let (deadline, cancel) = (self.deadline.at(), options.cancel.as_ref());
@@ -251,7 +243,7 @@ impl Call {
         given_up
     }
 
-    fn wait(&mut self, options: &mut CallOptions<'_>) -> Result<Outcome> {
+    fn wait(&mut self, options: &mut RequestOptions<'_>) -> Result<Outcome> {
         let outcome = self.wait_until(None, options)?;
         Ok(outcome.expect("without a time, the wait ends with the call"))
     }
@@ -260,7 +252,7 @@ impl Call {
     fn wait_until(
         &mut self,
         until: Option<Instant>,
-        options: &mut CallOptions<'_>,
+        options: &mut RequestOptions<'_>,
     ) -> Result<Option<Outcome>> {
         let _nudge = options.cancel.as_ref().map(|token| {
             let channel = Arc::clone(&self.waiter.channel);
@@ -296,7 +288,7 @@ impl Call {
     fn take_events(
         &mut self,
         mut found: Option<CallEvent>,
-        options: &mut CallOptions<'_>,
+        options: &mut RequestOptions<'_>,
     ) -> Result<ControlFlow<Outcome, Instant>> {
         if let Some(CallEvent::Outcome(outcome)) = found {
             return Ok(ControlFlow::Break(outcome));
@@ -367,11 +359,11 @@ impl Call {
     }
 
     /// Returns the error that ends the call if the call is cancelled or past its deadline.
-    fn over(&mut self, now: Instant, options: &CallOptions<'_>) -> Option<Error> {
+    fn over(&mut self, now: Instant, options: &RequestOptions<'_>) -> Option<Error> {
         self.cancelled(options).or_else(|| self.late(now, options))
     }
 
-    fn late(&mut self, now: Instant, options: &CallOptions<'_>) -> Option<Error> {
+    fn late(&mut self, now: Instant, options: &RequestOptions<'_>) -> Option<Error> {
         self.deadline.passed(now)?;
         if let Some(seen) = self.core.person_seen(now) {
             self.deadline.extend(seen);
@@ -383,7 +375,7 @@ impl Call {
         Some(self.timed_out(bound, options))
     }
 
-    fn cancelled(&mut self, options: &CallOptions<'_>) -> Option<Error> {
+    fn cancelled(&mut self, options: &RequestOptions<'_>) -> Option<Error> {
         let token = options.cancel.as_ref()?;
         if !token.is_triggered() {
             return None;
@@ -394,7 +386,11 @@ impl Call {
 
     /// Sends the request over its own exchange, and processes the messages of the exchange on this
     /// thread.
-    fn carry(&mut self, message: SessionMessage, options: &mut CallOptions<'_>) -> Result<Outcome> {
+    fn carry(
+        &mut self,
+        message: SessionMessage,
+        options: &mut RequestOptions<'_>,
+    ) -> Result<Outcome> {
         let core = Arc::clone(&self.core);
         let carrier = core
             .carrier()
@@ -459,7 +455,7 @@ impl Call {
     }
 
     /// Returns the error for the caller when the exchange ended without an outcome.
-    fn not_carried(&mut self, error: Error, options: &CallOptions<'_>) -> Error {
+    fn not_carried(&mut self, error: Error, options: &RequestOptions<'_>) -> Error {
         if !error.was_sent() {
             self.forget();
         }
@@ -478,12 +474,12 @@ impl Call {
         }
     }
 
-    fn timed_out(&self, bound: Bound, options: &CallOptions<'_>) -> Error {
+    fn timed_out(&self, bound: Bound, options: &RequestOptions<'_>) -> Error {
         timed_out(&self.core, &self.method, &self.time(bound, options))
     }
 
     /// Returns a text for errors: how long the call took, and the setting that limits the time.
-    fn time(&self, bound: Bound, options: &CallOptions<'_>) -> String {
+    fn time(&self, bound: Bound, options: &RequestOptions<'_>) -> String {
         time_text(
             &self.deadline,
             bound,

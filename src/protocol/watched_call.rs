@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use super::call::{Call, Patience, cancelled_error, judge, reason_of, time_text, timed_out};
 use super::call_channel::{Outcome, Progress};
-use super::call_options::CallOptions;
 use super::cancel::{CancelToken, OnCancel};
 use super::core::Core;
 use super::outgoing::{CallEvent, Delivery, OnEnd, OnProgress};
+use super::request_options::RequestOptions;
 use crate::error::Result;
 use crate::jsonrpc::{RawResult, RequestId};
 use crate::sync::Mutex;
@@ -87,7 +87,7 @@ impl Call {
     /// Fails when the deadline thread can't be started. The call is then cancelled.
     pub(crate) fn watch(
         mut self,
-        options: &CallOptions<'_>,
+        options: &RequestOptions<'_>,
         on_progress: impl Fn(Progress) -> bool + Send + 'static,
         on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
     ) -> Result<WatchedCall> {

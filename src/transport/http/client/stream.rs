@@ -152,7 +152,7 @@ impl ClientTransport {
         deliver: &mut Deliver<'_>,
     ) -> Result<ExchangeOutcome> {
         let mut reader = EventReader::new(self.max_message_bytes);
-        let resumes = !matches!(request.manner, RequestKind::Stateless(_));
+        let resumes = !matches!(request.kind, RequestKind::Stateless(_));
         let mut pauses = Pauses::default();
         loop {
             let (mut came, begun) = (false, Instant::now());
@@ -219,7 +219,7 @@ impl ClientTransport {
             method: Method::GET,
             uri,
             body: &[],
-            manner: &RequestKind::InSession,
+            kind: &RequestKind::InSession,
             last_event_id,
             id: None,
         };

@@ -135,7 +135,7 @@ pub(super) struct Ask<'a> {
     pub(super) method: Method,
     pub(super) uri: &'a Uri,
     pub(super) body: &'a [u8],
-    pub(super) manner: &'a RequestKind,
+    pub(super) kind: &'a RequestKind,
     pub(super) last_event_id: Option<&'a str>,
     /// The id of the JSON-RPC request in the body, if there is one.
     pub(super) id: Option<&'a RequestId>,
@@ -281,7 +281,7 @@ impl ClientTransport {
         encoding.or_insert(HeaderValue::from_static("identity"));
         let agent = fields.entry(header::USER_AGENT);
         agent.or_insert(HeaderValue::from_static(USER_AGENT));
-        match ask.manner {
+        match ask.kind {
             RequestKind::OpensSession => {}
             RequestKind::InSession => {
                 let state = self.state.lock();
@@ -430,7 +430,7 @@ impl ClientTransport {
             method: Method::POST,
             uri: endpoint.as_ref().unwrap_or(&self.http.url),
             body: &message.text,
-            manner: &message.manner,
+            kind: &message.kind,
             last_event_id: None,
             id: message.related.as_ref(),
         };
@@ -511,13 +511,13 @@ impl ClientTransport {
             method: Method::POST,
             uri: &self.http.url,
             body: &request.text,
-            manner: &request.manner,
+            kind: &request.kind,
             last_event_id: None,
             id: request.related.as_ref(),
         };
         let answer = self.ask(&ask, ticket, &watched)?;
         self.check_encoding(&answer)?;
-        if let RequestKind::OpensSession = request.manner {
+        if let RequestKind::OpensSession = request.kind {
             self.enter_session(&answer.headers)?;
         }
         if answer.is_of("application/json") {
@@ -642,7 +642,7 @@ impl ClientTransport {
                 method: Method::DELETE,
                 uri: &self.http.url,
                 body: &[],
-                manner: &RequestKind::InSession,
+                kind: &RequestKind::InSession,
                 last_event_id: None,
                 id: None,
             };
