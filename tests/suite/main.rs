@@ -56,6 +56,7 @@ mod client_rounds;
 mod client_subscriptions;
 mod client_typed;
 mod common;
+mod dependencies;
 mod durations;
 mod engine_answers;
 mod engine_calls;
