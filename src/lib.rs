@@ -176,9 +176,9 @@
 //! # }
 //! ```
 //!
-//! A tool handler that fails returns a [`ToolError`](server::ToolError); handlers of prompts,
-//! resources and completions return a [`HandlerError`](server::HandlerError). If a handler panics,
-//! its request is answered with an internal error.
+//! A handler of a server that fails returns a [`HandlerError`](server::HandlerError). The operator
+//! `?` converts other errors into it. If a handler panics, its request is answered with an internal
+//! error.
 //!
 //! # Features
 //!

@@ -659,7 +659,11 @@ impl Conversation {
             Failure::Protocol(error) => error,
             Failure::NotFound => RpcError::invalid_params(format!("{noun} not found")),
             Failure::Scopes(scopes) => scopes::missing(&scopes),
-            Failure::Inner(text) => {
+            Failure::Message(text) => RpcError::internal(text),
+            Failure::Unwritable(error) => {
+                self.reveal(peer, method, Failure::Inner(error.to_string()), noun, name)
+            }
+            Failure::Foreign(text) | Failure::Inner(text) => {
                 let text = || format!("{noun} '{}' failed: {text}", Excerpt(name));
                 let core = peer.core();
                 core.log_as("server", LogLevel::Error, text);

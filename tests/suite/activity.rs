@@ -9,7 +9,7 @@ use mcplink::client::CallOptions;
 use mcplink::client::Client;
 use mcplink::protocol::{Activity, Connection, Handlers, LogRecord, Responder};
 use mcplink::schema::{ElicitRequestParams, ElicitSchema, ProtocolVersion, Tool};
-use mcplink::server::{Context, Server, ToolError};
+use mcplink::server::{Context, HandlerError, Server};
 use serde_json::{Value, json};
 
 use crate::common::{Gate, LONG, handlers, play, wait_until};
@@ -129,7 +129,7 @@ fn what_is_in_hand_is_shown_with_its_handler() {
 // Must not happen: nobody can see which call or handler a hung program waits for.
 #[test]
 fn a_call_that_waits_for_an_answer_of_a_person_is_shown_as_such() {
-    fn ask(_: Value, context: &Context) -> Result<String, ToolError> {
+    fn ask(_: Value, context: &Context) -> Result<String, HandlerError> {
         let form = ElicitSchema::default().to_schema()?;
         context.elicit("name", ElicitRequestParams::form("Name?", form))?;
         Ok("asked".to_owned())

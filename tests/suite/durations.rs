@@ -13,7 +13,7 @@ use mcplink::schema::{
     ProtocolVersion, Tool,
 };
 use mcplink::server::{
-    Context, List, MemoryStateStore, RateLimit, Server, ServerBuilder, TaskOptions, ToolError,
+    Context, HandlerError, List, MemoryStateStore, RateLimit, Server, ServerBuilder, TaskOptions,
 };
 use mcplink::transport::memory;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ fn server_with(span: Duration) -> ServerBuilder {
         .lifetime(span)
         .max_lifetime(span)
         .poll_interval(span);
-    let ask = |_: Value, context: &Context| -> Result<&'static str, ToolError> {
+    let ask = |_: Value, context: &Context| -> Result<&'static str, HandlerError> {
         let schema = ElicitSchema::default().required("sure", BooleanSchema::new());
         let form = ElicitRequestParams::form("Sure?", schema.to_schema()?);
         let answer = context.elicit("sure", form)?;

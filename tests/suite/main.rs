@@ -78,6 +78,7 @@ mod forms;
     allow(dead_code, reason = "only some of it is used")
 )]
 mod front;
+mod handler_errors;
 mod held;
 #[cfg(all(feature = "http-client", feature = "http-server"))]
 mod http_busy;

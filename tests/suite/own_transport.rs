@@ -10,7 +10,7 @@ use mcplink::protocol::{Connection, Peer, RequestOptions};
 use mcplink::schema::{
     ElicitRequestParams, ElicitResult, ElicitSchema, ProtocolVersion, SubscriptionFilter, Tool,
 };
-use mcplink::server::{Context, Server, ToolError};
+use mcplink::server::{Context, HandlerError, Server};
 use mcplink::transport::{
     Control, Limits, Received, Receiver, Sender, SessionMessage, Transport, TransportParts,
 };
@@ -120,7 +120,7 @@ impl Control for Ends {
     }
 }
 
-fn ask(_: Value, context: &Context) -> std::result::Result<String, ToolError> {
+fn ask(_: Value, context: &Context) -> std::result::Result<String, HandlerError> {
     let answer = context.elicit(
         "name",
         ElicitRequestParams::form("name?", ElicitSchema::default().to_schema().unwrap()),
