@@ -341,8 +341,9 @@ fn unknown_uris_are_invalid_params_that_name_the_uri() {
 // E-SKILL-S-63
 #[test]
 fn a_failure_inside_is_an_internal_error() {
-    let failing =
-        made("a").dynamic_file("x", |_, _| Err::<String, _>(std::io::Error::other("disk")));
+    let failing = made("a").dynamic_file("x", |_, _| -> Result<String, HandlerError> {
+        Err(std::io::Error::other("disk"))?
+    });
     let server = builder().skill(failing).build().unwrap();
     both_eras(&server, |client| {
         let error = client.error("resources/read", json!({ "uri": "skill://a/x" }));
