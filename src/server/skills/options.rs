@@ -74,9 +74,10 @@ impl SkillOptions {
 
     /// Returns the settings that the server declares.
     pub(super) fn capability(&self) -> SkillsCapability {
-        let mut capability = SkillsCapability::default();
-        capability.directory_read = self.directory_read;
-        capability
+        SkillsCapability {
+            directory_read: self.directory_read,
+            ..SkillsCapability::default()
+        }
     }
 }
 

@@ -27,7 +27,7 @@ struct Tree {
     name: String,
     path: PathBuf,
     files: Vec<FoundFile>,
-    folders: Vec<Tree>,
+    folders: Vec<Self>,
     /// The entry of this folder that can't be published, with the reason.
     fault: Option<(PathBuf, Error)>,
 }
