@@ -8,8 +8,9 @@
 use std::io::{IsTerminal, Write, stdout};
 use std::time::{Duration, Instant};
 
+use mcplink::client::CallOptions;
 use mcplink::client::Client;
-use mcplink::protocol::{CallOptions, Progress};
+use mcplink::protocol::Progress;
 use mcplink::schema::{CallToolResult, ContentBlock};
 use mcplink::server::{Context, Server, ToolError};
 use mcplink::transport::Child;

@@ -185,7 +185,7 @@ impl InputRequester {
 
 impl fmt::Debug for InputRequester {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Asker").finish_non_exhaustive()
+        f.debug_struct("InputRequester").finish_non_exhaustive()
     }
 }
 

@@ -97,7 +97,7 @@ use self::tasks::Tasks;
 use self::tools::{ToolHandler, Tools};
 use crate::error::{Error, ErrorKind, Result};
 pub use crate::protocol::principal::Principal;
-pub use crate::protocol::{CallOptions, CancelToken, Progress};
+pub use crate::protocol::{CancelToken, Progress, RequestOptions};
 use crate::protocol::{Connection, ConnectionBuilder, Handlers, KeepAlive, LogHook};
 use crate::schema::{
     self, CacheHint, CompletionReference, Implementation, JsonObject, LoggingLevel,

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use mcplink::client::CallOptions;
 use mcplink::client::Client;
-use mcplink::protocol::{Activity, CallOptions, Connection, Handlers, LogRecord, Responder};
+use mcplink::protocol::{Activity, Connection, Handlers, LogRecord, Responder};
 use mcplink::schema::{ElicitRequestParams, ElicitSchema, ProtocolVersion, Tool};
 use mcplink::server::{Context, Server, ToolError};
 use serde_json::{Value, json};
@@ -76,7 +77,7 @@ fn what_is_in_hand_is_shown_with_its_handler() {
             keeping.lock().unwrap().push(responder)
         })
         .request("ask", |_, responder| {
-            let options = CallOptions::new().timeout(LONG);
+            let options = mcplink::protocol::RequestOptions::new().timeout(LONG);
             let answer = responder.peer().request("question", &json!({}), options);
             _ = responder.respond(&json!({ "answered": answer.is_ok() }));
         })
@@ -94,7 +95,7 @@ fn what_is_in_hand_is_shown_with_its_handler() {
         assert!(
             running_on(&shown, method)
                 .unwrap()
-                .starts_with("mcplink-crew"),
+                .starts_with("mcplink-worker"),
             "{shown}"
         );
     }
@@ -110,7 +111,7 @@ fn what_is_in_hand_is_shown_with_its_handler() {
         "the peer has been waiting for block (request 1)",
         "keep (request 2) for",
         "no handler runs",
-        "its handler has been running on mcplink-crew",
+        "its handler has been running on mcplink-worker",
         "the notification tests/notified came",
     ] {
         assert!(text.contains(part), "{part}: {text}");

@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder};
-use mcplink::protocol::{CallOptions, CancelToken, Connection};
+use mcplink::protocol::{CancelToken, Connection};
 use mcplink::schema::{
     CallToolResult, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
     ElicitResult, ElicitSchema, JsonSchema, Prompt, ProtocolVersion, Resource, Root,

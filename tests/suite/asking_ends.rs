@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::time::Duration;
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder};
-use mcplink::protocol::{CallOptions, CancelToken, Connection, Peer};
+use mcplink::protocol::{CancelToken, Connection, Peer};
 use mcplink::schema::{
     CallToolResult, CompleteRequestParams, CompletionReference, ElicitRequestParams, ElicitResult,
     ElicitSchema, Prompt, PromptArgument, ProtocolVersion, Tool,

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex, mpsc};
 
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder};
-use mcplink::protocol::CallOptions;
 use mcplink::schema::{
     ElicitRequestURLParams, ElicitResult, ProtocolVersion, Tool, URLElicitationRequiredError,
 };

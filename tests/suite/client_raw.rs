@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder};
 use mcplink::jsonrpc::RawResult;
-use mcplink::protocol::{CallOptions, CancelToken, Connection};
+use mcplink::protocol::{CancelToken, Connection};
 use mcplink::schema::{
     BooleanSchema, CacheHint, CacheScope, CompleteRequestParams, CompletionReference,
     ElicitRequestParams, ElicitResult, ElicitSchema, JsonSchema, ProtocolVersion, Resource,

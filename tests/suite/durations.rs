@@ -5,8 +5,9 @@ use std::thread;
 use std::time::Duration;
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder};
-use mcplink::protocol::{CallOptions, CancelToken, KeepAlive};
+use mcplink::protocol::{CancelToken, KeepAlive};
 use mcplink::schema::{
     BooleanSchema, CacheHint, CacheScope, ElicitRequestParams, ElicitResult, ElicitSchema,
     ProtocolVersion, Tool,

@@ -1,7 +1,7 @@
 //! Extensions of the protocol that one side has, or both.
 
+use mcplink::client::CallOptions;
 use mcplink::client::Client;
-use mcplink::protocol::CallOptions;
 use mcplink::schema::{
     APP_MIME_TYPE, APPS_EXTENSION, JsonObject, ProtocolVersion, Resource, ResourceContents,
     ResourceTemplate, TextResourceContents, Tool,

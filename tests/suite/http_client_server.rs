@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder, Event};
-use mcplink::protocol::{CallOptions, CancelToken};
+use mcplink::protocol::CancelToken;
 use mcplink::schema::{
     ElicitRequestParams, ElicitResult, JsonSchema, ProtocolVersion, SubscriptionFilter, Tool,
 };

@@ -60,6 +60,7 @@ mod client_skills_load;
 mod client_subscriptions;
 mod client_typed;
 mod common;
+mod dependencies;
 mod durations;
 mod engine_answers;
 mod engine_calls;

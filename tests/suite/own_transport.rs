@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use mcplink::client::Client;
-use mcplink::protocol::{CallOptions, Connection, Peer};
+use mcplink::protocol::{Connection, Peer, RequestOptions};
 use mcplink::schema::{
     ElicitRequestParams, ElicitResult, ElicitSchema, ProtocolVersion, SubscriptionFilter, Tool,
 };
@@ -145,7 +145,7 @@ fn a_call_a_question_and_a_subscription_complete_over_it() {
             .connect(here)
             .unwrap();
         let call = |tool: &str| {
-            let options = CallOptions::new().timeout(PATIENCE);
+            let options = mcplink::client::CallOptions::new().timeout(PATIENCE);
             client.call_tool_with(tool, &json!({}), options).unwrap()
         };
         assert_eq!(
@@ -328,7 +328,7 @@ fn it_is_closed_when_nothing_can_be_sent_any_more() {
         let (tell, told) = mpsc::channel();
         let (here, _there) = pair();
         let connection = Connection::client().open(Broken(here, kind, tell)).unwrap();
-        let (peer, options) = (connection.peer(), CallOptions::new());
+        let (peer, options) = (connection.peer(), RequestOptions::new());
         let call = peer.request("tests/anything", &json!({}), options);
         let error = call.unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");

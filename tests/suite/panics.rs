@@ -7,8 +7,8 @@ use std::sync::mpsc;
 use std::thread;
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder, Era};
-use mcplink::protocol::CallOptions;
 use mcplink::schema::{
     BooleanSchema, CallToolResult, CompleteRequestParams, CompletionReference,
     CreateMessageRequestParams, ElicitRequestParams, ElicitSchema, LoggingLevel, Prompt,

@@ -231,7 +231,7 @@ fn a_guard_sees_who_asks_for_what_and_with_which_arguments() {
         assert!(error.to_string().contains("no scripts"), "{error}");
     }
     assert_eq!(ran.load(Ordering::SeqCst), 1);
-    let options = mcplink::protocol::CallOptions::new().meta("com.example/key", 1);
+    let options = mcplink::client::CallOptions::new().meta("com.example/key", 1);
     client.read_resource_with("open:one", options).unwrap();
     let last = seen.lock().unwrap().last().cloned().unwrap();
     assert_eq!(

@@ -8,8 +8,9 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, Event};
-use mcplink::protocol::{CallOptions, CancelToken, Connection};
+use mcplink::protocol::{CancelToken, Connection};
 use mcplink::schema::{
     ElicitRequestParams, ElicitResult, ElicitSchema, ProtocolVersion, Resource, SubscriptionFilter,
     Tool,

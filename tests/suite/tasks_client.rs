@@ -5,8 +5,9 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::{Client, ClientBuilder, Event, ToolAnswer};
-use mcplink::protocol::{CallOptions, CancelToken, Connection};
+use mcplink::protocol::{CancelToken, Connection};
 use mcplink::schema::{
     BooleanSchema, CallToolResult, DetailedTask, ElicitRequestParams, ElicitResult, ElicitSchema,
     ProtocolVersion, SubscriptionFilter, TaskStatus, TaskSupport, Tool, ToolExecution,

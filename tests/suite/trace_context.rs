@@ -3,8 +3,8 @@
 use std::sync::mpsc;
 
 use mcplink::ErrorKind;
+use mcplink::client::CallOptions;
 use mcplink::client::Client;
-use mcplink::protocol::CallOptions;
 use mcplink::schema::{
     ElicitRequestParams, ElicitResult, ElicitSchema, ProtocolVersion, SubscriptionFilter, Tool,
     TraceContext,
