@@ -1,8 +1,8 @@
 //! What a client asks about skills, and which entries it takes.
 
+use mcplink::client::CallOptions;
 use mcplink::client::Client;
 use mcplink::client::skills::RemoteSkill;
-use mcplink::protocol::CallOptions;
 use mcplink::schema::{SKILLS_EXTENSION, Skill};
 use mcplink::skills::{SkillEntry, SkillLimits};
 use mcplink::{ErrorCode, ErrorKind};

@@ -1,7 +1,7 @@
 //! Loading skills, and reading their files against the held entry.
 
+use mcplink::client::CallOptions;
 use mcplink::client::skills::{LoadedSkill, RemoteSkill, SkillContent};
-use mcplink::protocol::CallOptions;
 use mcplink::skills::{FrontMatterParser, SkillEntry, SkillLimits};
 use mcplink::{Error, ErrorKind, SkillFault};
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
 //! The calls of the skills extension, as a client sends them.
 
+use crate::client::call_options::CallOptions;
 use crate::client::{Client, Pages};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
-use crate::protocol::CallOptions;
 use crate::schema::{
     GetSkillRequestParams, GetSkillResult, ListSkillsResult, ReadResourceDirectoryResult, Resource,
     SKILLS_EXTENSION, Skill, method,

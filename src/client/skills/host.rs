@@ -9,8 +9,8 @@ use super::listing::{RemoteSkill, SkillId, SkillListing};
 use super::loaded::LoadedSkill;
 use super::reader::SkillReader;
 use crate::client::Client;
+use crate::client::call_options::CallOptions;
 use crate::error::{Error, ErrorKind, Result};
-use crate::protocol::CallOptions;
 use crate::skills::{FrontMatterParser, SkillEntry, SkillLimits};
 use crate::sync::Mutex;
 

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::content::SkillContent;
 use super::listing::{RemoteSkill, SkillId};
 use super::reader::SkillReader;
+use crate::client::call_options::CallOptions;
 use crate::error::{Error, ErrorKind, Result};
-use crate::protocol::CallOptions;
 use crate::schema::{DIRECTORY_MIME_TYPE, Resource};
 use crate::skills::{SkillFile, SkillUri, normalized_uri};
 

@@ -9,8 +9,8 @@ use super::content::SkillContent;
 use super::listing::{RemoteSkill, SkillId};
 use crate::client::Client;
 use crate::client::cache::Topic;
+use crate::client::call_options::CallOptions;
 use crate::error::{Error, ErrorKind, Excerpt, Result, SkillFault};
-use crate::protocol::CallOptions;
 use crate::schema::{ReadResourceResult, ResourceContents, method};
 use crate::skills::{
     Digest, FrontMatter, FrontMatterParser, SkillFile, SkillLimits, normalized_uri,
