@@ -246,13 +246,19 @@ struct GuideToHttp;
 #[doc = include_str!("../docs/limits.md")]
 struct Limits;
 
+/// Runs the examples of the guide to publishing skills as doc tests.
 #[cfg(doctest)]
-#[doc = include_str!("../docs/skills.md")]
-struct GuideToSkills;
+#[doc = include_str!("../docs/publishing-skills.md")]
+struct GuideToPublishingSkills;
 
 #[cfg(all(doctest, feature = "jwt"))]
 #[doc = include_str!("../docs/authorization.md")]
 struct GuideToAuthorization;
+
+/// Runs the examples of the skills guide as doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/skills.md")]
+struct GuideToSkills;
 
 #[cfg(all(doctest, feature = "tls"))]
 #[doc = include_str!("../docs/http-client.md")]
