@@ -252,8 +252,8 @@ impl ClientBuilder {
         self.extension(TASKS_EXTENSION, JsonObject::new())
     }
 
-    /// Declares the extension `io.modelcontextprotocol/skills`. Defaults to no. Servers answer requests
-    /// about skills without this declaration too: see [`Client::skills`].
+    /// Declares the extension `io.modelcontextprotocol/skills`. Defaults to no. Servers answer
+    /// requests about skills without this declaration too: see [`Client::skills`].
     pub fn skills(self) -> Self {
         self.extension(SKILLS_EXTENSION, JsonObject::new())
     }
