@@ -41,7 +41,8 @@ pub trait ToolOutput {
     ///
     /// # Errors
     ///
-    /// The failure of the tool. [`HandlerError`] describes how the client gets each kind of failure.
+    /// The failure of the tool. [`HandlerError`] describes how the client gets each kind of
+    /// failure.
     fn into_result(self) -> Result<CallToolResult, HandlerError>;
 }
 
