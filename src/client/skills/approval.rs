@@ -88,8 +88,8 @@ impl SkillApproval {
         &self.skill
     }
 
-    /// Whether the approval is for this skill, and the skill has not changed since. Always false for
-    /// a dynamic skill.
+    /// Whether the approval is for this skill, and the skill has not changed since. Always false
+    /// for a dynamic skill.
     // E-SKILL-C-73, E-SKILL-C-74, E-SKILL-C-76
     pub fn covers(&self, skill: &RemoteSkill) -> bool {
         let entry = skill.entry();
