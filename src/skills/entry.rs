@@ -91,8 +91,8 @@ struct Checked {
 pub struct SkillFile {
     /// The URI of the file in the server's spelling, for `resources/read`.
     pub uri: String,
-    /// The path of the file below the skill's directory, decoded; for example `references/FORMS.md`.
-    /// Bytes that are not UTF-8 are replaced.
+    /// The path of the file below the skill's directory, decoded; for example
+    /// `references/FORMS.md`. Bytes that are not UTF-8 are replaced.
     pub path: String,
     /// The digest of the raw bytes.
     pub digest: Digest,
@@ -106,8 +106,8 @@ impl SkillEntry {
     /// # Errors
     ///
     /// - [`ErrorKind::Invalid`]: the entry breaks a rule.
-    /// - [`ErrorKind::Limit`]: the manifest exceeds the limits. The error text has the found and the
-    ///   allowed number.
+    /// - [`ErrorKind::Limit`]: the manifest exceeds the limits. The error text has the found and
+    ///   the allowed number.
     pub fn new(skill: Skill, limits: &SkillLimits) -> Result<Self> {
         let checked = check(&skill, limits);
         let (uri, files, total_size) = checked.map_err(|error| {
@@ -170,8 +170,8 @@ impl SkillEntry {
         self.0.total_size
     }
 
-    /// Returns the rule of the Agent Skills format that the name breaks, if it breaks one. The entry
-    /// can be used nevertheless.
+    /// Returns the rule of the Agent Skills format that the name breaks, if it breaks one. The
+    /// entry can be used nevertheless.
     pub fn name_fault(&self) -> Option<String> {
         check_name(self.name()).err().map(|error| error.to_string())
     }

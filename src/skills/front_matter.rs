@@ -104,8 +104,8 @@ impl<'a> FrontMatter<'a> {
         }
     }
 
-    /// Compares the front matter of a file with the front matter of its entry, member by member. The
-    /// order of members has no meaning, and numbers are compared by value.
+    /// Compares the front matter of a file with the front matter of its entry, member by member.
+    /// The order of members has no meaning, and numbers are compared by value.
     ///
     /// # Errors
     ///
@@ -173,9 +173,9 @@ type ParseFn = dyn Fn(&str) -> Result<JsonObject> + Send + Sync;
 
 /// A function that parses the YAML text of front matter; clones share the function.
 ///
-/// With the feature `skills` the library has such a parser: `FrontMatterParser::yaml`. Both sides of
-/// a connection have to read the same values. So a parser follows the core schema of YAML 1.2, in
-/// which `yes` and dates are strings. It should refuse anchors, aliases, tags, repeated keys and
+/// With the feature `skills` the library has such a parser: `FrontMatterParser::yaml`. Both sides
+/// of a connection have to read the same values. So a parser follows the core schema of YAML 1.2,
+/// in which `yes` and dates are strings. It should refuse anchors, aliases, tags, repeated keys and
 /// keys that are no strings.
 ///
 /// # Examples
@@ -203,8 +203,8 @@ impl FrontMatterParser {
 
     /// Returns the parser of this library: YAML 1.2 with the core schema.
     ///
-    /// Anchors, aliases, tags, repeated keys, keys that are no strings, infinite numbers and further
-    /// documents are refused, and so are texts of more than 64 KiB or 64 levels.
+    /// Anchors, aliases, tags, repeated keys, keys that are no strings, infinite numbers and
+    /// further documents are refused, and so are texts of more than 64 KiB or 64 levels.
     #[cfg(feature = "skills")]
     pub fn yaml() -> Self {
         Self::new(super::yaml::parse)

@@ -1,9 +1,9 @@
 //! Skills: the rules for their names, URIs, manifests and front matter.
 //!
 //! A skill is a folder with a file `SKILL.md`. A server publishes the skill as an *entry*
-//! ([`Skill`](crate::schema::Skill)): the front matter of `SKILL.md`, and a *manifest* with size and
-//! digest of each file. This module has the rules that servers and clients share. It does no I/O
-//! and starts no threads.
+//! ([`Skill`](crate::schema::Skill)): the front matter of `SKILL.md`, and a *manifest* with size
+//! and digest of each file. This module has the rules that servers and clients share. It does no
+//! I/O and starts no threads.
 //!
 //! ```text
 //!  Skill (as received) ──▶ SkillEntry::new ──▶ names, URIs, digests and limits are right

@@ -15,10 +15,10 @@ pub const SKILL_FILE: &str = "SKILL.md";
 
 /// Returns the spelling of a URI with which it is compared to other URIs of skills.
 ///
-/// Servers spell URIs differently: `a/Q&A.md` and `a/Q%26A.md` are the same file. The scheme becomes
-/// lower case. Characters that a path segment may contain are decoded, and all others are encoded
-/// with capital digits. The segments otherwise stay as they are, also the first one, in which other
-/// URIs have a host name.
+/// Servers spell URIs differently: `a/Q&A.md` and `a/Q%26A.md` are the same file. The scheme
+/// becomes lower case. Characters that a path segment may contain are decoded, and all others are
+/// encoded with capital digits. The segments otherwise stay as they are, also the first one, in
+/// which other URIs have a host name.
 ///
 /// # Errors
 ///

@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// [`max_message_bytes`](super::Limits::max_message_bytes) at the moment. Clones share the number.
 ///
 /// A call that expects a long response raises the allowance before its request is sent, and lowers
-/// it when the call is over. Receivers read the allowance for each piece of input. A message that is
-/// too long after the allowance was lowered is dropped.
+/// it when the call is over. Receivers read the allowance for each piece of input. A message that
+/// is too long after the allowance was lowered is dropped.
 #[derive(Clone, Default)]
 pub(crate) struct Allowance(Arc<AtomicUsize>);
 
 impl Allowance {
-    /// Raises the allowance until the returned guard is dropped. The allowances of several calls add
-    /// up.
+    /// Raises the allowance until the returned guard is dropped. The allowances of several calls
+    /// add up.
     pub(crate) fn raise(&self, bytes: usize) -> Raised {
         // The number only decides how much may be read. It guards no other memory.
         self.0.fetch_add(bytes, Ordering::Relaxed);

@@ -109,7 +109,7 @@ fn files_are_kept_as_they_are_read() {
     client.close();
     let reopened = folder.cache();
     let id = loaded.id();
-    assert_eq!(reopened.skills().unwrap(), [id.clone()]);
+    assert_eq!(reopened.skills().unwrap(), std::slice::from_ref(id));
     let listed = loaded.skill().entry().file(X).unwrap();
     let content = reopened.read(id, listed).unwrap().unwrap();
     assert_eq!((content.skill(), content.bytes()), (id, &b"content"[..]));

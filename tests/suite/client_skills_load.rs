@@ -298,7 +298,7 @@ fn only_files_of_the_held_manifest_are_read() {
     }
 }
 
-// E-SKILL-C-36, E-SKILL-C-35, E-SKILL-C-34
+// E-SKILL-C-36, E-SKILL-C-35, E-SKILL-C-34, E-SKILL-C-60
 #[test]
 fn the_held_entry_stays_while_the_server_changes_the_skill() {
     for revision in [LEGACY, MODERN] {
@@ -618,13 +618,13 @@ fn read_large(client: &mcplink::client::Client, server: &SkillServer, bytes: &[u
 fn skills_of_the_limits_are_read_with_default_settings() {
     let (client, server) = SkillServer::connect(MODERN, json!({}));
     let len = (16 << 20) - skill_md("a").len();
-    // As base64 and with escapes of six characters for each byte.
+    // As base64, and with escapes of six characters for each byte.
     read_large(&client, &server, &vec![0xff; len]);
     // Other calls keep their limit.
     let error = client.read_resource("skill://a/large").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
     assert!(error.to_string().contains("max_message_bytes"), "{error}");
-    read_large(&client, &server, &vec![1; len]);
+    read_large(&client, &server, &vec![1; 3 << 20]);
     let contents: Vec<String> = (1..512).map(|n| n.to_string()).collect();
     let files: Vec<(&str, &[u8])> = contents.iter().map(|n| (&**n, n.as_bytes())).collect();
     server.set(|tables| {
@@ -650,4 +650,78 @@ fn a_parser_of_the_host_is_used() {
     let error = host.load_uri(A).unwrap_err();
     assert_fault(&error, SkillFault::FrontMatter);
     assert!(error.to_string().contains("no such YAML"), "{error}");
+}
+
+/// A skill without a server's entry, whose file `skill://a/large` has more than 16 MiB as base64.
+fn with_large_file(bytes: &[u8]) -> RemoteSkill {
+    let md = skill_md("a");
+    let files = [file(A, md.as_bytes()), file("skill://a/large", bytes)];
+    let skill = serde_json::from_value(entry("skill://a", json!(files))).unwrap();
+    let limits = SkillLimits::default().max_bytes(17 << 20);
+    RemoteSkill::new("s", SkillEntry::new(skill, &limits).unwrap())
+}
+
+/// A server that offers that skill's files.
+fn large_server(bytes: Vec<u8>) -> mcplink::server::Server {
+    use mcplink::schema::{JsonObject, Resource, ResourceContents, SKILLS_EXTENSION};
+    use mcplink::server::{Context, HandlerError, ResourceRead, Server};
+    let md = skill_md("a");
+    let large = Resource::new("skill://a/large", "large");
+    Server::builder("s", "1")
+        .extension(SKILLS_EXTENSION, JsonObject::new())
+        .resource(
+            Resource::new(A, "a"),
+            move |read: &ResourceRead, _: &Context| {
+                Ok::<_, HandlerError>(ResourceContents::text(read.uri(), &*md))
+            },
+        )
+        .resource(large, move |read: &ResourceRead, _: &Context| {
+            Ok::<_, HandlerError>(ResourceContents::blob(read.uri(), &bytes))
+        })
+        .build()
+        .unwrap()
+}
+
+#[track_caller]
+fn read_large_from(client: &mcplink::client::Client, bytes: &[u8]) {
+    let host = skills(client, "s").limits(SkillLimits::default().max_bytes(17 << 20));
+    let loaded = host.load(&with_large_file(bytes)).unwrap();
+    assert!(loaded.read("large").unwrap().bytes() == bytes);
+    let error = client.read_resource("skill://a/large").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+}
+
+// E-SKILL-C-18
+#[test]
+fn a_large_file_comes_through_a_stream() {
+    use mcplink::transport::Stream;
+    let bytes = vec![0xfe; 13 << 20];
+    let (here, there) = std::os::unix::net::UnixStream::pair().unwrap();
+    let serving = large_server(bytes.clone())
+        .open(Stream::unix(there))
+        .unwrap();
+    let client = mcplink::client::Client::connect(Stream::unix(here)).unwrap();
+    read_large_from(&client, &bytes);
+    client.close();
+    serving.close();
+}
+
+// E-SKILL-C-18
+#[cfg(all(feature = "http-client", feature = "http-server"))]
+#[test]
+fn a_large_file_comes_over_http() {
+    use mcplink::server::http::HttpOptions;
+    use mcplink::transport::http::Http;
+    let bytes = vec![0xfe; 13 << 20];
+    let server = large_server(bytes.clone());
+    for revision in [LEGACY, MODERN] {
+        let serving = server
+            .listen_http("127.0.0.1:0", HttpOptions::default())
+            .unwrap();
+        let builder = mcplink::client::Client::builder("test", "1").revisions(&[revision]);
+        let client = builder.connect(Http::new(&serving.url()).unwrap()).unwrap();
+        read_large_from(&client, &bytes);
+        client.close();
+        serving.close();
+    }
 }

@@ -91,8 +91,8 @@ impl SkillCache {
     /// # Errors
     ///
     /// - [`ErrorKind::Io`]: the folder can't be created or written to.
-    /// - [`ErrorKind::Invalid`]: others may write to the folder, it belongs to another user, it is in
-    ///   the folder of a skill, or it contains such a folder.
+    /// - [`ErrorKind::Invalid`]: others may write to the folder, it belongs to another user, it is
+    ///   in the folder of a skill, or it contains such a folder.
     pub fn new(root: impl Into<PathBuf>) -> Result<Self> {
         let root = root.into();
         let failed = |error| failed("the folder of the skill cache can't be used", &root, error);
@@ -194,8 +194,8 @@ impl SkillCache {
         self.remove(&self.path_of(skill))
     }
 
-    /// Returns the skills that have files in the cache. A folder that does not say its origin is left
-    /// out.
+    /// Returns the skills that have files in the cache. A folder that does not say its origin is
+    /// left out.
     ///
     /// # Errors
     ///

@@ -89,8 +89,8 @@ impl SkillContent {
         self.cache_error.as_ref()
     }
 
-    /// Returns the text between tags that name the server, for the context of a model; `None` if the
-    /// content is not UTF-8.
+    /// Returns the text between tags that name the server, for the context of a model; `None` if
+    /// the content is not UTF-8.
     ///
     /// The name of the tags depends on the content. So the content can't contain its own end tag.
     ///

@@ -40,12 +40,12 @@ use crate::sync::Mutex;
 pub struct Skills(SkillReader);
 
 impl Client {
-    /// Returns the skills of this server. `label` is the name by which the host knows the server. It
-    /// must differ from the labels of all other servers, and must not be taken from the server's
+    /// Returns the skills of this server. `label` is the name by which the host knows the server.
+    /// It must differ from the labels of all other servers, and must not be taken from the server's
     /// [description of itself](Self::server_info).
     ///
-    /// Nothing is sent. With the feature `skills` front matter is parsed by the library; otherwise set
-    /// a [parser](Skills::front_matter_parser).
+    /// Nothing is sent. With the feature `skills` front matter is parsed by the library; otherwise
+    /// set a [parser](Skills::front_matter_parser).
     // E-SKILL-C-63
     pub fn skills(&self, label: impl Into<String>) -> Skills {
         #[cfg(feature = "skills")]
@@ -86,8 +86,8 @@ impl Skills {
         self
     }
 
-    /// Sets the cache on disk for files that were read. Defaults to none. Several servers may share a
-    /// cache.
+    /// Sets the cache on disk for files that were read. Defaults to none. Several servers may share
+    /// a cache.
     pub fn cache(mut self, cache: &SkillCache) -> Self {
         self.0.cache = Some(cache.clone());
         self
@@ -112,7 +112,8 @@ impl Skills {
         &self.0.label
     }
 
-    /// Whether the server declared the skills extension. If not, all calls fail and nothing is sent.
+    /// Whether the server declared the skills extension. If not, all calls fail and nothing is
+    /// sent.
     pub fn is_supported(&self) -> bool {
         self.0.client.capabilities().skills().is_some()
     }
@@ -204,8 +205,8 @@ impl Skills {
         self.read(skill, uri, CallOptions::new())
     }
 
-    /// Loads a skill: reads `SKILL.md`, and verifies its size, its digest and its front matter against
-    /// the entry. The entry is held as long as the returned value exists.
+    /// Loads a skill: reads `SKILL.md`, and verifies its size, its digest and its front matter
+    /// against the entry. The entry is held as long as the returned value exists.
     ///
     /// Other files of the skill are not read. The [hook](Self::before_load) runs first.
     ///
@@ -213,9 +214,10 @@ impl Skills {
     ///
     /// # Errors
     ///
-    /// - [`ErrorKind::Protocol`]: the content differs from the entry; [`Error::skill_fault`] says how.
-    /// - [`ErrorKind::State`]: the skill is dynamic, and [`allow_dynamic`](Self::allow_dynamic) is not
-    ///   set; nothing is sent.
+    /// - [`ErrorKind::Protocol`]: the content differs from the entry; [`Error::skill_fault`] says
+    ///   how.
+    /// - [`ErrorKind::State`]: the skill is dynamic, and [`allow_dynamic`](Self::allow_dynamic) is
+    ///   not set; nothing is sent.
     /// - [`ErrorKind::Invalid`]: the skill is of another server; nothing is sent.
     /// - [`ErrorKind::Unsupported`]: there is no parser for front matter, or the server did not
     ///   declare the extension; nothing is sent.

@@ -11,9 +11,9 @@ use crate::skills::{SkillEntry, SkillLimits, normalized_uri};
 
 /// The identity of a skill: the label of its server and the URI of its `SKILL.md`.
 ///
-/// Two servers may use the same URI, and a server may give itself any name. So a host keys approvals,
-/// caches, tools and paths by this pair. The URI is compared in its
-/// [normalized spelling](normalized_uri).
+/// Two servers may use the same URI, and a server may give itself any name. So a host keys
+/// approvals, caches, tools and paths by this pair. The URI is compared in its [normalized
+/// spelling](normalized_uri).
 ///
 /// # Examples
 ///

@@ -18,9 +18,9 @@ use crate::skills::{SkillFile, SkillUri, normalized_uri};
 
 /// A skill whose `SKILL.md` was read and verified. Clones share the skill.
 ///
-/// The value holds the entry with which the skill was loaded. Files are verified against this entry,
-/// also after a newer list of skills has arrived. Drop the value when the text of the skill has left
-/// the context of the model, never earlier. The value keeps the connection open.
+/// The value holds the entry with which the skill was loaded. Files are verified against this
+/// entry, also after a newer list of skills has arrived. Drop the value when the text of the skill
+/// has left the context of the model, never earlier. The value keeps the connection open.
 ///
 /// All reads go to the server of the skill. A reference to a file of another server is *unlisted*.
 #[derive(Clone)]
@@ -69,8 +69,8 @@ pub struct SkillDirectory {
 }
 
 impl SkillDirectory {
-    /// Whether the skill has changed since its entry was received. Show the user a changed skill that
-    /// needs a new approval, not an error: see [`Skills::refresh`](super::Skills::refresh).
+    /// Whether the skill has changed since its entry was received. Show the user a changed skill
+    /// that needs a new approval, not an error: see [`Skills::refresh`](super::Skills::refresh).
     // E-SKILL-C-50
     pub fn has_changed(&self) -> bool {
         self.unlisted > 0 || !self.missing.is_empty()
@@ -104,18 +104,19 @@ impl LoadedSkill {
         &self.0.content
     }
 
-    /// Reads a file of the skill, and verifies it against the held entry. `reference` is a reference
-    /// in `SKILL.md`, such as `references/FORMS.md`, or an absolute URI.
+    /// Reads a file of the skill, and verifies it against the held entry. `reference` is a
+    /// reference in `SKILL.md`, such as `references/FORMS.md`, or an absolute URI.
     ///
     /// A file that was read before is taken from the [`SkillCache`](super::SkillCache) if there is
-    /// one. A `SKILL.md` of a nested skill is an ordinary file here: its front matter has no effect.
+    /// one. A `SKILL.md` of a nested skill is an ordinary file here: its front matter has no
+    /// effect.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Protocol`] with an [`Error::skill_fault`] when the manifest does not list the file
-    /// (nothing is sent), or its size or digest differs. The other kinds as
-    /// [`Client::read_resource`](crate::client::Client::read_resource). [`ErrorKind::Limit`] when the
-    /// files of a dynamic skill exceed the limit.
+    /// [`ErrorKind::Protocol`] with an [`Error::skill_fault`] when the manifest does not list the
+    /// file (nothing is sent), or its size or digest differs. The other kinds as
+    /// [`Client::read_resource`](crate::client::Client::read_resource). [`ErrorKind::Limit`] when
+    /// the files of a dynamic skill exceed the limit.
     ///
     /// # Examples
     ///
@@ -140,8 +141,8 @@ impl LoadedSkill {
         self.read_resolved(self.0.skill.entry().uri(), reference, options)
     }
 
-    /// Reads a file of the skill. `reference` stands in the nested `SKILL.md` with the URI `nested`,
-    /// so that it is relative to the directory of the nested file.
+    /// Reads a file of the skill. `reference` stands in the nested `SKILL.md` with the URI
+    /// `nested`, so that it is relative to the directory of the nested file.
     ///
     /// # Errors
     ///
@@ -228,11 +229,11 @@ impl LoadedSkill {
         folder
     }
 
-    /// Asks the server for the children of a folder, and compares them with the held manifest. `path`
-    /// is the path below the skill's directory, empty for the directory itself.
+    /// Asks the server for the children of a folder, and compares them with the held manifest.
+    /// `path` is the path below the skill's directory, empty for the directory itself.
     ///
-    /// Children that are not in the manifest are left out: they can't be read, and the model must not
-    /// see them. For a dynamic skill this is the way to its files. It adds no integrity.
+    /// Children that are not in the manifest are left out: they can't be read, and the model must
+    /// not see them. For a dynamic skill this is the way to its files. It adds no integrity.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! Skills of servers, as a host uses them.
 //!
 //! A skill is a folder of instructions for a model, which a server publishes as resources. The text
-//! of a skill becomes part of the model's context. So a skill is more dangerous than a tool: it tells
-//! the model what to do with all tools that it has.
+//! of a skill becomes part of the model's context. So a skill is more dangerous than a tool: it
+//! tells the model what to do with all tools that it has.
 //!
 //! ```text
 //!  Skills::list, Skills::get ──▶ RemoteSkill: label of the server and checked entry
@@ -25,9 +25,9 @@
 //! shows that the content is *consistent* with the entry that a user approved. Entry and content
 //! come from the same server, so a match is no reason to trust the server.
 //!
-//! **Duties of the host.** The library never runs anything and writes no executable file. Everything
-//! in a skill is untrusted data: its text, its front matter, its scripts. `allowed-tools` has no
-//! effect unless the user granted it: see [`SkillApproval::grant`].
+//! **Duties of the host.** The library never runs anything and writes no executable file.
+//! Everything in a skill is untrusted data: its text, its front matter, its scripts.
+//! `allowed-tools` has no effect unless the user granted it: see [`SkillApproval::grant`].
 //!
 //! Spec: Extensions, "Skills" (2026-07-28; also used with older revisions).
 

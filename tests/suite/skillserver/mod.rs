@@ -169,7 +169,7 @@ fn play(
 ) {
     let (method, params) = (request["method"].as_str().unwrap(), &request["params"]);
     let mut tables = tables.lock().unwrap();
-    let about = params["uri"].as_str().or(params["cursor"].as_str());
+    let about = params["uri"].as_str().or_else(|| params["cursor"].as_str());
     let asked = format!("{method} {}", about.unwrap_or_default());
     tables.asked.push(asked.trim_end().to_owned());
     for name in std::mem::take(&mut tables.notifications) {
