@@ -9,7 +9,7 @@ use mcplink::ErrorKind;
 use mcplink::protocol::LogLevel;
 use mcplink::schema::ProtocolVersion;
 use mcplink::server::Server;
-use mcplink::server::skills::{SkillFolder, SkillOptions, SkippedSkill};
+use mcplink::server::skills::{SkillFolder, SkippedSkill};
 use mcplink::skills::{Digest, SkillLimits};
 use serde_json::{Value, json};
 
@@ -429,6 +429,8 @@ fn a_file_that_grew_without_end_is_not_read_whole() {
 
 #[cfg(feature = "skills")]
 mod yaml {
+    use mcplink::server::skills::SkillOptions;
+
     use super::*;
 
     fn with_yaml(yaml: &str) -> (Tree, Server) {

@@ -17,8 +17,9 @@ impl ServerBuilder {
     /// checked only if the principal lists its scopes: see
     /// [`Server::open_for`](crate::server::Server::open_for).
     ///
-    /// For items that are added later, use [`Server::require_scopes`]. For decisions that depend on
-    /// arguments, write a guard with
+    /// For items that are added later, use
+    /// [`Server::require_scopes`](crate::server::Server::require_scopes). For decisions that depend
+    /// on arguments, write a guard with
     /// [`GuardedRequest::require_scopes`](crate::server::GuardedRequest::require_scopes).
     ///
     /// The item must exist when the server is built, so that a misspelled name can't leave an item
