@@ -1,4 +1,4 @@
-"""Checks of `mcp`, the command line: what it prints for people and for programs, at a terminal and without one, and how it ends."""
+"""Checks of `mcplink`, the command line: what it prints for people and for programs, at a terminal and without one, and how it ends."""
 
 import json
 from pathlib import Path
@@ -75,15 +75,15 @@ def check_of_actions(argv: list[str], name: str, server: list[str], server_name:
         expect(status == TOOL_FAILED, "exit status, that of the first failure", [status, err])
         return f"{len(script)} actions"
 
-    return Check(f"mcp --json -> {name} {era}", body)
+    return Check(f"mcplink --json -> {name} {era}", body)
 
 
 # --- a person at a terminal -----------------------------------------------------------------------------------------------------
 
 
 TELLING = [
-    ("mcp> ", "listen demo://text\n"),
-    ("mcp> ", "call touch uri=demo://text\n"),
+    ("mcplink> ", "listen demo://text\n"),
+    ("mcplink> ", "call touch uri=demo://text\n"),
     ("demo://text has changed\n", ""),
     ("the tools have changed\n", "quit\n"),
 ]
@@ -97,27 +97,27 @@ TELLING_JSON = [
 def check_at_terminal(argv: list[str], name: str, server: list[str], era: str, tells: bool) -> Check:
     """A session of the shell at a terminal: tables, a bar, the server's questions, and what it tells by itself."""
     dialogue = [
-        ("mcp> ", "tools\n"),
-        ("mcp> ", "call slow steps=3 delay_ms=150\n"),
-        ("mcp> ", "call ask\n"),
+        ("mcplink> ", "tools\n"),
+        ("mcplink> ", "call slow steps=3 delay_ms=150\n"),
+        ("mcplink> ", "call ask\n"),
         ("Who are you?", ""),
         ("name", "Ada\n"),
         ("(c)ancel: ", "y\n"),
         ("It is Ada.", ""),
-        ("mcp> ", "call sample\n"),
+        ("mcplink> ", "call sample\n"),
         ("(user) The capital of France?", ""),
         ("refuses): ", "Paris\n"),
         ("The model says Paris.", ""),
-        ("mcp> ", "call roots\n"),
+        ("mcplink> ", "call roots\n"),
         ("Roots: file:///home/ada", ""),
-        ("mcp> ", "call media\n"),
-        ("mcp> ", "resources\n"),
-        ("mcp> ", "read demo://bytes\n"),
-        ("mcp> ", "prompts\n"),
-        ("mcp> ", "prompt praise name=Ada\n"),
-        ("mcp> ", "call no_such_tool\n"),
-        ("mcp> ", "dance\n"),
-        *(TELLING if tells else [("mcp> ", "quit\n")]),
+        ("mcplink> ", "call media\n"),
+        ("mcplink> ", "resources\n"),
+        ("mcplink> ", "read demo://bytes\n"),
+        ("mcplink> ", "prompts\n"),
+        ("mcplink> ", "prompt praise name=Ada\n"),
+        ("mcplink> ", "call no_such_tool\n"),
+        ("mcplink> ", "dance\n"),
+        *(TELLING if tells else [("mcplink> ", "quit\n")]),
     ]
     shows = [
         "NAME ",
@@ -214,24 +214,24 @@ def check_of_signals(argv: list[str], everything: list[str], era: str) -> Check:
         (ask.split(), [("username", SIGINT)]),
         (ask.split(), [("username", "Ada\n"), ("email", "a@b.c\n"), ("(c)ancel: ", SIGTERM)]),
         (["call", "test_sampling", "prompt=Why?"], [("refuses): ", SIGHUP)]),
-        (["shell"], [("mcp> ", SIGINT)]),
+        (["shell"], [("mcplink> ", SIGINT)]),
     ]
     in_shell = [
-        ("mcp> ", f"{slow}\n"),
+        ("mcplink> ", f"{slow}\n"),
         ("[", SIGINT),
-        ("mcp: interrupted\n", ""),
-        ("mcp> ", f"{ask}\n"),
+        ("mcplink: interrupted\n", ""),
+        ("mcplink> ", f"{ask}\n"),
         ("(Your user name)", SIGINT),
-        ("mcp: interrupted\n", ""),
+        ("mcplink: interrupted\n", ""),
         # What is typed from now on is the shell's.
-        ("mcp> ", "call echo message=hej\n"),
+        ("mcplink> ", "call echo message=hej\n"),
         ("\nhej\n", ""),
-        ("mcp> ", f"{ask}\n"),
+        ("mcplink> ", f"{ask}\n"),
         ("(Your user name)", "Eve\n"),
         ("email", "a@b.c\n"),
         ("(c)ancel: ", "y\n"),
         ("accept", ""),
-        ("mcp> ", SIGTERM),
+        ("mcplink> ", SIGTERM),
     ]
 
     def body(check: Check, folder: Path) -> str:
@@ -294,8 +294,8 @@ def check_of_failures(argv: list[str], everything: list[str], changeless: list[s
             pids.unlink(missing_ok=True)
             status, out = run_program(check, [*argv, *words, *(["--", *command] if command else [])], pids)
             seen = [status, out, check.stderr]
-            expect(status == code, f"mcp {' '.join(words)} has to end with {code}", seen)
-            expect(out == "" and said in check.stderr and check.stderr.startswith("mcp: "), f"mcp {' '.join(words)} has to say {said!r}", seen)
+            expect(status == code, f"mcplink {' '.join(words)} has to end with {code}", seen)
+            expect(out == "" and said in check.stderr and check.stderr.startswith("mcplink: "), f"mcplink {' '.join(words)} has to say {said!r}", seen)
         status, out, err = mcp(check, argv, ["--trace", "--era", "legacy", "call", "echo", "message=hej"], everything, folder)
         expect((status, out) == (DONE, "hej\n"), "a traced call", [status, out])
         traced = [line.split(None, 2) for line in err.splitlines()]
@@ -337,4 +337,4 @@ def check_of_calls(argv: list[str], name: str, choose) -> Check:
                 raise Failed(why)
         return f"{len(calls)} calls"
 
-    return Check(f"mcp --json -> {name}", body)
+    return Check(f"mcplink --json -> {name}", body)

@@ -138,8 +138,6 @@ mod list_changes;
 #[cfg(feature = "http-server")]
 mod listening;
 mod log_records;
-#[cfg(feature = "schemars")]
-mod mcp_cli;
 mod own_transport;
 mod panics;
 mod played;

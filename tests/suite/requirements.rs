@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 /// Folders and files in which ids are looked for.
-const PLACES: [&str; 8] = [
+const PLACES: [&str; 9] = [
     "src",
+    "cli",
     "tests",
     "docs",
     "include",

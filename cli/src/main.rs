@@ -1,12 +1,9 @@
-//! A command line for servers: `mcp [OPTION ...] ACTION ... -- SERVER COMMAND ...`, or `--url URL`
+//! A command line for servers: `mcplink [OPTION ...] ACTION ... -- SERVER COMMAND ...`, or `--url URL`
 //! instead of the command.
 //!
-//! Try `cargo run --example mcp -- tools -- target/debug/examples/hello_server`, or `mcp --help`.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program of its own"
-)]
+//! Try `mcplink tools -- target/debug/examples/hello_server`, or `mcplink --help`.
+
+#![forbid(unsafe_code)]
 
 mod actions;
 mod args;
@@ -41,7 +38,7 @@ fn main() -> ExitCode {
     let done = match args::read(words) {
         Ok(Asked::Help) => print::out(args::HELP).map_err(Failure::from),
         Ok(Asked::Version) => {
-            print::out(&format!("mcp {}\n", env!("CARGO_PKG_VERSION"))).map_err(Failure::from)
+            print::out(&format!("mcplink {}\n", env!("CARGO_PKG_VERSION"))).map_err(Failure::from)
         }
         Ok(Asked::Run(options, action)) => run(&options, action),
         Err(text) => Err(Failure::usage(text)),
@@ -53,7 +50,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            failure.report("mcp --help");
+            failure.report("mcplink --help");
             ExitCode::from(failure.code)
         }
     }
@@ -72,7 +69,7 @@ fn run(options: &Options, action: Action) -> Result<(), Failure> {
 
 fn connect(options: &Options) -> Result<Client, Failure> {
     let server = server(options)?;
-    let builder = Client::builder("mcp", env!("CARGO_PKG_VERSION"))
+    let builder = Client::builder("mcplink", env!("CARGO_PKG_VERSION"))
         .revisions(&options.revisions)
         // A user of the command line sees the server's answer, so an undeclared capability may be
         // tried.
@@ -95,7 +92,7 @@ fn connect(options: &Options) -> Result<Client, Failure> {
     };
     builder.connect(transport).map_err(|error| {
         if error.kind() == ErrorKind::Auth && !options.login && !interrupt::has_come() {
-            print::note("mcp: the server wants to know who asks: --login logs in");
+            print::note("mcplink: the server wants to know who asks: --login logs in");
         }
         Failure::of_connecting(&error, options.timeout)
     })
@@ -111,7 +108,7 @@ fn server(options: &Options) -> Result<Box<dyn Transport>, Failure> {
         let authorities = options.authorities.as_deref();
         let authorities = authorities.map(read_authorities).transpose()?;
         let http = match &authorities {
-            Some(pem) => trusting(http, pem)?,
+            Some(pem) => http.root_certificates(pem),
             None => http,
         };
         return Ok(Box::new(match options.login {
@@ -144,19 +141,6 @@ fn server(options: &Options) -> Result<Box<dyn Transport>, Failure> {
 fn read_authorities(file: &Path) -> Result<Vec<u8>, Failure> {
     std::fs::read(file)
         .map_err(|error| Failure::usage(format!("--cacert {}: {error}", file.display())))
-}
-
-/// Trusts only the certificate authorities in a PEM text.
-#[cfg(feature = "tls")]
-fn trusting(http: Http, pem: &[u8]) -> Result<Http, Failure> {
-    Ok(http.root_certificates(pem))
-}
-
-#[cfg(not(feature = "tls"))]
-fn trusting(_: Http, _: &[u8]) -> Result<Http, Failure> {
-    Err(Failure::usage(
-        "--cacert needs the feature 'tls'".to_owned(),
-    ))
 }
 
 fn show_traced(start: Instant, message: &Tapped<'_>) {

@@ -23,23 +23,25 @@ pub(crate) fn authorizer(
         oauth = oauth.root_certificates(pem);
     }
     oauth
-        .client_name("mcp")
+        .client_name("mcplink")
         .proxy_from_environment()
         .store(FileStore::new(folder).map_err(failed)?)
-        .on_log(|line| note(&format!("mcp: {line}")))
+        .on_log(|line| note(&format!("mcplink: {line}")))
         .build()
         .map_err(failed)
 }
 
 fn show(login: &Login<'_>) {
     let (server, place) = (login.server(), login.authorization_server());
-    note(&format!("mcp: {server} wants you to log in, at {place}"));
+    note(&format!(
+        "mcplink: {server} wants you to log in, at {place}"
+    ));
     let scopes: Vec<&str> = login.scopes().collect();
     if !scopes.is_empty() {
-        note(&format!("mcp: it asks for: {}", scopes.join(", ")));
+        note(&format!("mcplink: it asks for: {}", scopes.join(", ")));
     }
     note(&format!(
-        "mcp: if no browser comes up, open {}",
+        "mcplink: if no browser comes up, open {}",
         login.url()
     ));
 }

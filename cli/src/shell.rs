@@ -15,13 +15,13 @@ pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
     let is_interactive = io::stdin().is_terminal();
     let mut first_failure = None;
     if is_interactive {
-        print::out("The actions of 'mcp', one a line; 'help' lists them, 'quit' ends.\n")?;
+        print::out("The actions of 'mcplink', one a line; 'help' lists them, 'quit' ends.\n")?;
     }
     loop {
         interrupt::begin();
         print::fresh_line()?;
         if is_interactive {
-            print::out("mcp> ")?;
+            print::out("mcplink> ")?;
         }
         let line = input::line(&[&interrupt::token()]);
         if is_interactive && line.is_ok() {

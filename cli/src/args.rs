@@ -7,11 +7,11 @@ use std::time::Duration;
 use mcplink::schema::{LoggingLevel, ProtocolVersion, Root};
 
 pub(crate) const HELP: &str = "\
-usage: mcp [OPTION ...] ACTION ... -- SERVER [ARGUMENT ...]
-       mcp [OPTION ...] ACTION ... --url URL
+usage: mcplink [OPTION ...] ACTION ... -- SERVER [ARGUMENT ...]
+       mcplink [OPTION ...] ACTION ... --url URL
 
-  mcp tools -- npx -y @modelcontextprotocol/server-everything
-  mcp call echo message=hello -- npx -y @modelcontextprotocol/server-everything
+  mcplink tools -- npx -y @modelcontextprotocol/server-everything
+  mcplink call echo message=hello -- npx -y @modelcontextprotocol/server-everything
 
 actions
   info                              who the server is and what it can do

@@ -186,7 +186,7 @@ impl Session {
             }
             for text in texts {
                 if result.is_error() {
-                    print::note(&format!("mcp: the tool failed: {text}"));
+                    print::note(&format!("mcplink: the tool failed: {text}"));
                 } else {
                     print::line(&text)?;
                 }
@@ -345,7 +345,7 @@ impl Session {
             print::line(value)?;
         }
         if result.completion.has_more == Some(true) {
-            print::note("mcp: there are more");
+            print::note("mcplink: there are more");
         }
         Ok(())
     }
@@ -400,7 +400,7 @@ impl Session {
             return Err(Failure::new(REFUSED, "the server tells of no changes"));
         }
         if wants_resources && granted.resource_subscriptions.is_none() {
-            print::note("mcp: the server does not tell when a resource changes");
+            print::note("mcplink: the server does not tell when a resource changes");
         }
         Ok(subscription)
     }

@@ -61,7 +61,7 @@ impl Failure {
         if self.text.is_empty() {
             return;
         }
-        note(&format!("mcp: {}", self.text));
+        note(&format!("mcplink: {}", self.text));
         if self.code == USAGE {
             note(&format!("try '{help}'"));
         }
