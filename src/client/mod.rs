@@ -11,6 +11,7 @@
 mod builder;
 mod cache;
 mod calls;
+mod config;
 mod connect;
 mod connect_cancel;
 mod era;
@@ -42,6 +43,7 @@ pub use self::builder::ClientBuilder;
 pub use self::cache::ResponseCache;
 #[cfg(feature = "cffi")]
 pub(crate) use self::calls::tool_params;
+pub use self::config::{Config, ConfigInput, ConfigWarning, ServerConfig};
 pub use self::era::{Era, EraMemory};
 pub use self::paging::{Items, ListPage, Pages};
 pub use self::pending_call::{CallEvent, PendingCall};

@@ -43,6 +43,7 @@ mod client_cache;
 mod client_calls;
 mod client_cancelling;
 mod client_children;
+mod client_config;
 mod client_fallback;
 mod client_misfits;
 mod client_opening;
