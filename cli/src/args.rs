@@ -286,8 +286,8 @@ Example: mcplink servers --config .mcp.json")]
     Logout,
     /// Check a server: protocol, behavior as a process, schemas, HTTP security
     #[command(after_help = "\
-A check passes, fails, or is skipped with a reason. The exit code is 1 if a check of the level
-fails. Checks call no tool except those that exist for none, unless --call names one.
+A check passes, fails, or is skipped with a reason. A failure above the level is only noted. The
+exit code is 1 if a check of the level fails. No tool is called, unless --call names one.
 
 Example: mcplink check --format junit -- ./my-server > report.xml")]
     Check(Check),
@@ -367,7 +367,8 @@ pub(crate) struct Check {
     /// Run only checks whose name contains this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) only: Option<String>,
-    /// must: what the protocol requires; should: what it recommends and hosts expect, too
+    /// The checks that must pass: must (what the protocol requires), should (what it recommends,
+    /// too) or hosts (what the model interfaces of hosts accept, too)
     #[arg(long, default_value = "should", hide_possible_values = true)]
     pub(crate) level: Level,
     /// text, json or junit
@@ -393,6 +394,7 @@ pub(crate) struct Check {
 pub(crate) enum Level {
     Must,
     Should,
+    Hosts,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

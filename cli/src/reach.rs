@@ -77,26 +77,45 @@ fn failed(error: &Error, options: &Options) -> Failure {
     Failure::of_connecting(error, options.timeout, shows_stderr(place))
 }
 
-/// Returns the transport: a server to start, or a URL to connect to.
-pub(crate) fn transport(place: &Place) -> Result<Box<dyn Transport>, Failure> {
-    let usage = |error: Error| Failure::usage(error.to_string());
-    if let Some(name) = &place.server {
-        let server = configs::find(name, place)?;
-        return Ok(match server.url() {
-            Some(_) => Box::new(with_http_options(server.http().map_err(usage)?, place)?),
-            None => Box::new(with_child_options(server.child().map_err(usage)?, place)),
-        });
-    }
-    if let Some(url) = &place.url {
-        let http = Http::new(url).map_err(usage)?;
-        return Ok(Box::new(with_http_options(http, place)?));
-    }
-    let (program, arguments) = place.command.split_first().ok_or_else(no_server)?;
-    let child = Child::new(program).args(arguments);
-    Ok(Box::new(with_child_options(child, place)))
+/// How the server is reached.
+pub(crate) enum Reached {
+    Child(Child),
+    Url(String, Vec<(String, String)>),
 }
 
-pub(crate) fn no_server() -> Failure {
+/// Returns the server to start, or the URL to connect to with its header fields.
+pub(crate) fn reach(place: &Place) -> Result<Reached, Failure> {
+    let usage = |error: Error| Failure::usage(error.to_string());
+    let (url, mut fields) = match (&place.server, &place.url) {
+        (Some(name), _) => {
+            let server = configs::find(name, place)?;
+            if server.url().is_none() {
+                let child = server.child().map_err(usage)?;
+                return Ok(Reached::Child(with_child_options(child, place)));
+            }
+            server.expanded_url().map_err(usage)?
+        }
+        (None, Some(url)) => (url.clone(), Vec::new()),
+        (None, None) => {
+            let command = place.command.split_first();
+            let (program, arguments) = command.ok_or_else(no_server)?;
+            let child = Child::new(program).args(arguments);
+            return Ok(Reached::Child(with_child_options(child, place)));
+        }
+    };
+    fields.extend(headers(&place.headers)?);
+    Ok(Reached::Url(url, fields))
+}
+
+/// Returns the transport to the server.
+fn transport(place: &Place) -> Result<Box<dyn Transport>, Failure> {
+    Ok(match reach(place)? {
+        Reached::Child(child) => Box::new(child),
+        Reached::Url(url, fields) => Box::new(http(&url, &fields, place)?),
+    })
+}
+
+fn no_server() -> Failure {
     Failure::usage(
         "the server is missing: its command stands behind --, its address behind --url, or its \
          name in a configuration file behind --server"
@@ -104,10 +123,11 @@ pub(crate) fn no_server() -> Failure {
     )
 }
 
-pub(crate) fn with_http_options(http: Http, place: &Place) -> Result<Http, Failure> {
+fn http(url: &str, fields: &[(String, String)], place: &Place) -> Result<Http, Failure> {
+    let http = Http::new(url).map_err(|error| Failure::usage(error.to_string()))?;
     let mut http = http.proxy_from_environment();
-    for (name, value) in headers(&place.headers)? {
-        http = http.header(&name, &value);
+    for (name, value) in fields {
+        http = http.header(name, value);
     }
     let authorities = place.authorities.as_deref();
     let authorities = authorities.map(read_authorities).transpose()?;
@@ -185,7 +205,7 @@ fn headers(given: &[String]) -> Result<Vec<(String, String)>, Failure> {
     Ok(fields)
 }
 
-fn read_authorities(file: &Path) -> Result<Vec<u8>, Failure> {
+pub(crate) fn read_authorities(file: &Path) -> Result<Vec<u8>, Failure> {
     std::fs::read(file)
         .map_err(|error| Failure::usage(format!("--cacert {}: {error}", file.display())))
 }

@@ -387,15 +387,29 @@ impl ServerConfig {
     /// command.
     #[cfg(feature = "http-client")]
     pub fn http(&self) -> Result<Http> {
+        let (url, headers) = self.expanded_url()?;
+        let http = Http::new(&url).map_err(|error| error.context(self.place()))?;
+        let headers = headers.iter();
+        Ok(headers.fold(http, |http, (name, value)| http.header(name, value)))
+    }
+
+    /// Returns the URL and the header fields with their variables replaced. Both may contain
+    /// secrets.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`transport`](Self::transport). [`ErrorKind::Invalid`] for a server with a
+    /// command.
+    pub fn expanded_url(&self) -> Result<(String, Vec<(String, String)>)> {
         let Endpoint::Url { url, headers } = &self.endpoint else {
             return Err(self.invalid("it has no URL"));
         };
-        let http = Http::new(&self.expand("url", url)?);
-        let mut http = http.map_err(|error| error.context(self.place()))?;
-        for (name, value) in headers {
-            http = http.header(name, &self.expand(&format!("headers.{name}"), value)?);
-        }
-        Ok(http)
+        let header = |(name, value): &(String, String)| {
+            let value = self.expand(&format!("headers.{name}"), value)?;
+            Ok((name.clone(), value))
+        };
+        let headers: Result<Vec<_>> = headers.iter().map(header).collect();
+        Ok((self.expand("url", url)?, headers?))
     }
 
     fn env_of_file(&self, command: &Command) -> Result<Vec<(String, String)>> {
