@@ -479,7 +479,7 @@ pub(crate) fn read_line(words: &[String], options: &Options) -> Result<Asked, Mi
     let mut options = options.clone();
     let words: Vec<&String> = words.iter().collect();
     let is_json = |word: &&String| **word == "--json";
-    options.json |= words.iter().any(|word| is_json(word));
+    options.json |= words.iter().any(is_json);
     let words: Vec<OsString> = words
         .into_iter()
         .filter(|word| !is_json(word))

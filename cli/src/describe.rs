@@ -53,7 +53,7 @@ struct Object {
     required: Vec<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Parts {
     #[serde(default)]
     properties: Members,
@@ -67,10 +67,7 @@ impl Object {
     }
 
     fn read(json: &str) -> Self {
-        let parts = serde_json::from_str(json).unwrap_or(Parts {
-            properties: Members::default(),
-            required: Vec::new(),
-        });
+        let parts = serde_json::from_str::<Parts>(json).unwrap_or_default();
         Self {
             root: serde_json::from_str(json).unwrap_or_default(),
             properties: parts.properties,

@@ -106,6 +106,8 @@ fn stdout(server: &Server) -> Seen {
                 json!({ "name": name, "arguments": arguments }),
             )?;
         }
+        let method = harmless(conn.revision.is_modern());
+        conn.request(method, json!({}))?;
         match &conn.noise[..] {
             [] => passed(),
             [first, ..] => {

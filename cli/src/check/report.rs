@@ -161,7 +161,7 @@ impl Report {
             let time = outcome.elapsed.as_secs_f64();
             let head =
                 format!("  <testcase classname=\"{class}\" name=\"{name}\" time=\"{time:.3}\"");
-            let message = escaped(&text(outcome));
+            let message = escaped(text(outcome));
             let ids = outcome.check.requirements.join(" ");
             let remedy = escaped(outcome.check.remedy);
             xml += &match self.status(outcome) {

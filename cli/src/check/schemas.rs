@@ -228,7 +228,12 @@ fn host_arrays(server: &Server) -> Seen {
     for tool in tools(server)? {
         walk(&tool["inputSchema"], &mut |path, schema| {
             let is_array = schema["type"] == "array";
-            if is_array && schema.get("items").or(schema.get("prefixItems")).is_none() {
+            if is_array
+                && schema
+                    .get("items")
+                    .or_else(|| schema.get("prefixItems"))
+                    .is_none()
+            {
                 faults.push(format!("{path} of tool {:?} has no items", name_of(tool)));
             }
         });

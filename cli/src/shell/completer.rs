@@ -55,28 +55,26 @@ impl Completer {
         }
         let client = &self.client;
         let can = client.capabilities();
-        let (has_tools, has_prompts) = (can.tools.is_some(), can.prompts.is_some());
-        let has_resources = can.resources.is_some();
-        let options = Self::options;
-        let lists = Rc::new(Lists {
+        let mut lists = Lists {
             since: Instant::now(),
-            tools: has_tools
-                .then(|| client.list_tools_with(options()).unwrap_or_default())
-                .unwrap_or_default(),
-            prompts: has_prompts
-                .then(|| client.list_prompts_with(options()).unwrap_or_default())
-                .unwrap_or_default(),
-            resources: has_resources
-                .then(|| client.list_resources_with(options()).unwrap_or_default())
-                .unwrap_or_default(),
-            templates: has_resources
-                .then(|| {
-                    client
-                        .list_resource_templates_with(options())
-                        .unwrap_or_default()
-                })
-                .unwrap_or_default(),
-        });
+            tools: Vec::new(),
+            prompts: Vec::new(),
+            resources: Vec::new(),
+            templates: Vec::new(),
+        };
+        let options = Self::options;
+        if can.tools.is_some() {
+            lists.tools = client.list_tools_with(options()).unwrap_or_default();
+        }
+        if can.prompts.is_some() {
+            lists.prompts = client.list_prompts_with(options()).unwrap_or_default();
+        }
+        if can.resources.is_some() {
+            lists.resources = client.list_resources_with(options()).unwrap_or_default();
+            let templates = client.list_resource_templates_with(options());
+            lists.templates = templates.unwrap_or_default();
+        }
+        let lists = Rc::new(lists);
         *kept = Some(Rc::clone(&lists));
         lists
     }

@@ -8,7 +8,9 @@ mod actions;
 #[path = "../../../tests/suite/authworld/mod.rs"]
 #[allow(dead_code, reason = "only some of it is used")]
 mod authworld;
+mod checks;
 mod common;
+mod failures;
 #[path = "../../../tests/suite/front/mod.rs"]
 #[allow(dead_code, reason = "only some of it is used")]
 mod front;
@@ -19,3 +21,4 @@ mod runs;
 #[path = "../../../tests/suite/stub/mod.rs"]
 #[allow(dead_code, reason = "only some of it is used")]
 mod stub;
+mod transcripts;
