@@ -162,18 +162,24 @@ pub(crate) fn kill(signal: &str, process: u32) -> bool {
     command.stderr(Stdio::null()).status().unwrap().success()
 }
 
-/// Runs it at a terminal; gives what is shown there.
-pub(crate) fn shown_at_a_terminal(words: &[&str]) -> String {
-    use io::Read as _;
+/// Opens a pseudo-terminal: the end of the test, and the end of the program.
+fn pseudo_terminal() -> (std::os::fd::OwnedFd, std::os::fd::OwnedFd) {
     use std::os::fd::{FromRawFd as _, OwnedFd};
     let (mut own, mut its) = (0, 0);
     let null = std::ptr::null_mut();
     // SAFETY: the two descriptors are new and nobody else's; the other pointers may be null.
-    let (own, its) = unsafe {
+    unsafe {
         let opened = libc::openpty(&mut own, &mut its, null, null.cast(), null.cast());
         assert_eq!(opened, 0);
+        // The program must not inherit this end, or the terminal never closes.
+        libc::fcntl(own, libc::F_SETFD, libc::FD_CLOEXEC);
         (OwnedFd::from_raw_fd(own), OwnedFd::from_raw_fd(its))
-    };
+    }
+}
+
+/// Runs it at a terminal; gives what is shown there.
+pub(crate) fn shown_at_a_terminal(words: &[&str]) -> String {
+    let (own, its) = pseudo_terminal();
     let mut command = Command::new(MCPLINK);
     command.args(words).env("COLUMNS", "60");
     command.stdin(Stdio::null());
@@ -186,4 +192,89 @@ pub(crate) fn shown_at_a_terminal(words: &[&str]) -> String {
     _ = std::fs::File::from(own).read_to_end(&mut shown);
     child.wait().unwrap();
     String::from_utf8(shown).unwrap().replace("\r\n", "\n")
+}
+
+/// A run at a terminal of its own.
+pub(crate) struct Terminal {
+    child: Child,
+    own: std::fs::File,
+    shown: mpsc::Receiver<Vec<u8>>,
+    /// What was shown and not yet waited for.
+    rest: String,
+}
+
+impl Terminal {
+    pub(crate) fn start(mut command: Command) -> Self {
+        let (own, its) = pseudo_terminal();
+        command.stdin(its.try_clone().unwrap());
+        command.stdout(its.try_clone().unwrap()).stderr(its);
+        // The terminal is the controlling one of a session of its own, so that Ctrl-C is a signal.
+        // SAFETY: both calls are async-signal-safe.
+        unsafe {
+            std::os::unix::process::CommandExt::pre_exec(&mut command, || {
+                if libc::setsid() < 0 || libc::ioctl(0, libc::TIOCSCTTY as _, 0) < 0 {
+                    return Err(io::Error::last_os_error());
+                }
+                Ok(())
+            });
+        }
+        let child = command.spawn().unwrap();
+        let own = std::fs::File::from(own);
+        let mut reader = own.try_clone().unwrap();
+        let (sender, shown) = mpsc::channel();
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            // That the other end is closed is an error at a terminal.
+            while let Ok(count @ 1..) = reader.read(&mut bytes) {
+                if sender.send(bytes[..count].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            child,
+            own,
+            shown,
+            rest: String::new(),
+        }
+    }
+
+    /// Waits until a text is shown, and skips what was shown up to its end.
+    pub(crate) fn wait_for(&mut self, text: &str) {
+        loop {
+            if let Some(at) = self.rest.find(text) {
+                self.rest.drain(..at + text.len());
+                return;
+            }
+            let Ok(more) = self.shown.recv_timeout(LONG) else {
+                panic!("{text:?} was not shown; this was: {:?}", self.rest);
+            };
+            self.rest.push_str(&String::from_utf8_lossy(&more));
+        }
+    }
+
+    pub(crate) fn write(&mut self, text: &str) {
+        self.own.write_all(text.as_bytes()).unwrap();
+    }
+
+    pub(crate) fn signal(&self, signal: &str) {
+        kill(signal, self.child.id());
+    }
+
+    /// The exit code, which has to come in time.
+    pub(crate) fn code(&mut self) -> i32 {
+        let mut code = None;
+        wait_until("the program has ended", || {
+            code = self.child.try_wait().unwrap();
+            code.is_some()
+        });
+        code.unwrap().code().expect("it was not killed")
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
 }
