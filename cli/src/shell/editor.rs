@@ -11,6 +11,7 @@ use std::thread;
 
 use mcplink::client::Client;
 use mcplink::protocol::CancelToken;
+use rustyline::config::Configurer as _;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{CompletionType, Config};
@@ -94,6 +95,8 @@ fn edit(client: Client, requests: &Receiver<()>, answer: &Sender<Option<Answer>>
     let Ok(mut editor) = editor else {
         return;
     };
+    // Terminals that do not know it would show its control sequences.
+    editor.enable_synchronized_output(false);
     editor.set_helper(Some(Completer::new(client)));
     let history = history();
     if let Some(path) = &history {

@@ -68,6 +68,7 @@ fn each_failure_has_a_text_and_an_exit_code() {
     folder.write("latin", "not an object");
     folder.write("script", "call no_such_tool\ncall echo message=x\n");
     folder.write("file", "");
+    let mut faults = Vec::new();
     for (line, code, said) in [
         // The command line.
         ("", 2, "there is nothing to do"),
@@ -150,7 +151,7 @@ fn each_failure_has_a_text_and_an_exit_code() {
         (
             "tools -- no-such-program-of-this-machine",
             4,
-            "No such file or directory",
+            "there is no such program in PATH",
         ),
         (
             "tools --cwd /does/not/exist -- SERVER",
@@ -168,7 +169,7 @@ fn each_failure_has_a_text_and_an_exit_code() {
             4,
             "can't be reached",
         ),
-        ("tools --url file:///x", 2, "begins neither with"),
+        ("tools --url file:///x", 2, "the URL can't be read"),
         (
             "tools --timeout 0.5 -- sleep 60",
             5,
@@ -221,7 +222,7 @@ fn each_failure_has_a_text_and_an_exit_code() {
         (
             "call echo message=x --task --era legacy -- BAD none",
             3,
-            "does not offer tasks",
+            "can't be called as a task",
         ),
         (
             "call slow --timeout 0.3 steps=9 delay_ms=200 -- SERVER",
@@ -252,9 +253,10 @@ fn each_failure_has_a_text_and_an_exit_code() {
         ),
     ] {
         let (seen, out, err) = run(&folder, line);
-        assert!(err.contains(said), "{line}: {err}");
-        assert_eq!(seen, code, "{line}: {err}");
-        assert!(out.is_empty(), "{line}: {out}");
-        assert!(!err.contains("panicked"), "{line}: {err}");
+        let is_right = err.contains(said) && seen == code && out.is_empty();
+        if !is_right || err.contains("panicked") {
+            faults.push(format!("{line}: {seen}, {out}{err}"));
+        }
     }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
