@@ -117,10 +117,7 @@ impl Error {
 
     /// Makes an [`ErrorKind::Io`] error. `doing` describes the operation that failed.
     pub(crate) fn io(doing: impl fmt::Display, error: std::io::Error) -> Self {
-        let os_code = error.raw_os_error();
-        let mut this = Self::new(ErrorKind::Io, format!("{doing}: {error}")).with_source(error);
-        this.0.os_code = os_code;
-        this
+        Self::from(error).context(doing)
     }
 
     /// Makes an [`ErrorKind::Peer`] error, for a request that the peer refused.
@@ -320,6 +317,17 @@ impl Error {
 
 /// Writes the error text as one line; control characters in a peer's text are escaped. `{:#}`
 /// appends the [last stderr lines](Error::stderr_tail) of a child process, each as a separate line.
+/// Converts an error of the operating system, so that `?` works in functions that return
+/// [`Result`]. The kind is [`ErrorKind::Io`].
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        let os_code = error.raw_os_error();
+        let mut this = Self::new(ErrorKind::Io, error.to_string()).with_source(error);
+        this.0.os_code = os_code;
+        this
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_escaped(f, &self.0.message)?;

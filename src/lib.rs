@@ -76,14 +76,14 @@
 //! # Timeouts and cancelling
 //!
 //! Every call has a timeout. By default a call fails after 60 s without an answer or progress, and
-//! after 10 min in any case. [`CallOptions`](protocol::CallOptions) changes both limits. A
+//! after 10 min in any case. [`CallOptions`](client::CallOptions) changes both limits. A
 //! [`CancelToken`](protocol::CancelToken) cancels a call from another thread; the peer is notified:
 //!
 //! ```no_run
 //! use std::time::Duration;
 //!
 //! use mcplink::client::Client;
-//! use mcplink::protocol::{CallOptions, CancelToken};
+//! use mcplink::client::{CallOptions, CancelToken};
 //!
 //! # fn f(client: &Client) -> mcplink::Result<()> {
 //! let cancel = CancelToken::new();
@@ -176,9 +176,9 @@
 //! # }
 //! ```
 //!
-//! A tool handler that fails returns a [`ToolError`](server::ToolError); handlers of prompts,
-//! resources and completions return a [`HandlerError`](server::HandlerError). If a handler panics,
-//! its request is answered with an internal error.
+//! A handler of a server that fails returns a [`HandlerError`](server::HandlerError). The operator
+//! `?` converts other errors into it. If a handler panics, its request is answered with an internal
+//! error.
 //!
 //! # Features
 //!

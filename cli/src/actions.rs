@@ -3,8 +3,7 @@
 use std::sync::mpsc;
 use std::time::Instant;
 
-use mcplink::client::{Client, Event, Subscription, ToolAnswer};
-use mcplink::protocol::CallOptions;
+use mcplink::client::{CallOptions, Client, Event, Subscription, ToolAnswer};
 use mcplink::schema::{
     CallToolResult, CompleteRequestParams, CompletionReference, GetPromptResult, ListTasksResult,
     ReadResourceResult, SubscriptionFilter, Tool,

@@ -326,7 +326,7 @@ impl ClientBuilder {
     ///
     /// A log message that cannot be parsed is reported to [`on_log`](Self::on_log), which receives
     /// the log records of this library. [`Client::set_log_level`] and
-    /// [`CallOptions::log_level`](crate::protocol::CallOptions::log_level) select the messages that
+    /// [`CallOptions::log_level`](super::CallOptions::log_level) select the messages that
     /// the server sends.
     ///
     /// Spec: Server Features, Utilities, "Logging" (every revision; deprecated in 2026-07-28).
@@ -492,7 +492,7 @@ impl ClientBuilder {
     /// thread. Defaults to no hook.
     ///
     /// A trace context that is set with
-    /// [`CallOptions::trace_context`](crate::protocol::CallOptions::trace_context) takes
+    /// [`CallOptions::trace_context`](super::CallOptions::trace_context) takes
     /// precedence.
     ///
     /// Spec: Base Protocol, "`_meta`" (2026-07-28). The trace context is sent to servers of earlier

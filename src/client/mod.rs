@@ -10,6 +10,7 @@
 
 mod builder;
 mod cache;
+mod call_options;
 mod calls;
 mod config;
 mod connect;
@@ -41,6 +42,7 @@ use std::sync::Arc;
 
 pub use self::builder::ClientBuilder;
 pub use self::cache::ResponseCache;
+pub use self::call_options::CallOptions;
 #[cfg(feature = "cffi")]
 pub(crate) use self::calls::tool_params;
 pub use self::config::{Config, ConfigInput, ConfigWarning, ServerConfig};
@@ -54,7 +56,7 @@ use self::supervisor::Supervisor;
 pub use self::tasks::{TaskHandle, ToolAnswer};
 use crate::error::Result;
 use crate::protocol::{Activity, Stats};
-pub use crate::protocol::{CallOptions, CancelToken, Progress};
+pub use crate::protocol::{CancelToken, Progress};
 use crate::schema::{Implementation, ProtocolVersion, ServerCapabilities};
 use crate::transport::Transport;
 

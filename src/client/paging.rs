@@ -17,8 +17,8 @@ use serde::de::DeserializeOwned;
 
 use super::Client;
 use super::cache::Topic;
+use super::call_options::CallOptions;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result};
-use crate::protocol::CallOptions;
 use crate::schema::{
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, Misfit,
     PaginatedRequestParams, Prompt, Resource, ResourceTemplate, ServerCapabilities, Tool, method,

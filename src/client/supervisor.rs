@@ -36,6 +36,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::cache::{ClientCache, ResponseCache};
+use super::call_options::CallOptions;
 use super::connect::{Opened, Opening};
 use super::era;
 use super::header_params::Mirrors;
@@ -49,9 +50,7 @@ use super::session::Reopening;
 use super::subscriptions::Subscriptions;
 use super::{ClientBuilder, Era, ServerDescription};
 use crate::error::{Error, ErrorKind, Result, Span};
-use crate::protocol::{
-    CallOptions, CancelToken, Connection, Handlers, LogLevel, OnCancel, Peer, tell,
-};
+use crate::protocol::{CancelToken, Connection, Handlers, LogLevel, OnCancel, Peer, tell};
 use crate::schema::{
     JsonObject, LoggingLevel, ProtocolVersion, Tool, TraceContext, meta_key, method,
 };
@@ -253,7 +252,7 @@ impl Supervisor {
         revision: ProtocolVersion,
         options: &CallOptions<'_>,
     ) -> Result<JsonObject> {
-        let mut meta = options.own_meta().clone();
+        let mut meta = options.meta.clone();
         if revision.is_legacy() {
             meta.remove(meta_key::LOG_LEVEL);
         }
@@ -288,8 +287,8 @@ impl Supervisor {
 
     /// Returns the connection for a request. Blocks while the server is being restarted.
     pub(super) fn ready(&self, options: &CallOptions<'_>) -> Result<Arc<ClientConnection>> {
-        let (_, cancel) = options.patience();
-        self.await_newer(None, options.shorter_bound(), cancel)
+        let (_, cancel) = options.request.patience();
+        self.await_newer(None, options.request.shorter_bound(), cancel)
     }
 
     /// Sends a request. If the request was not sent because the connection was lost, sends the
@@ -324,9 +323,10 @@ impl Supervisor {
                 return Err(error);
             }
             let lost = Instant::now();
-            let (_, cancel) = options.patience();
+            let (_, cancel) = options.request.patience();
             let bound = options
                 .after(Duration::ZERO, started.elapsed())
+                .request
                 .shorter_bound();
             let next = match self.await_newer(Some(generation.number), bound, cancel) {
                 Ok(next) => next,
@@ -517,9 +517,14 @@ impl Supervisor {
             connection.close();
             return Err(error);
         }
-        let (address, carrier) = (self.address.as_deref(), peer.core().carrier());
-        self.cache
-            .settle(address, self.description(), &envelope, carrier.cloned());
+        let (address, exchange_transport) =
+            (self.address.as_deref(), peer.core().exchange_transport());
+        self.cache.settle(
+            address,
+            self.description(),
+            &envelope,
+            exchange_transport.cloned(),
+        );
         state.phase = Phase::Up;
         state.since = Instant::now();
         state.generation = Some(Arc::new(ClientConnection {
@@ -703,7 +708,7 @@ impl State {
 
 impl fmt::Debug for Supervisor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Link")
+        f.debug_struct("Supervisor")
             .field("peer", &self.generation().peer)
             .finish_non_exhaustive()
     }

@@ -22,7 +22,7 @@ use super::input_requests::PendingInputs;
 use super::paging::{Cursor, List, UNCACHED};
 use super::scopes;
 use super::session_state::{ClientContext, SessionState, is_modern, unsupported_version};
-use super::subscriptions::{ConnectionSubscribers, StandingStream};
+use super::subscriptions::{ConnectionSubscribers, SessionStream};
 use super::tasks::Start;
 use super::tools::{Entry, OutputCheck, Work};
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
@@ -262,7 +262,7 @@ pub(super) struct Conversation {
     /// The stream for messages that belong to no request. Unset if the connection itself sends
     /// these messages.
     #[cfg(feature = "http-server")]
-    standing: OnceLock<Weak<dyn StandingStream>>,
+    session_stream: OnceLock<Weak<dyn SessionStream>>,
     pub(super) waiting: PendingInputs,
     /// Reports the begin and end of the session to the host. `None` without a session hook.
     attendance: Option<Arc<Attendance>>,
@@ -316,7 +316,7 @@ impl Conversation {
             conversation,
             audience: Arc::default(),
             #[cfg(feature = "http-server")]
-            standing: OnceLock::new(),
+            session_stream: OnceLock::new(),
             waiting: PendingInputs::default(),
             attendance,
         })
@@ -324,16 +324,16 @@ impl Conversation {
 
     /// Sets the stream for messages that belong to no request.
     #[cfg(feature = "http-server")]
-    pub(super) fn tell_on(&self, standing: Weak<dyn StandingStream>) {
+    pub(super) fn tell_on(&self, session_stream: Weak<dyn SessionStream>) {
         // The stream is set once, when the session is opened.
-        _ = self.standing.set(standing);
+        _ = self.session_stream.set(session_stream);
     }
 
     /// Returns the stream for messages that belong to no request, or `None` if the connection
     /// itself sends these messages.
-    pub(super) fn standing(&self) -> Option<Weak<dyn StandingStream>> {
+    pub(super) fn session_stream(&self) -> Option<Weak<dyn SessionStream>> {
         #[cfg(feature = "http-server")]
-        return self.standing.get().cloned();
+        return self.session_stream.get().cloned();
         #[cfg(not(feature = "http-server"))]
         return None;
     }
@@ -659,7 +659,11 @@ impl Conversation {
             Failure::Protocol(error) => error,
             Failure::NotFound => RpcError::invalid_params(format!("{noun} not found")),
             Failure::Scopes(scopes) => scopes::missing(&scopes),
-            Failure::Inner(text) => {
+            Failure::Message(text) => RpcError::internal(text),
+            Failure::Unwritable(error) => {
+                self.reveal(peer, method, Failure::Inner(error.to_string()), noun, name)
+            }
+            Failure::Foreign(text) | Failure::Inner(text) => {
                 let text = || format!("{noun} '{}' failed: {text}", Excerpt(name));
                 let core = peer.core();
                 core.log_as("server", LogLevel::Error, text);

@@ -16,6 +16,7 @@
 //! call then occupies no worker. New connections never wait for a handler, and neither do requests
 //! for lists.
 
+mod ask_error;
 mod asking;
 mod builder;
 mod call;
@@ -61,7 +62,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use self::asking::AskError;
+pub use self::ask_error::AskError;
 pub use self::builder::ServerBuilder;
 pub use self::call::ToolCall;
 use self::completion::{Completers, CompletionHandler};
@@ -77,7 +78,7 @@ pub use self::folder::Folder;
 use self::guard::Guards;
 pub use self::guard::{Guard, GuardedRequest, GuardedResult, Primitive};
 use self::memory_budget::MemoryBudget;
-pub use self::output::{Json, ToolError, ToolOutput};
+pub use self::output::{Json, ToolOutput};
 use self::pages::Pages;
 pub use self::paging::List;
 pub use self::prompts::{PromptCall, PromptOutput};
@@ -97,7 +98,7 @@ use self::tasks::Tasks;
 use self::tools::{ToolHandler, Tools};
 use crate::error::{Error, ErrorKind, Result};
 pub use crate::protocol::principal::Principal;
-pub use crate::protocol::{CallOptions, CancelToken, Progress};
+pub use crate::protocol::{CancelToken, Progress, RequestOptions};
 use crate::protocol::{Connection, ConnectionBuilder, Handlers, KeepAlive, LogHook};
 use crate::schema::{
     self, CacheHint, CompletionReference, Implementation, JsonObject, LoggingLevel,

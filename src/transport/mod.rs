@@ -117,7 +117,7 @@ pub struct TransportParts {
     pub control: Arc<dyn Control>,
     /// The exchange transport, if each request has its own exchange. With an exchange transport the
     /// receiver returns no messages.
-    pub(crate) carrier: Option<Arc<dyn ExchangeTransport>>,
+    pub(crate) exchange_transport: Option<Arc<dyn ExchangeTransport>>,
 }
 
 impl TransportParts {
@@ -131,7 +131,7 @@ impl TransportParts {
             receiver,
             sender,
             control,
-            carrier: None,
+            exchange_transport: None,
         }
     }
 }

@@ -57,6 +57,7 @@ mod client_rounds;
 mod client_subscriptions;
 mod client_typed;
 mod common;
+mod dependencies;
 mod durations;
 mod engine_answers;
 mod engine_calls;
@@ -78,6 +79,7 @@ mod forms;
     allow(dead_code, reason = "only some of it is used")
 )]
 mod front;
+mod handler_errors;
 mod held;
 #[cfg(all(feature = "http-client", feature = "http-server"))]
 mod http_busy;

@@ -5,8 +5,7 @@ use std::fs;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use mcplink::client::Client;
-use mcplink::protocol::CallOptions;
+use mcplink::client::{CallOptions, Client};
 use mcplink::schema::{
     CompleteRequestParams, CompletionReference, Prompt, Resource, ResourceTemplate, Tool,
 };
