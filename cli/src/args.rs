@@ -600,8 +600,11 @@ fn misread(
     let end = text
         .find("\n\nUsage:")
         .or_else(|| text.find("\n\nFor more"));
-    let text = &text[..end.unwrap_or(text.len())];
-    misuse(text.trim_end().to_owned())
+    let mut text = text[..end.unwrap_or(text.len())].trim_end().to_owned();
+    if error.kind() == ErrorKind::UnknownArgument && !has_command && help != "help" {
+        text.push_str("; the server's command stands behind --");
+    }
+    misuse(text)
 }
 
 impl Options {

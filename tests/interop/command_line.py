@@ -145,7 +145,7 @@ def check_at_terminal(argv: list[str], name: str, server: list[str], era: str, t
             run_at_terminal(check, [*argv, "--json", "shell", "--", *noting_pids(pids, server)], pids, TELLING_JSON)
         return f"{len(dialogue)} steps"
 
-    return Check(f"mcp at a terminal -> {name} {era}", body)
+    return Check(f"mcplink at a terminal -> {name} {era}", body)
 
 
 FORMS = [
@@ -200,7 +200,7 @@ def checks_of_questions(argv: list[str], everything: list[str]) -> list[Check]:
                 expect(status == wanted, f"{words[1]}: exit status, not {wanted}", status)
             return f"{len(FORMS)} dialogues"
 
-        return Check(f"mcp is asked by everything_server {era}", body)
+        return Check(f"mcplink is asked by everything_server {era}", body)
 
     return [check_of("legacy"), check_of("modern")]
 
@@ -243,7 +243,7 @@ def check_of_signals(argv: list[str], everything: list[str], era: str) -> Check:
             expect(status == INTERRUPTED, f"{words}: exit status", [status, shown])
         return f"{len(once) + 1} dialogues"
 
-    return Check(f"mcp is interrupted {era}", body)
+    return Check(f"mcplink is interrupted {era}", body)
 
 
 # --- what goes wrong ------------------------------------------------------------------------------------------------------------
@@ -257,15 +257,15 @@ def check_of_failures(argv: list[str], everything: list[str], changeless: list[s
         (["tools"], None, USAGE, "the server is missing"),
         (["tools", "node", "server.js"], None, USAGE, "the server's command stands behind --"),
         (["dance"], server, USAGE, "there is no action dance"),
-        (["call"], server, USAGE, "call takes the name of a tool"),
+        (["call"], server, USAGE, "<NAME>"),
         (["call", "greet", "Ada"], server, USAGE, "KEY=VALUE"),
         (["call", "greet", '{"name": '], server, USAGE, "not a JSON object"),
         (["call", "greet", "name=a", "name=b"], server, USAGE, "given twice"),
-        (["--loud", "tools"], server, USAGE, "there is no option --loud"),
-        (["--era", "stone", "tools"], server, USAGE, "legacy, modern or auto"),
+        (["--loud", "tools"], server, USAGE, "unexpected argument '--loud'"),
+        (["--era", "stone", "tools"], server, USAGE, "auto, legacy, modern"),
         (["--revision", "2020-01-01", "tools"], server, USAGE, "2026-07-28"),
         (["--era", "modern", "--revision", "2025-06-18", "tools"], server, USAGE, "contradict"),
-        (["--timeout", "soon", "tools"], server, USAGE, "--timeout takes seconds"),
+        (["--timeout", "soon", "tools"], server, USAGE, "expected a number of seconds"),
         (["--root", "/does/not/exist", "tools"], server, USAGE, "--root"),
         (["--url", "nonsense", "tools"], None, USAGE, "neither with http://"),
         (["--url", "http://127.0.0.1:9/mcp", "tools"], None, LOST, "can't be reached"),
@@ -307,7 +307,7 @@ def check_of_failures(argv: list[str], everything: list[str], changeless: list[s
         expect(json.loads(out)["protocolVersion"] == "2024-11-05", "a pinned revision", [status, out])
         return f"{len(cases) + 3} commands"
 
-    return Check("mcp says what went wrong", body)
+    return Check("mcplink says what went wrong", body)
 
 
 # --- the published servers ------------------------------------------------------------------------------------------------------

@@ -330,7 +330,7 @@ def check_of_server(programs: Programs, server: Server, era: str) -> Check:
                 stack.enter_context(server.around(scratch))
             return open_list_call(programs, check, scratch, era, place, server.call(scratch), server.modern)
 
-    return Check(f"mcp -> {server.package.name} {era}", body)
+    return Check(f"mcplink -> {server.package.name} {era}", body)
 
 
 # --- bridges --------------------------------------------------------------------------------------------------------------------
@@ -445,7 +445,7 @@ def check_of_bridge(programs: Programs, name: str, reach: Callable, modern: bool
             place = reach(stack, programs, scratch, behind)
             return open_list_call(programs, check, scratch, era, place, behind.call, modern and behind.modern)
 
-    return Check(f"mcp -> {name} -> {behind.name} {era}", body)
+    return Check(f"mcplink -> {name} -> {behind.name} {era}", body)
 
 
 # --- clients of others ----------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ use rustyline::history::FileHistory;
 use rustyline::{CompletionType, Config};
 
 use super::completer::Completer;
-use crate::input::NoLine;
+use crate::input::{self, NoLine};
 use crate::{login, print};
 
 const PROMPT: &str = "mcplink> ";
@@ -54,6 +54,14 @@ impl Editor {
 
     /// Waits for a line, until the token is triggered.
     pub(super) fn line(&mut self, token: &CancelToken) -> Answer {
+        if input::is_reading() {
+            // A question was interrupted. Two readers would take the keys from each other.
+            if print::out(PROMPT).is_err() {
+                return Err(NoLine::Ended);
+            }
+            print::ends_a_line(true);
+            return input::line(&[token]);
+        }
         if self.wanted.send(()).is_err() {
             return Err(NoLine::Ended);
         }
