@@ -10,7 +10,8 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use self::members::Members;
+use self::members::{Command, Endpoint, Members};
+pub use self::members::{ConfigInput, ConfigWarning};
 use self::variables::Scope;
 use super::{Client, ClientBuilder};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
@@ -28,7 +29,7 @@ const MAX_BYTES: u64 = 16 << 20;
 /// | format | object with the servers |
 /// |---|---|
 /// | Claude Desktop, Claude Code, Cursor (`.mcp.json` and others) | `mcpServers` |
-/// | Claude Code (`~/.claude.json`): the servers of the workspace folder, too | `projects`, `mcpServers` |
+/// | Claude Code (`~/.claude.json`): those of the workspace folder, too | `projects`, `mcpServers` |
 /// | Visual Studio Code (`.vscode/mcp.json`) | `servers` |
 /// | Visual Studio Code (`settings.json`) | `mcp`, `servers` |
 /// | Zed (`settings.json`) | `context_servers` |
@@ -37,7 +38,8 @@ const MAX_BYTES: u64 = 16 << 20;
 /// and `cwd`, or a `url` with `headers`. Texts may contain variables: `${NAME}`,
 /// `${NAME:-default}`, `${env:NAME}`, `${input:ID}`, `${workspaceFolder}`,
 /// `${workspaceFolderBasename}`, `${userHome}`, `${cwd}` and `${pathSeparator}`. Variables are
-/// replaced when a transport is made, so that one server without a value does not affect the others.
+/// replaced when a transport is made, so that one server without a value does not affect the
+/// others.
 ///
 /// Reading a configuration starts no program. Neither `Debug` nor any error shows a value of the
 /// file, because values may be secrets. Errors name the file, the server and the member.
@@ -75,66 +77,6 @@ pub struct ServerConfig {
     is_disabled: bool,
     endpoint: Endpoint,
     scope: Scope,
-}
-
-/// How a server is reached. The texts may contain variables.
-#[derive(Clone)]
-enum Endpoint {
-    Command(Command),
-    Url {
-        url: String,
-        headers: Vec<(String, String)>,
-    },
-    /// The server can't be reached, for this reason.
-    Unusable(String),
-}
-
-#[derive(Clone)]
-struct Command {
-    program: String,
-    args: Vec<String>,
-    /// A variable without a value is removed.
-    env: Vec<(String, Option<String>)>,
-    env_file: Option<String>,
-    cwd: Option<String>,
-}
-
-/// A value that the user enters, and that texts use as `${input:ID}` (`inputs` of Visual Studio
-/// Code).
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ConfigInput {
-    /// The id of the input.
-    pub id: String,
-    /// The text to show to the user.
-    pub description: Option<String>,
-    /// Whether the value is a secret, which is not shown while the user types it.
-    pub is_password: bool,
-    /// The value to offer.
-    pub default: Option<String>,
-    /// The values to choose from. Empty if the user may enter any text.
-    pub options: Vec<String>,
-}
-
-/// A part of a configuration that is not applied.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ConfigWarning {
-    /// The name of the server; `None` if the part belongs to no server.
-    pub server: Option<String>,
-    /// The name of the member.
-    pub member: String,
-    /// The reason. The text contains no value of the file.
-    pub reason: String,
-}
-
-impl fmt::Display for ConfigWarning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(server) = &self.server {
-            write!(f, "server '{}', ", Excerpt(server))?;
-        }
-        write!(f, "member '{}': {}", Excerpt(&self.member), self.reason)
-    }
 }
 
 impl Config {
@@ -319,7 +261,7 @@ impl ServerConfig {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when a variable has no value, when a member has a wrong value, or when
+    /// [`ErrorKind::Invalid`] when a variable has no value, when a member has a wrong value, or if
     /// the server has neither a command nor a URL. [`ErrorKind::Io`] when the `envFile` can't be
     /// read. [`ErrorKind::Unsupported`] for a URL in a build without the feature `http-client`.
     pub fn transport(&self) -> Result<Box<dyn Transport>> {
@@ -345,7 +287,8 @@ impl ServerConfig {
     ///
     /// # Errors
     ///
-    /// The errors of [`transport`](Self::transport). [`ErrorKind::Invalid`] for a server with a URL.
+    /// The errors of [`transport`](Self::transport). [`ErrorKind::Invalid`] for a server with a
+    /// URL.
     pub fn child(&self) -> Result<Child> {
         let Endpoint::Command(command) = &self.endpoint else {
             return Err(self.invalid("it has no command"));

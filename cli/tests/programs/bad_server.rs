@@ -250,10 +250,10 @@ fn answer<'a>(
         match field("mcp-session-id") {
             None if fault != "no session needed" => return refused(400),
             // The id of an unknown session has only these digits.
-            Some(id) if id.bytes().all(|byte| matches!(byte, b'0' | b'1')) => {
-                if fault != "any session" {
-                    return refused(404);
-                }
+            Some(id)
+                if id.bytes().all(|byte| matches!(byte, b'0' | b'1')) && fault != "any session" =>
+            {
+                return refused(404);
             }
             _ => {}
         }

@@ -1,10 +1,11 @@
 //! The members of a configuration file.
 
+use std::fmt;
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::{Command, ConfigInput, ConfigWarning, Endpoint};
+use crate::error::Excerpt;
 
 /// Members of a server that only matter to the user interface of a host, and restrict nothing.
 const IGNORED: [&str; 8] = [
@@ -19,6 +20,66 @@ const IGNORED: [&str; 8] = [
 ];
 /// The names that hosts use for the member `url`.
 const URLS: [&str; 3] = ["url", "serverUrl", "httpUrl"];
+
+/// How a server is reached. The texts may contain variables.
+#[derive(Clone)]
+pub(super) enum Endpoint {
+    Command(Command),
+    Url {
+        url: String,
+        headers: Vec<(String, String)>,
+    },
+    /// The server can't be reached, for this reason.
+    Unusable(String),
+}
+
+#[derive(Clone)]
+pub(super) struct Command {
+    pub(super) program: String,
+    pub(super) args: Vec<String>,
+    /// A variable without a value is removed.
+    pub(super) env: Vec<(String, Option<String>)>,
+    pub(super) env_file: Option<String>,
+    pub(super) cwd: Option<String>,
+}
+
+/// A value that the user enters, and that texts use as `${input:ID}` (`inputs` of Visual Studio
+/// Code).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ConfigInput {
+    /// The id of the input.
+    pub id: String,
+    /// The text to show to the user.
+    pub description: Option<String>,
+    /// Whether the value is a secret, which is not shown while the user types it.
+    pub is_password: bool,
+    /// The value to offer.
+    pub default: Option<String>,
+    /// The values to choose from. Empty if the user may enter any text.
+    pub options: Vec<String>,
+}
+
+/// A part of a configuration that is not applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ConfigWarning {
+    /// The name of the server; `None` if the part belongs to no server.
+    pub server: Option<String>,
+    /// The name of the member.
+    pub member: String,
+    /// The reason. The text contains no value of the file.
+    pub reason: String,
+}
+
+impl fmt::Display for ConfigWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(server) = &self.server {
+            write!(f, "server '{}', ", Excerpt(server))?;
+        }
+        write!(f, "member '{}': {}", Excerpt(&self.member), self.reason)
+    }
+}
 
 /// The content of a configuration file.
 pub(super) struct Members<'a> {
