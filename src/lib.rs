@@ -191,6 +191,7 @@
 //! | `auth` | yes | OAuth logins for clients |
 //! | `jwt` | yes | checks of signed access tokens in servers |
 //! | `validation` | no | a JSON Schema validator for tool arguments and results |
+//! | `skills` | no | a parser for the YAML front matter of skills |
 //! | `cffi` | no | the C interface of `include/mcplink.h` |
 //!
 //! # Guarantees
@@ -224,11 +225,12 @@ pub mod server;
     allow(dead_code, reason = "clients share what an HTTP server has")
 )]
 mod shares;
+pub mod skills;
 mod sync;
 pub mod transport;
 pub mod validation;
 
-pub use error::{Error, ErrorCode, ErrorKind, Result, RpcError};
+pub use error::{Error, ErrorCode, ErrorKind, Result, RpcError, SkillFault};
 
 /// Runs the examples of the README as doc tests.
 #[cfg(all(doctest, feature = "schemars"))]
@@ -244,9 +246,19 @@ struct GuideToHttp;
 #[doc = include_str!("../docs/limits.md")]
 struct Limits;
 
+/// Runs the examples of the guide to publishing skills as doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/publishing-skills.md")]
+struct GuideToPublishingSkills;
+
 #[cfg(all(doctest, feature = "jwt"))]
 #[doc = include_str!("../docs/authorization.md")]
 struct GuideToAuthorization;
+
+/// Runs the examples of the skills guide as doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/skills.md")]
+struct GuideToSkills;
 
 #[cfg(all(doctest, feature = "tls"))]
 #[doc = include_str!("../docs/http-client.md")]

@@ -22,8 +22,8 @@ use crate::schema::tree;
 use crate::schema::{
     ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
     ElicitRequestURLParams, ElicitResult, Implementation, JsonObject,
-    LoggingMessageNotificationParams, ProtocolVersion, Root, TASKS_EXTENSION, TraceContext,
-    check_extension_id, method,
+    LoggingMessageNotificationParams, ProtocolVersion, Root, SKILLS_EXTENSION, TASKS_EXTENSION,
+    TraceContext, check_extension_id, method,
 };
 use crate::transport::{Limits, Threads, Transport};
 use crate::validation::Validator;
@@ -250,6 +250,12 @@ impl ClientBuilder {
     /// [`Client::call_tool_as_task`].
     pub fn tasks(self) -> Self {
         self.extension(TASKS_EXTENSION, JsonObject::new())
+    }
+
+    /// Declares the extension `io.modelcontextprotocol/skills`. Defaults to no. Servers answer
+    /// requests about skills without this declaration too: see [`Client::skills`].
+    pub fn skills(self) -> Self {
+        self.extension(SKILLS_EXTENSION, JsonObject::new())
     }
 
     /// Sets the allowed revisions. Defaults to all revisions. The client uses the newest allowed

@@ -372,6 +372,11 @@ impl Fetched {
         }
     }
 
+    /// Whether the response is from the cache.
+    pub(super) fn is_cached(&self) -> bool {
+        matches!(self, Self::Cached(_))
+    }
+
     /// Caches the response if it is new and may be cached.
     pub(super) fn keep(self) {
         if let Self::New(result, Some(fetch)) = self {

@@ -392,7 +392,7 @@ impl Client {
         Ok(answer.into_raw())
     }
 
-    fn fetch_resource(&self, uri: &str, options: CallOptions<'_>) -> Result<Fetched> {
+    pub(super) fn fetch_resource(&self, uri: &str, options: CallOptions<'_>) -> Result<Fetched> {
         self.need(
             self.capabilities().resources.is_some(),
             "resources",

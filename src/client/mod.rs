@@ -31,6 +31,7 @@ mod request_meta;
 mod requester;
 mod restart;
 mod session;
+pub mod skills;
 mod subscriber;
 mod subscription;
 mod subscriptions;

@@ -55,7 +55,7 @@ use crate::schema::{
     JsonObject, LoggingLevel, ProtocolVersion, Tool, TraceContext, meta_key, method,
 };
 use crate::sync::{Condvar, Mutex};
-use crate::transport::{Stack, Started, Transport};
+use crate::transport::{Allowance, Stack, Started, Transport};
 
 /// The maximum number of different descriptions that the servers of one client may give. All
 /// descriptions stay in memory, because references to them must stay valid.
@@ -154,6 +154,7 @@ impl Supervisor {
     ) -> Result<Arc<Self>> {
         settings.inputs.pages = settings.inputs.pages.for_one_client();
         settings.inputs.declare(&mut settings.capabilities);
+        settings.limits.allowance = Allowance::default();
         let again = match settings.restart.clone() {
             None => None,
             Some(restart) => {

@@ -65,11 +65,16 @@ pub(crate) fn origin_of(responder: &Responder) -> (u64, Option<Principal>) {
 pub(super) fn handlers(server: &Inner) -> Handlers {
     let unguarded = server.guards.is_empty();
     let tasks = server.tasks.iter().flat_map(|tasks| tasks.methods());
+    let skills = server.skill_methods.iter().copied();
     QUICK
         .into_iter()
         .map(|(method, serve)| (method, true, serve))
         .chain(LOOKUPS.map(|(method, serve)| (method, unguarded, serve)))
-        .chain(tasks.map(|(method, serve)| (method, unguarded, serve)))
+        .chain(
+            tasks
+                .chain(skills)
+                .map(|(method, serve)| (method, unguarded, serve)),
+        )
         .chain(WORK.map(|(method, serve)| (method, false, serve)))
         .fold(server.methods.clone(), |methods, (method, quick, serve)| {
             methods.owned_request(method, quick, move |request, responder| {
@@ -767,6 +772,7 @@ impl Inner {
             List::Resources | List::ResourceTemplates => {
                 self.resources.serve().is_some() || self.templates.serve().is_some()
             }
+            List::Skills => self.skills.is_some(),
         }
     }
 

@@ -393,7 +393,8 @@ impl Conversation {
 impl Inner {
     /// Returns the resource with this URI or with another spelling of this URI.
     pub(super) fn find_resource(&self, uri: &str) -> Option<Arc<Entry<Resource, ReadHandler>>> {
-        self.resources.find_alike(uri, normalized)
+        let of_skills = self.skills.as_ref().and_then(|skills| skills.find(uri));
+        of_skills.or_else(|| self.resources.find_alike(uri, normalized))
     }
 
     /// Returns the first template that matches a URI, with the values of its variables. A match of

@@ -9,10 +9,11 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
 /// Lowest first: a layer may use those before it.
-const LAYERS: [&str; 10] = [
+const LAYERS: [&str; 11] = [
     "error",
     "jsonrpc",
     "schema",
+    "skills",
     "validation",
     "transport",
     "auth",

@@ -120,6 +120,7 @@ impl ClientTransport {
         take: &mut dyn FnMut(Item) -> ControlFlow<()>,
     ) -> End {
         loop {
+            reader.set_max_bytes(self.longest_message());
             let lane = &mut answer.lane;
             let piece = match lane.line.read(&mut lane.buffer) {
                 Ok(0) => return End::Over(None),
@@ -151,7 +152,7 @@ impl ClientTransport {
         watched: &Watched,
         deliver: &mut Deliver<'_>,
     ) -> Result<ExchangeOutcome> {
-        let mut reader = EventReader::new(self.max_message_bytes);
+        let mut reader = EventReader::new(self.longest_message());
         let resumes = !matches!(request.kind, RequestKind::Stateless(_));
         let mut pauses = Pauses::default();
         loop {
@@ -257,7 +258,7 @@ impl ClientTransport {
         let _released = Released(&cancel_handle);
         let session = self.session();
         self.state.lock().listening = Some(Arc::clone(&cancel_handle));
-        let mut reader = EventReader::new(self.max_message_bytes);
+        let mut reader = EventReader::new(self.longest_message());
         let (mut pauses, mut was_open, mut is_lost) = (Pauses::default(), false, false);
         loop {
             let last_id = reader.last_id().to_owned();
@@ -330,7 +331,7 @@ impl ClientTransport {
         let url = &self.http.url;
         let mut answer = self.open_stream(url, None, cancel_handle, &watched)?;
         let base = answer.uri.clone();
-        let mut reader = EventReader::new(self.max_message_bytes);
+        let mut reader = EventReader::new(self.longest_message());
         let mut fault = None;
         let end = self.read_events(
             &mut answer,

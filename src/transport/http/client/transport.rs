@@ -29,7 +29,7 @@ use crate::transport::exchange_transport::{
 use crate::transport::http::authorizer::{Credentials, ResponseFields};
 use crate::transport::message::RequestKind;
 use crate::transport::{
-    Control, Limits, Received, SessionMessage, Threads, Transport, TransportParts,
+    Allowance, Control, Limits, Received, SessionMessage, Threads, Transport, TransportParts,
 };
 
 static SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -102,7 +102,8 @@ pub(super) struct ClientTransport {
     /// The state of the session. The lock is held briefly only, never during I/O.
     pub(super) state: Mutex<State>,
     pub(super) cookies: Cookies,
-    pub(super) max_message_bytes: usize,
+    max_message_bytes: usize,
+    allowance: Allowance,
     pub(super) threads: Threads,
     /// Whether the server keeps its streams open after the response. If so, the client does not
     /// wait for the end of a stream. The flag is a hint: an outdated value costs only time.
@@ -181,6 +182,7 @@ impl ClientTransport {
             state: Mutex::default(),
             cookies: Cookies::default(),
             max_message_bytes: limits.max_message_bytes,
+            allowance: limits.allowance.clone(),
             threads: limits.threads.clone(),
             ends_late: AtomicBool::new(false),
             user_time: AtomicU64::new(0),
@@ -362,6 +364,11 @@ impl ClientTransport {
         }
     }
 
+    /// Returns the maximum length of a message that is accepted at the moment, in bytes.
+    pub(super) fn longest_message(&self) -> usize {
+        self.allowance.above(self.max_message_bytes)
+    }
+
     /// Reads a whole response body. Returns `None` when the body is longer than the maximum length
     /// of a message.
     fn read_body(
@@ -377,7 +384,7 @@ impl ClientTransport {
             let text = value.to_str().ok()?;
             text.parse::<usize>().ok()
         });
-        let max = self.max_message_bytes;
+        let max = self.longest_message();
         let room = length.unwrap_or(1024).min(max.min(1 << 20));
         let mut text = fallible::with_capacity(room).map_err(|_| self.no_memory(room))?;
         let read = fallible::read_to_end(&mut lane.line, &mut text, max.saturating_add(1));
@@ -450,7 +457,7 @@ impl ClientTransport {
 
     fn too_long(&self, request: &SessionMessage) -> Received {
         Received::TooLong(TooLong {
-            bytes: self.max_message_bytes + 1,
+            bytes: self.longest_message() + 1,
             id: request.related.clone(),
             is_response: true,
             no_memory: false,
