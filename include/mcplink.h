@@ -8,6 +8,13 @@
  * of its type. Other functions copy or borrow their arguments. Text and JSON nodes that a function
  * returns are borrowed from an object, and valid as long as it.
  *
+ * Mistakes. Every function checks the kind of the objects that it gets. An object of another type is
+ * MCPLINK_E_INVALID, and the message names both types. A handle, responder, request, login or HTTP
+ * request that was freed, or whose callback has returned, is MCPLINK_E_STATE. Functions that return
+ * no status do nothing then, or return a neutral value, and log the mistake: see mcplink_set_log.
+ * All other objects must not be used after they were freed: definitions, options, writers, results,
+ * errors and JSON values.
+ *
  * Callbacks. They are passed with user and destroy. user is passed to each call. destroy releases
  * user; it runs exactly once, also when the callback can't be registered.
  *
@@ -1179,7 +1186,7 @@ typedef struct mcplink_http_options_t mcplink_http_options_t;
 
 /**
  * An HTTP request that has to be authenticated. The request is borrowed until the callback that
- * receives it returns.
+ * receives it returns. A function that gets it later changes nothing and returns MCPLINK_E_STATE.
  */
 typedef struct mcplink_http_request_t mcplink_http_request_t;
 
@@ -1396,7 +1403,7 @@ typedef void (*mcplink_cancelled_fn)(void *user);
  * handler.
  *
  * level: one of enum mcplink_log_level. target: the part of the library that logs: "protocol",
- * "transport", "server", "client", "http" or "auth"; later versions may add more. text: usually
+ * "transport", "server", "client", "http", "auth" or "handle"; later versions may add more. text: usually
  * one line. Both texts are valid until the callback returns. The callback runs on any thread, also
  * on several at once, and must be quick.
  */
@@ -6344,7 +6351,8 @@ MCPLINK_API mcplink_str_t mcplink_http_request_token(const mcplink_http_request_
  * request: the request.
  * principal: the authenticated sender, for mcplink_request_principal; not empty. Sessions and
  * request states are bound to the principal that made them.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
+ * any, until the callback returns. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_admit(mcplink_http_request_t *request, const char *principal);
 
@@ -6355,7 +6363,8 @@ MCPLINK_API mcplink_status_t mcplink_http_request_admit(mcplink_http_request_t *
  *
  * request: the request.
  * scopes: the names of the scopes, separated by spaces; "" for no scopes. NULL for unknown scopes.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
+ * any, until the callback returns. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_set_scopes(mcplink_http_request_t *request, const char *scopes);
 
@@ -6402,7 +6411,8 @@ MCPLINK_API mcplink_status_t mcplink_http_request_bind_key(mcplink_http_request_
  * request: the request.
  * why: the reason, for the client and the log, for example "it was revoked". It must not quote the
  * token.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
+ * any, until the callback returns. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_refuse_token(mcplink_http_request_t *request, const char *why);
 
@@ -6412,7 +6422,8 @@ MCPLINK_API mcplink_status_t mcplink_http_request_refuse_token(mcplink_http_requ
  *
  * request: the request.
  * scopes: all required scopes, separated by spaces.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
+ * any, until the callback returns. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_need_scopes(mcplink_http_request_t *request, const char *scopes);
 
@@ -6422,7 +6433,8 @@ MCPLINK_API mcplink_status_t mcplink_http_request_need_scopes(mcplink_http_reque
  *
  * request: the request.
  * why: the reason, for the host's log.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
+ * any, until the callback returns. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_put_off(mcplink_http_request_t *request, const char *why);
 
@@ -6432,7 +6444,8 @@ MCPLINK_API mcplink_status_t mcplink_http_request_put_off(mcplink_http_request_t
  * request: the request.
  * challenge: the required credentials, for the field WWW-Authenticate (RFC 9110), for example
  * "Bearer".
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread of the callback. Since 0.1.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when the callback has returned. Threads:
+ * any, until the callback returns. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_challenge(mcplink_http_request_t *request, const char *challenge);
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::handle::{Kind as ObjectKind, Object};
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::Text;
 use crate::error::{Error, ErrorKind};
@@ -17,6 +18,10 @@ pub struct mcplink_error_t {
     pub(super) challenge: Option<Text>,
     pub(super) oauth_code: Option<Text>,
     pub(super) error: Error,
+}
+
+impl Object for mcplink_error_t {
+    const KIND: ObjectKind = ObjectKind::Error;
 }
 
 /// The error type of this layer: a status for C, and the Rust error.

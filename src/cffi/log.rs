@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use super::entry::plain;
+use super::entry::{plain, value};
 use super::responder::{level_of, mcplink_log_level};
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{Text, mcplink_str_t};
@@ -16,9 +16,9 @@ use crate::sync::StaticMutex;
 /// handler.
 ///
 /// level: one of enum mcplink_log_level. target: the part of the library that logs: "protocol",
-/// "transport", "server", "client", "http" or "auth"; later versions may add more. text: usually
-/// one line. Both texts are valid until the callback returns. The callback runs on any thread, also
-/// on several at once, and must be quick.
+/// "transport", "server", "client", "http", "auth" or "handle", which is a mistake of the host with
+/// an object; later versions may add more. text: usually one line. Both texts are valid until the
+/// callback returns. The callback runs on any thread, also on several at once, and must be quick.
 pub type mcplink_log_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -97,6 +97,16 @@ pub(super) fn tell(own: Option<&Arc<Hook>>, handle: u64, record: &LogRecord<'_>)
             }
         }
     }
+}
+
+/// Logs a record that belongs to no handle, through the process-wide hook.
+pub(super) fn tell_process(level: LogLevel, target: &str, text: &str) {
+    let record = LogRecord {
+        level,
+        target,
+        text,
+    };
+    value((), || tell(None, 0, &record));
 }
 
 /// Sets the process-wide log hook. Clients and servers without a log hook of their own use the

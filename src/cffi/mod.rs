@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!  entry              entry points: catch panics, write errors, check NULL
-//!  handle             thread-safe handles and how they are freed
+//!  handle             kinds of objects, the slot table, thread-safe handles and how they are freed
 //!  user               callbacks of the host and their user data
 //!  queue              the callback queue
 //!  callback_executor  runs the callbacks of a handle;  pump  the host's queue

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use super::callback_executor::CallbackExecutor;
-use super::entry::{Outcome, ffi, get, keep, need, plain, release, value};
+use super::entry::{Outcome, ffi, find, keep, need, plain, release, value};
 use super::error::{Failure, mcplink_error_t};
-use super::handle::Process;
+use super::handle::{Kind as ObjectKind, Lent, Object, Process, slots};
 use super::json::{Document, json_payload, mcplink_json_t, optional_json, shown};
 use super::pending_request::{Answer, Call, Question};
 use super::queue::Kind;
@@ -46,6 +46,10 @@ pub struct mcplink_responder_t {
     /// Values that were returned to the host. They stay valid as long as the responder.
     shown: Mutex<Vec<Shown>>,
     on_cancel: Mutex<Option<OnCancel>>,
+}
+
+impl Object for mcplink_responder_t {
+    const KIND: ObjectKind = ObjectKind::Responder;
 }
 
 struct Slot {
@@ -120,10 +124,12 @@ impl mcplink_responder_t {
             });
             return;
         }
-        let responder = Arc::as_ptr(&self).cast_mut();
+        let owner = self.owner;
+        let lent = Lent::with_part(self, |responder| &responder.request);
+        let responder = lent.handle();
         // A foreign exception ends the process in `call_back`. A panic of a handler in Rust leaves
         // the request unanswered. Dropping the request then sends an internal error.
-        _ = call_back(self.owner, || handler(&raw const self.request, responder));
+        _ = call_back(owner, || handler(slots::view_of(responder), responder));
     }
 
     /// Calls `look` with the pending request. Fails if the request was answered before. Another
@@ -249,8 +255,7 @@ pub(super) fn unsupported() -> Failure {
 pub unsafe extern "C" fn mcplink_responder_keep(
     responder: *mut mcplink_responder_t,
 ) -> *mut mcplink_responder_t {
-    // SAFETY: the header requires a responder of this library, which is live; it came from an
-    // `Arc`.
+    // SAFETY: the header requires a responder of this library.
     unsafe { keep(responder) }
 }
 
@@ -266,7 +271,7 @@ pub unsafe extern "C" fn mcplink_responder_free(responder: *mut mcplink_responde
     // SAFETY: the header requires that the responder was kept, and is released once for each
     // mcplink_responder_keep.
     unsafe {
-        if get(responder).is_some_and(|responder| responder.process.is_foreign()) {
+        if slots::peek(responder, |it| it.process.is_foreign()).unwrap_or(false) {
             // The parent process answers the request.
             return;
         }
@@ -284,7 +289,8 @@ pub unsafe extern "C" fn mcplink_responder_request(
     responder: *const mcplink_responder_t,
 ) -> *const mcplink_request_t {
     // SAFETY: the header requires a responder of this library.
-    unsafe { get(responder) }.map_or(std::ptr::null(), |responder| &raw const responder.request)
+    let responder = unsafe { find(responder) }.map(|_| slots::view_of(responder));
+    responder.unwrap_or(std::ptr::null())
 }
 
 /// Checks whether the request was cancelled, or the peer has disconnected. The check is cheap, so a
@@ -300,7 +306,7 @@ pub unsafe extern "C" fn mcplink_responder_is_cancelled(
 ) -> bool {
     value(false, || {
         // SAFETY: the header requires a responder of this library.
-        unsafe { get(responder) }.is_some_and(mcplink_responder_t::is_cancelled)
+        unsafe { find(responder) }.is_some_and(|responder| responder.is_cancelled())
     })
 }
 
@@ -639,7 +645,7 @@ pub unsafe extern "C" fn mcplink_responder_recall(
 ) -> *const mcplink_json_t {
     value(std::ptr::null(), || {
         // SAFETY: the header requires a responder of this library and text that ends in NUL.
-        let (responder, key) = unsafe { (get(responder), name(key, "key")) };
+        let (responder, key) = unsafe { (find(responder), name(key, "key")) };
         let (Some(responder), Ok(key)) = (responder, key) else {
             return std::ptr::null();
         };

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::entry::{Outcome, plain, value};
 use super::error::Failure;
-use super::handle::{Gate, Handled, enter, free_handle, into_raw};
+use super::handle::{Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw};
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{bytes, optional};
 use super::user::{UserData, call_back, mcplink_destroy_fn};
@@ -30,6 +30,10 @@ const MAX_FED: usize = 16 << 20;
 pub struct mcplink_transport_t {
     gate: Gate,
     pipe: Arc<Pipe>,
+}
+
+impl Object for mcplink_transport_t {
+    const KIND: ObjectKind = ObjectKind::Transport;
 }
 
 /// Sends bytes to the peer: all of them, in order. The function runs on any thread that sends, on

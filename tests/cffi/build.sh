@@ -54,6 +54,7 @@ build_program() {
     restricts) source=$out/$name.c && tests/cffi/restricts.py c "$source" ;;
     link) source=$out/link.c && tests/cffi/abi.py link "$source" ;;
     fuzz) tests/cffi/calls.py cases "$out/cases.h" ;;
+    kinds) tests/cffi/calls.py kinds "$out/kinds.h" ;;
   esac
   if [ -f "tests/cffi/$name.rs" ]; then
     rustc --edition 2021 --crate-type staticlib -C panic=unwind -O "tests/cffi/$name.rs" -o "$out/$name.a"

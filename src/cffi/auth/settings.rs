@@ -8,8 +8,9 @@ use super::authorizer::Made;
 use super::grant_type::Way;
 use super::registered::{Registered, mcplink_oauth_client_t};
 use super::token_store::TokenStore;
-use crate::cffi::entry::{Outcome, ffi, free, value};
+use crate::cffi::entry::{Outcome, ffi, free, own, value};
 use crate::cffi::error::mcplink_error_t;
+use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::log::{self, mcplink_log_fn};
 use crate::cffi::refusal::{self, Refusal, taken};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
@@ -27,6 +28,10 @@ use crate::error::{Error, ErrorKind, Result};
 pub struct mcplink_oauth_t {
     made: Arc<Made>,
     refusal: Refusal,
+}
+
+impl Object for mcplink_oauth_t {
+    const KIND: ObjectKind = ObjectKind::OAuth;
 }
 
 impl refusal::Settings for mcplink_oauth_t {
@@ -139,10 +144,10 @@ pub(super) fn invalid(text: impl Into<String>) -> Error {
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_oauth_new() -> *mut mcplink_oauth_t {
     value(std::ptr::null_mut(), || {
-        Box::into_raw(Box::new(mcplink_oauth_t {
+        own(mcplink_oauth_t {
             made: Made::of(Settings::default()),
             refusal: Refusal::default(),
-        }))
+        })
     })
 }
 

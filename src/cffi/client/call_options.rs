@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::Timeouts;
 use super::options::{invalid, span};
 use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
-use crate::cffi::entry::{Outcome, free, value};
+use crate::cffi::entry::{Outcome, free, own, value};
+use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::json_payload;
 use crate::cffi::refusal::{Refusal, Settings, set, taken};
 use crate::cffi::responder::level_of;
@@ -29,6 +30,10 @@ pub struct mcplink_call_options_t {
     log_level: Option<LoggingLevel>,
     bypasses_cache: bool,
     refusal: Refusal,
+}
+
+impl Object for mcplink_call_options_t {
+    const KIND: ObjectKind = ObjectKind::CallOptions;
 }
 
 /// Receives progress of a call. total is 0 when the total is unknown. message may be empty, and is
@@ -126,7 +131,7 @@ pub(super) unsafe fn copied(
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_call_options_new() -> *mut mcplink_call_options_t {
     value(std::ptr::null_mut(), || {
-        Box::into_raw(Box::new(mcplink_call_options_t::default()))
+        own(mcplink_call_options_t::default())
     })
 }
 

@@ -11,9 +11,10 @@ use super::Shared;
 use super::events::Lines;
 #[cfg(feature = "http-client")]
 use super::options::mcplink_token_t;
-#[cfg(feature = "http-client")]
 use crate::cffi::auth::Made;
 use crate::cffi::entry::Outcome;
+#[cfg(feature = "http-client")]
+use crate::cffi::handle::Tagged;
 #[cfg(feature = "http-client")]
 use crate::cffi::user::call_back;
 use crate::error::{Error, ErrorKind, Result};
@@ -236,12 +237,12 @@ fn asked(shared: &Weak<Shared>) -> Result<String> {
     else {
         return Err(Error::new(ErrorKind::Closed, "the client was freed"));
     };
-    let mut token = mcplink_token_t { text: None };
+    let mut token = Tagged::new(mcplink_token_t { text: None });
     // SAFETY: the header requires valid arguments.
     let status = call_back(number, || unsafe {
-        (hook.callback)(hook.user.ptr(), &raw mut token)
+        (hook.callback)(hook.user.ptr(), token.as_mut_ptr())
     });
-    match (status, token.text) {
+    match (status, token.text.take()) {
         (Some(0), Some(text)) if !text.trim().is_empty() => Ok(text),
         (Some(0), _) => Err(refused(
             "the function for tokens gave none (mcplink_token_set)".to_owned(),

@@ -40,7 +40,7 @@ use self::hooks::Hooks;
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::callers::Callers;
 use crate::cffi::entry::Outcome;
-use crate::cffi::handle::{Gate, Handled};
+use crate::cffi::handle::{Gate, Handled, Kind as ObjectKind, Object};
 use crate::cffi::user::Inside;
 use crate::client::{Client, Subscription};
 use crate::error::{Error, ErrorKind, Result};
@@ -57,6 +57,10 @@ pub struct mcplink_client_t {
     gate: Gate,
     shared: Arc<Shared>,
     callers: Callers,
+}
+
+impl Object for mcplink_client_t {
+    const KIND: ObjectKind = ObjectKind::Client;
 }
 
 /// The state of a client.

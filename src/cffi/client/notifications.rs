@@ -11,7 +11,7 @@ use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::Entered;
 use crate::cffi::json::optional_json;
 use crate::cffi::responder::level_of;
-use crate::cffi::result::mcplink_result_t;
+use crate::cffi::result::{SharedResult, mcplink_result_t};
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::name;
 use crate::client::{Client, Event};
@@ -175,7 +175,7 @@ fn listen(
     filter: SubscriptionFilter,
     options: CallOptions<'_>,
     shared: &Weak<Shared>,
-) -> Result<Arc<mcplink_result_t>> {
+) -> Result<SharedResult> {
     let mut subscription = None;
     if !filter.is_empty() {
         subscription = Some(client.subscribe_with(filter, options, event_poster(shared))?);
@@ -237,7 +237,7 @@ fn subscribe(
     uri: String,
     options: CallOptions<'_>,
     shared: &Weak<Shared>,
-) -> Result<Arc<mcplink_result_t>> {
+) -> Result<SharedResult> {
     let done = Ok(mcplink_result_t::empty());
     let Some(here) = shared.upgrade() else {
         return done;

@@ -8,8 +8,8 @@ use super::Timeouts;
 use super::endpoint::Endpoint;
 use super::hooks::{Hooks, set_by_method};
 use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
-use crate::cffi::entry::{free, need_mut, plain, value};
-use crate::cffi::handle::enter;
+use crate::cffi::entry::{free, need_mut, own, plain, value};
+use crate::cffi::handle::{Kind as ObjectKind, Object, enter};
 use crate::cffi::json::json_payload;
 use crate::cffi::log::{self, mcplink_log_fn};
 use crate::cffi::pump::mcplink_pump_t;
@@ -44,10 +44,18 @@ pub struct mcplink_client_options_t {
     refusal: Refusal,
 }
 
+impl Object for mcplink_client_options_t {
+    const KIND: ObjectKind = ObjectKind::ClientOptions;
+}
+
 /// An output parameter: receives a token or another secret from a function of the host. See
 /// mcplink_token_set.
 pub struct mcplink_token_t {
     pub(in crate::cffi) text: Option<String>,
+}
+
+impl Object for mcplink_token_t {
+    const KIND: ObjectKind = ObjectKind::Token;
 }
 
 use mcplink_client_options_t as Options;
@@ -134,9 +142,7 @@ pub(super) fn span(milliseconds: u32) -> Duration {
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_client_options_new() -> *mut mcplink_client_options_t {
-    value(std::ptr::null_mut(), || {
-        Box::into_raw(Box::new(Options::new()))
-    })
+    value(std::ptr::null_mut(), || own(Options::new()))
 }
 
 /// Frees client options. Clients that were opened with them continue.

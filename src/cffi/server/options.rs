@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::definition::typed;
 use super::settings::mcplink_server_options_t;
-use crate::cffi::entry::free;
+use crate::cffi::entry::{free, own};
 use crate::cffi::handle::enter;
 use crate::cffi::log::{Hook, mcplink_log_fn};
 use crate::cffi::pump::mcplink_pump_t;
@@ -32,9 +32,7 @@ pub unsafe extern "C" fn mcplink_server_options_new(
         // SAFETY: the header requires texts that end in NUL.
         let (name, version) =
             unsafe { (text::name(name, "name")?, text::name(version, "version")?) };
-        Ok(Box::into_raw(Box::new(mcplink_server_options_t::new(
-            name, version,
-        ))))
+        Ok(own(mcplink_server_options_t::new(name, version)))
     })
 }
 

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use super::events::session_number;
 use super::mcplink_server_t;
 use super::serving::{Line, Served, Serving};
-use crate::cffi::entry::{Outcome, ffi, giving, plain, value};
+use crate::cffi::entry::{Outcome, ffi, find, giving, plain, value};
 use crate::cffi::error::mcplink_error_t;
-use crate::cffi::handle::{Gate, Handled, enter, free_handle, into_raw};
+use crate::cffi::handle::{
+    Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw,
+};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{Text, filled, mcplink_str_t, view_or_empty};
 use crate::cffi::transport::mcplink_transport_t;
@@ -28,6 +30,10 @@ pub struct mcplink_session_t {
     number: u64,
     /// The session number that C sees in requests and events.
     shown: u64,
+}
+
+impl Object for mcplink_session_t {
+    const KIND: ObjectKind = ObjectKind::Session;
 }
 
 impl Handled for mcplink_session_t {
@@ -381,9 +387,8 @@ pub unsafe extern "C" fn mcplink_session_is_closed(session: *const mcplink_sessi
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_number(session: *const mcplink_session_t) -> u64 {
-    // SAFETY: the header requires NULL or a session of this library, which is live; the number
-    // never changes.
-    unsafe { session.as_ref() }.map_or(0, |session| session.shown)
+    // SAFETY: the header requires a session of this library.
+    unsafe { find(session) }.map_or(0, |session| session.shown)
 }
 
 /// Returns the principal for which the client acts.
@@ -396,10 +401,9 @@ pub unsafe extern "C" fn mcplink_session_number(session: *const mcplink_session_
 pub unsafe extern "C" fn mcplink_session_principal(
     session: *const mcplink_session_t,
 ) -> mcplink_str_t {
-    // SAFETY: the header requires NULL or a session of this library, which is live; the text never
-    // changes.
-    let session = unsafe { session.as_ref() };
-    view_or_empty(session.and_then(|session| session.principal.as_ref()))
+    // SAFETY: the header requires a session of this library.
+    let session = unsafe { find(session) };
+    view_or_empty(session.as_deref().and_then(|it| it.principal.as_ref()))
 }
 
 /// Closes a session and frees it.

@@ -9,6 +9,7 @@ use super::events::EventHooks;
 use super::handler::{HandlerFn, Handlers, given};
 use crate::cffi::answer::mcplink_handler_fn;
 use crate::cffi::callback_executor::CallbackExecutor;
+use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::log::{self, Hook};
 use crate::cffi::queue::Queue;
 use crate::cffi::refusal::{Refusal, Settings, set};
@@ -51,6 +52,10 @@ pub struct mcplink_server_options_t {
     /// the setter's feature.
     more: Vec<(&'static str, Setting)>,
     refusal: Refusal,
+}
+
+impl Object for mcplink_server_options_t {
+    const KIND: ObjectKind = ObjectKind::ServerOptions;
 }
 
 /// A function that applies a setting when the server is built.

@@ -6,7 +6,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::definition::{required, typed};
-use crate::cffi::entry::{Outcome, free};
+use crate::cffi::entry::{Outcome, free, own};
+use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::json_payload;
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
 use crate::cffi::status::mcplink_status_t;
@@ -17,6 +18,10 @@ use crate::schema::{Icon, JsonSchema, MetaObject, TaskSupport, Tool, ToolExecuti
 /// The definition of a tool that a model can call. One thread at a time may use a definition. A
 /// server copies the definitions that are added to it.
 pub struct mcplink_tool_t(pub(super) Tool, Params, Refusal);
+
+impl Object for mcplink_tool_t {
+    const KIND: ObjectKind = ObjectKind::Tool;
+}
 
 impl Settings for mcplink_tool_t {
     const NAME: &'static str = "tool";
@@ -146,7 +151,7 @@ pub unsafe extern "C" fn mcplink_tool_new(
         let mut tool = Tool::new(name);
         tool.description = description.map(str::to_owned);
         let tool = mcplink_tool_t(tool, Params::default(), Refusal::default());
-        Ok(Box::into_raw(Box::new(tool)))
+        Ok(own(tool))
     })
 }
 

@@ -7,9 +7,11 @@ use super::super::serving::{Served, Serving};
 use super::exchange::mcplink_exchange_t;
 use super::options::mcplink_http_options_t;
 use crate::cffi::callback_executor::CallbackExecutor;
-use crate::cffi::entry::{ffi, get, giving, plain};
+use crate::cffi::entry::{ffi, giving, optional, plain};
 use crate::cffi::error::mcplink_error_t;
-use crate::cffi::handle::{Gate, Handled, enter, free_handle, into_raw};
+use crate::cffi::handle::{
+    Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw,
+};
 use crate::cffi::refusal::Settings as _;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::error::{Error, ErrorKind};
@@ -24,6 +26,10 @@ pub struct mcplink_http_t {
     serving: Arc<Serving>,
     /// The number that [`Serving::enter`] returned for the endpoint.
     number: u64,
+}
+
+impl Object for mcplink_http_t {
+    const KIND: ObjectKind = ObjectKind::Http;
 }
 
 impl Handled for mcplink_http_t {
@@ -64,7 +70,7 @@ pub unsafe extern "C" fn mcplink_server_http(
         giving(http, err, || {
             let server = enter(server, "server")?;
             server.check_open()?;
-            let options = match get(options) {
+            let options = match optional(options, "options")? {
                 Some(options) => options.for_server(&server)?,
                 None => mcplink_http_options_t::default().for_server(&server)?,
             };

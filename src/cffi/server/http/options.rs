@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use super::request::{AuthenticateFn, Check, mcplink_authenticate_fn};
 use super::resource_server::mcplink_resource_server_t;
-use crate::cffi::entry::{Outcome, free, value};
+use crate::cffi::entry::{Outcome, free, own, value};
 use crate::cffi::error::Failure;
+use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::refusal::{Refusal, Settings, set, taken};
 use crate::cffi::server::mcplink_server_t;
 use crate::cffi::status::mcplink_status_t;
@@ -36,6 +37,10 @@ pub struct mcplink_http_options_t {
     limits: HttpLimits,
     access: Access,
     refusal: Refusal,
+}
+
+impl Object for mcplink_http_options_t {
+    const KIND: ObjectKind = ObjectKind::HttpOptions;
 }
 
 /// How clients are authenticated.
@@ -167,7 +172,7 @@ fn both(other: &str) -> Failure {
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_http_options_new() -> *mut mcplink_http_options_t {
-    value(std::ptr::null_mut(), || Box::into_raw(Box::default()))
+    value(std::ptr::null_mut(), || own(Default::default()))
 }
 
 /// Frees HTTP options. Listeners and endpoints made with them keep a copy.

@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::super::mcplink_server_t;
 use super::request::{AuthenticateFn, Check, mcplink_authenticate_fn};
 use crate::cffi::auth::mcplink_dpop;
-use crate::cffi::entry::free;
+use crate::cffi::entry::{free, own};
+use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::json_payload;
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
 use crate::cffi::status::mcplink_status_t;
@@ -46,6 +47,10 @@ pub struct mcplink_resource_server_t {
     dpop: mcplink_dpop,
     nonces: Option<Nonces>,
     refusal: Refusal,
+}
+
+impl Object for mcplink_resource_server_t {
+    const KIND: ObjectKind = ObjectKind::ResourceServer;
 }
 
 /// The keys and the lifetime of nonces for DPoP proofs.
@@ -256,7 +261,7 @@ pub unsafe extern "C" fn mcplink_resource_server_new(
         // SAFETY: the header requires texts that end in NUL.
         let (resource, issuer) =
             unsafe { (filled(resource, "resource")?, filled(issuer, "issuer")?) };
-        Ok(Box::into_raw(Box::new(mcplink_resource_server_t {
+        Ok(own(mcplink_resource_server_t {
             resource: resource.to_owned(),
             issuers: vec![issuer.to_owned()],
             check: Checked::Discovered,
@@ -272,7 +277,7 @@ pub unsafe extern "C" fn mcplink_resource_server_new(
             dpop: mcplink_dpop::MCPLINK_DPOP_NEVER,
             nonces: None,
             refusal: Refusal::default(),
-        })))
+        }))
     })
 }
 
