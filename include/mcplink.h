@@ -1374,6 +1374,17 @@ typedef struct {
 } mcplink_str_t;
 
 /**
+ * Receives a log record of the library, for example about a protocol error of a peer or a failed
+ * handler.
+ *
+ * level: one of enum mcplink_log_level. target: the part of the library that logs: "protocol",
+ * "transport", "server", "client", "http", "auth" or "handle", which is a mistake of the host with
+ * an object; later versions may add more. text: usually one line. Both texts are valid until the
+ * callback returns. The callback runs on any thread, also on several at once, and must be quick.
+ */
+typedef void (*mcplink_log_fn)(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text);
+
+/**
  * Releases the user data of a callback. The function runs exactly once: when the callback is
  * replaced, when its owner is freed, or at once when the callback can't be registered.
  */
@@ -1397,17 +1408,6 @@ typedef void (*mcplink_transport_fn)(void *user);
  * is over.
  */
 typedef void (*mcplink_cancelled_fn)(void *user);
-
-/**
- * Receives a log record of the library, for example about a protocol error of a peer or a failed
- * handler.
- *
- * level: one of enum mcplink_log_level. target: the part of the library that logs: "protocol",
- * "transport", "server", "client", "http", "auth" or "handle"; later versions may add more. text: usually
- * one line. Both texts are valid until the callback returns. The callback runs on any thread, also
- * on several at once, and must be quick.
- */
-typedef void (*mcplink_log_fn)(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text);
 
 /**
  * Lets a person log in: opens the URL of mcplink_login_url, and passes the redirect URL to
@@ -1702,6 +1702,19 @@ MCPLINK_API mcplink_str_t mcplink_error_peer_stderr(const mcplink_error_t *error
  * Returns: true if the call can be retried. Threads: any. Since 0.1.
  */
 MCPLINK_API bool mcplink_error_is_retryable(const mcplink_error_t *error);
+
+/**
+ * Sets the process-wide log hook. Clients and servers without a log hook of their own use the
+ * process-wide hook.
+ *
+ * level: the least severe level to report, one of enum mcplink_log_level.
+ * callback: called on any thread, also on several at once; it must be quick. NULL removes the
+ * hook.
+ * user, destroy: passed to callback; destroy runs when another log hook is set or the log hook is
+ * removed.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_set_log(int32_t level, mcplink_log_fn callback, void *user, mcplink_destroy_fn destroy);
 
 /**
  * Parses a JSON document.
@@ -2749,19 +2762,6 @@ MCPLINK_API mcplink_status_t mcplink_responder_not_found(mcplink_responder_t *re
  * Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_fail(mcplink_responder_t *responder, int32_t code, const char *message, const char *data);
-
-/**
- * Sets the process-wide log hook. Clients and servers without a log hook of their own use the
- * process-wide hook.
- *
- * level: the least severe level to report, one of enum mcplink_log_level.
- * callback: called on any thread, also on several at once; it must be quick. NULL removes the
- * hook.
- * user, destroy: passed to callback; destroy runs when another log hook is set or the log hook is
- * removed.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_set_log(int32_t level, mcplink_log_fn callback, void *user, mcplink_destroy_fn destroy);
 
 /**
  * Writes a debug dump: all clients and servers of the process, their requests in flight, and the

@@ -8,7 +8,8 @@ use std::ptr;
 use std::sync::Arc;
 
 use super::failure::{Failure, mcplink_error_t};
-use super::handle::{Fault, Object, Tagged, slots};
+use super::handle::{Fault, Object, Tagged, slots, tagged};
+use super::log;
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::missing;
 use crate::error::Result;
@@ -93,8 +94,8 @@ pub(super) fn panicked() -> Failure {
 /// `'a`.
 pub(super) unsafe fn get<'a, T: Object>(object: *const T) -> Option<&'a Tagged<T>> {
     // SAFETY: the safety contract of this function.
-    let found = unsafe { Tagged::find(object) };
-    found.inspect_err(|fault| fault.log::<T>()).ok()
+    let found = unsafe { tagged(object) };
+    found.inspect_err(|fault| log::fault::<T>(*fault)).ok()
 }
 
 /// Returns a shared object that C passes, for a getter; `None` for NULL, for an object of another
@@ -106,7 +107,7 @@ pub(super) unsafe fn get<'a, T: Object>(object: *const T) -> Option<&'a Tagged<T
 pub(super) unsafe fn find<T: Object>(object: *const T) -> Option<Arc<T>> {
     // SAFETY: the safety contract of this function.
     let found = unsafe { slots::find(object) };
-    found.inspect_err(|fault| fault.log::<T>()).ok()
+    found.inspect_err(|fault| log::fault::<T>(*fault)).ok()
 }
 
 /// Borrows an optional object that C passes; `None` for NULL only. Fails for an object of another
@@ -121,10 +122,10 @@ pub(super) unsafe fn optional<'a, T: Object>(
     what: &str,
 ) -> Outcome<Option<&'a T>> {
     // SAFETY: the safety contract of this function.
-    match unsafe { Tagged::find(object) } {
+    match unsafe { tagged(object) } {
         Ok(object) => Ok(Some(object)),
         Err(Fault::Null) => Ok(None),
-        Err(fault) => Err(fault.failure::<T>(what)),
+        Err(fault) => Err(Failure::object::<T>(fault, what)),
     }
 }
 
@@ -137,7 +138,7 @@ pub(super) unsafe fn optional<'a, T: Object>(
 pub(super) unsafe fn need<T: Object>(object: *const T, what: &str) -> Outcome<Arc<T>> {
     // SAFETY: the safety contract of this function.
     let found = unsafe { slots::find(object) };
-    found.map_err(|fault| fault.failure::<T>(what))
+    found.map_err(|fault| Failure::object::<T>(fault, what))
 }
 
 /// Borrows a required object that C passes, mutably. Fails for NULL and for an object of another
@@ -149,8 +150,8 @@ pub(super) unsafe fn need<T: Object>(object: *const T, what: &str) -> Outcome<Ar
 /// `'a`.
 pub(super) unsafe fn need_mut<'a, T: Object>(object: *mut T, what: &str) -> Outcome<&'a mut T> {
     // SAFETY: the safety contract of this function.
-    let found = unsafe { Tagged::find(object) }.map(drop);
-    found.map_err(|fault| fault.failure::<T>(what))?;
+    let found = unsafe { tagged(object) }.map(drop);
+    found.map_err(|fault| Failure::object::<T>(fault, what))?;
     // SAFETY: the kind was checked, and nothing else uses the object.
     Ok(unsafe { &mut *object.cast::<Tagged<T>>() })
 }
@@ -170,13 +171,13 @@ pub(super) fn own<T: Object>(value: T) -> *mut T {
 /// `object` is NULL, or a live object of this library, of any kind, and is not used again.
 pub(super) unsafe fn free<T: Object>(object: *mut T) {
     // SAFETY: the safety contract of this function.
-    let freed = unsafe { Tagged::find(object) }.and_then(Tagged::disown);
+    let freed = unsafe { tagged(object) }.and_then(Tagged::disown);
     match freed {
         // SAFETY: `own` made the object, as C owned it; C gives it up.
         Ok(()) => value((), || {
             drop(unsafe { Box::from_raw(object.cast::<Tagged<T>>()) })
         }),
-        Err(fault) => fault.log::<T>(),
+        Err(fault) => log::fault::<T>(fault),
     }
 }
 
@@ -191,7 +192,7 @@ pub(super) unsafe fn keep<T: Object>(object: *mut T) -> *mut T {
     match unsafe { slots::keep(object) } {
         Ok(()) => object,
         Err(fault) => {
-            fault.log::<T>();
+            log::fault::<T>(fault);
             ptr::null_mut()
         }
     }
@@ -206,6 +207,6 @@ pub(super) unsafe fn release<T: Object>(object: *mut T) {
     // SAFETY: the safety contract of this function.
     match unsafe { slots::release(object) } {
         Ok(last) => value((), || drop(last)),
-        Err(fault) => fault.log::<T>(),
+        Err(fault) => log::fault::<T>(fault),
     }
 }

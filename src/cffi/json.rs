@@ -10,7 +10,8 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use super::entry::{Outcome, get, giving, value};
 use super::error::mcplink_error_t;
-use super::handle::{Kind as ObjectKind, Object, Tagged};
+use super::handle::{Kind as ObjectKind, Object, Tagged, tagged};
+use super::log;
 use super::status::mcplink_status_t;
 use super::text::{ArenaText, Text, Texts, mcplink_str_t, name, payload};
 use crate::error::{Error, ErrorKind, Result};
@@ -338,13 +339,13 @@ pub unsafe extern "C" fn mcplink_json_parse(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_free(document: *mut mcplink_json_t) {
     // SAFETY: the header requires a document of this library, freed once; as such it was made.
-    let freed = unsafe { Tagged::find(document) }.and_then(Tagged::disown);
+    let freed = unsafe { tagged(document) }.and_then(Tagged::disown);
     match freed {
         // SAFETY: C owned the node, so it is the root of a document that `into_raw` made.
         Ok(()) => value((), || {
             drop(unsafe { Box::from_raw(document.cast::<Document>()) })
         }),
-        Err(fault) => fault.log::<mcplink_json_t>(),
+        Err(fault) => log::fault::<mcplink_json_t>(fault),
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::entry::{Outcome, need_mut, panicked, plain, value};
 use super::error::Failure;
-use super::handle::{Fault, Object, Tagged};
+use super::handle::{Fault, Object, tagged};
 use super::log::{self, Hook};
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::missing;
@@ -89,7 +89,7 @@ pub(super) unsafe fn set<T: Settings>(
     // SAFETY: the safety contract of this function.
     let done = caught(|| change(unsafe { need_mut(object, T::NAME) }?));
     // SAFETY: the safety contract of this function; the mutable borrow of `change` has ended.
-    let outcome = match unsafe { Tagged::find(object) } {
+    let outcome = match unsafe { tagged(object) } {
         Ok(object) => object.attempt(setter, || done),
         Err(_) => {
             return done.map_or_else(
@@ -116,13 +116,12 @@ pub(super) fn refused(target: &str, setter: &str, failure: Failure) -> mcplink_s
 /// `object` is NULL, or a live object of this library that does not change during `'a`.
 pub(super) unsafe fn taken<'a, T: Settings>(object: *const T, what: &str) -> Outcome<&'a T> {
     // SAFETY: the safety contract of this function.
-    let object =
-        unsafe { Tagged::find(object) }.map_err(|fault| match (fault, T::CONSTRUCTOR) {
-            (Fault::Null, Some(constructor)) => missing(what)
-                .remark(format_args!("{constructor} gives NULL for a bad argument"))
-                .into(),
-            _ => fault.failure::<T>(what),
-        })?;
+    let object = unsafe { tagged(object) }.map_err(|fault| match (fault, T::CONSTRUCTOR) {
+        (Fault::Null, Some(constructor)) => missing(what)
+            .remark(format_args!("{constructor} gives NULL for a bad argument"))
+            .into(),
+        _ => Failure::object::<T>(fault, what),
+    })?;
     object.refusal().check()?;
     Ok(object)
 }

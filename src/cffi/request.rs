@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::entry::value;
 use super::handle::{Kind as ObjectKind, Object, slots};
 use super::json::{Document, JsonNode, mcplink_json_t, shown};
+use super::log;
 use super::pending_request::Call;
 use super::text::{Text, mcplink_str_t, name, view_or_empty};
 use crate::error::Error;
@@ -172,8 +173,8 @@ fn written(value: &impl Serialize) -> Option<String> {
     serde_json::to_string(value).ok()
 }
 
-/// Returns the request that C passes; `None` for NULL, for an object of another kind and for a stale
-/// handle, which are logged.
+/// Returns the request that C passes; `None` for NULL, for an object of another kind and for a
+/// stale handle, which are logged.
 ///
 /// # Safety
 ///
@@ -182,7 +183,7 @@ unsafe fn find(request: *const mcplink_request_t) -> Option<slots::Part<mcplink_
     // SAFETY: the safety contract of this function.
     let found = unsafe { slots::find_part(request) };
     found
-        .inspect_err(|fault| fault.log::<mcplink_request_t>())
+        .inspect_err(|fault| log::fault::<mcplink_request_t>(*fault))
         .ok()
 }
 

@@ -16,6 +16,7 @@ use super::entry::{Outcome, ffi, find, keep, need, plain, release, value};
 use super::error::{Failure, mcplink_error_t};
 use super::handle::{Kind as ObjectKind, Lent, Object, Process, slots};
 use super::json::{Document, json_payload, mcplink_json_t, optional_json, shown};
+use super::log::level_of;
 use super::pending_request::{Answer, Call, Question};
 use super::queue::Kind;
 use super::request::mcplink_request_t;
@@ -24,7 +25,7 @@ use super::text::{filled, name, optional, payload};
 use super::user::{UserData, call_back, mcplink_destroy_fn};
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::protocol::{CancelToken, LogLevel, OnCancel};
-use crate::schema::{InputRequest, LoggingLevel};
+use crate::schema::InputRequest;
 use crate::server::{AskError, Context};
 use crate::sync::Mutex;
 
@@ -395,49 +396,6 @@ pub unsafe extern "C" fn mcplink_responder_progress(
         }
         let total = (total != 0.0).then_some(total);
         responder.tell(|context| context.progress(done, total, message))
-    })
-}
-
-/// The severity of a log message, after RFC 5424.
-#[repr(i32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "constants of C")]
-pub enum mcplink_log_level {
-    /// Details for debugging.
-    MCPLINK_LOG_DEBUG = 0,
-    /// General information.
-    MCPLINK_LOG_INFO = 1,
-    /// Normal but significant events.
-    MCPLINK_LOG_NOTICE = 2,
-    /// Warning conditions.
-    MCPLINK_LOG_WARNING = 3,
-    /// Error conditions.
-    MCPLINK_LOG_ERROR = 4,
-    /// Critical conditions.
-    MCPLINK_LOG_CRITICAL = 5,
-    /// Action must be taken at once.
-    MCPLINK_LOG_ALERT = 6,
-    /// The system is unusable.
-    MCPLINK_LOG_EMERGENCY = 7,
-}
-
-/// Returns the log level for the number that C passes.
-pub(super) fn level_of(level: i32) -> Result<LoggingLevel> {
-    use mcplink_log_level as Level;
-    let known = [
-        (Level::MCPLINK_LOG_DEBUG, LoggingLevel::Debug),
-        (Level::MCPLINK_LOG_INFO, LoggingLevel::Info),
-        (Level::MCPLINK_LOG_NOTICE, LoggingLevel::Notice),
-        (Level::MCPLINK_LOG_WARNING, LoggingLevel::Warning),
-        (Level::MCPLINK_LOG_ERROR, LoggingLevel::Error),
-        (Level::MCPLINK_LOG_CRITICAL, LoggingLevel::Critical),
-        (Level::MCPLINK_LOG_ALERT, LoggingLevel::Alert),
-        (Level::MCPLINK_LOG_EMERGENCY, LoggingLevel::Emergency),
-    ];
-    let found = known.into_iter().find(|(known, _)| *known as i32 == level);
-    found.map(|(_, level)| level).ok_or_else(|| {
-        let text = format!("there is no log level {level}: use one of enum mcplink_log_level");
-        Error::new(ErrorKind::Invalid, text)
     })
 }
 

@@ -8,8 +8,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::entry::{get, value};
-use super::handle::{Kind as ObjectKind, Object, Tagged};
+use super::handle::{Kind as ObjectKind, Object, Tagged, tagged};
 use super::json::{Document, JsonNode, mcplink_json_t, shown};
+use super::log;
 use super::status::mcplink_status;
 use super::text::{ArenaText, Text, mcplink_str_t, view_of};
 use crate::error::{Error, ErrorKind, Result};
@@ -328,13 +329,13 @@ fn kind_of(block: Option<&JsonNode>) -> Kind {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_free(result: *mut mcplink_result_t) {
     // SAFETY: the header requires a result of this library, freed once.
-    let freed = unsafe { Tagged::find(result) }.and_then(Tagged::disown);
+    let freed = unsafe { tagged(result) }.and_then(Tagged::disown);
     match freed {
         // SAFETY: C owned a reference, which `owned` made of an `Arc`.
         Ok(()) => value((), || {
             drop(unsafe { Arc::from_raw(result.cast::<Tagged<mcplink_result_t>>()) })
         }),
-        Err(fault) => fault.log::<mcplink_result_t>(),
+        Err(fault) => log::fault::<mcplink_result_t>(fault),
     }
 }
 

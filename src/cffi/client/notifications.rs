@@ -10,7 +10,7 @@ use super::{Shared, mcplink_client_t};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::Entered;
 use crate::cffi::json::optional_json;
-use crate::cffi::responder::level_of;
+use crate::cffi::log::level_of;
 use crate::cffi::result::{SharedResult, mcplink_result_t};
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::name;

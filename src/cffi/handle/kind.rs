@@ -8,13 +8,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::slots;
-use crate::cffi::failure::Failure;
-use crate::cffi::log;
 use crate::cffi::status::mcplink_status;
-use crate::cffi::text::missing;
-use crate::error::{Error, ErrorKind};
-use crate::protocol::LogLevel;
 
 /// A kind of object that C holds.
 #[repr(u8)]
@@ -131,49 +125,12 @@ pub(in crate::cffi) enum Fault {
 }
 
 impl Fault {
-    /// Converts the fault into the failure of a function that takes a `T` as the parameter `what`.
-    pub(in crate::cffi) fn failure<T: Object>(self, what: &str) -> Failure {
-        let expected = T::KIND.name();
-        let (kind, text) = match self {
-            Self::Null => return missing(what).into(),
-            Self::Other(found) => (
-                ErrorKind::Invalid,
-                format!("{what} must be a {expected}, but is a {}", found.name()),
-            ),
-            Self::Stale => (
-                ErrorKind::State,
-                format!(
-                    "{what} is no longer valid: this {expected} was freed, or the callback that \
-                     borrowed it has returned"
-                ),
-            ),
-            Self::Borrowed => (
-                ErrorKind::State,
-                format!("{what} is borrowed: the library frees this {expected}"),
-            ),
-            Self::Unknown => (
-                ErrorKind::Invalid,
-                format!("{what} is no {expected}, or one that was freed"),
-            ),
-        };
-        Error::new(kind, text).into()
-    }
-
     /// Returns the status of the fault. Takes no lock and allocates nothing.
     pub(in crate::cffi) fn status(self) -> mcplink_status {
         match self {
             Self::Null | Self::Other(_) | Self::Unknown => mcplink_status::MCPLINK_E_INVALID,
             Self::Stale | Self::Borrowed => mcplink_status::MCPLINK_E_STATE,
         }
-    }
-
-    /// Logs the fault. For functions that can't return a failure, such as getters.
-    pub(in crate::cffi) fn log<T: Object>(self) {
-        if self == Self::Null {
-            return;
-        }
-        let failure = self.failure::<T>("the argument");
-        log::tell_process(LogLevel::Error, "handle", &failure.to_string());
     }
 }
 
@@ -222,42 +179,22 @@ impl<T: Object> Tagged<T> {
     pub(in crate::cffi) fn as_mut_ptr(&mut self) -> *mut T {
         std::ptr::from_mut(self).cast()
     }
-
-    /// Returns the object of a pointer that C passes.
-    ///
-    /// # Safety
-    ///
-    /// `object` is NULL or an object of this library, of any kind, which lives during `'a`.
-    pub(in crate::cffi) unsafe fn find<'a>(object: *const T) -> Result<&'a Self, Fault> {
-        // SAFETY: the safety contract of this function.
-        match unsafe { kind_at(object) }? {
-            // SAFETY: the tag says that this is a `Tagged<T>`, which lives.
-            kind if kind == T::KIND => Ok(unsafe { &*object.cast::<Self>() }),
-            kind => Err(Fault::Other(kind)),
-        }
-    }
 }
 
-/// Returns the kind of an object that C passes.
+/// Returns the kind of the object at an address, from its tag.
 ///
 /// # Safety
 ///
-/// `object` is NULL or an object of this library, of any kind, which lives.
+/// `object` is not NULL, and an object of this library, of any kind, which lives.
 pub(super) unsafe fn kind_at<T>(object: *const T) -> Result<Kind, Fault> {
-    if object.is_null() {
-        return Err(Fault::Null);
-    }
-    if slots::is_handle(object) {
-        return slots::kind_of(object).ok_or(Fault::Stale);
-    }
     if !object.cast::<Tagged<Empty>>().is_aligned() {
         return Err(Fault::Unknown);
     }
     // SAFETY: the caller guarantees an object of this library; each begins with its tag.
     let tag = unsafe { &*object.cast::<AtomicU32>() }.load(Ordering::Relaxed);
     match Kind::of(tag ^ MAGIC) {
-        Some(kind) if tag & 0xff == tag ^ MAGIC => Ok(kind),
-        _ => Err(Fault::Unknown),
+        Some(kind) => Ok(kind),
+        None => Err(Fault::Unknown),
     }
 }
 

@@ -21,9 +21,10 @@ use loom::sync::atomic::AtomicUsize;
 use std::sync::atomic::AtomicUsize;
 
 pub(super) use self::kind::{Fault, Kind, Object, Tagged};
-pub(super) use self::slots::Lent;
+pub(super) use self::slots::{Lent, tagged};
 use super::entry::{Outcome, value};
-use super::error::Failure;
+use super::failure::Failure;
+use super::log;
 use super::status::mcplink_status;
 use super::user::{Inside, is_inside};
 use crate::sync::{Condvar, Mutex};
@@ -190,8 +191,8 @@ pub(super) unsafe fn enter<T: Handled>(handle: *const T, what: &str) -> Outcome<
     let shared = unsafe { slots::find(handle) };
     // Many functions that enter a handle return no error.
     let shared = shared.map_err(|fault| {
-        fault.log::<T>();
-        fault.failure::<T>(what)
+        log::fault::<T>(fault);
+        Failure::object::<T>(fault, what)
     })?;
     shared.gate().check()?;
     shared.gate().come_in();
@@ -232,7 +233,7 @@ pub(super) unsafe fn free_handle<T: Handled>(handle: *mut T) {
     let shared = match shared {
         Ok(Some(shared)) => shared,
         Ok(None) => return,
-        Err(fault) => return fault.log::<T>(),
+        Err(fault) => return log::fault::<T>(fault),
     };
     let end = |shared: Arc<T>| {
         shared.close();

@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use std::{hint, ptr, thread};
 
-use super::kind::{Fault, Kind, Object, kind_at};
+use super::kind::{self, Fault, Kind, Object, Tagged};
 
 const IS_WIDE: bool = usize::BITS == 64;
 const GENERATION_BITS: u32 = if IS_WIDE { 30 } else { 12 };
@@ -265,13 +265,46 @@ fn insert_with<T: Object + Send + Sync>(object: Arc<T>, part: *const ()) -> *mut
     Parts { index, generation }.handle()
 }
 
+/// Returns the kind of an object that C passes.
+///
+/// # Safety
+///
+/// `object` is NULL, or an object of this library, of any kind. A slot handle may be stale.
+unsafe fn kind_at<T>(object: *const T) -> Result<Kind, Fault> {
+    if object.is_null() {
+        return Err(Fault::Null);
+    }
+    if is_handle(object) {
+        return kind_of(object).ok_or(Fault::Stale);
+    }
+    // SAFETY: the safety contract of this function.
+    unsafe { kind::kind_at(object) }
+}
+
+/// Returns the tagged object that C passes.
+///
+/// # Safety
+///
+/// `object` is NULL, or a live object of this library, of any kind, during `'a`. A slot handle may
+/// be stale.
+pub(in crate::cffi) unsafe fn tagged<'a, T: Object>(
+    object: *const T,
+) -> Result<&'a Tagged<T>, Fault> {
+    // SAFETY: the safety contract of this function.
+    match unsafe { kind_at(object) }? {
+        // SAFETY: only a `Tagged<T>` has this kind and an address, and it lives.
+        kind if kind == T::KIND => Ok(unsafe { &*object.cast::<Tagged<T>>() }),
+        kind => Err(Fault::Other(kind)),
+    }
+}
+
 /// Returns whether a pointer is a slot handle, and not an address.
-pub(super) fn is_handle<T>(handle: *const T) -> bool {
+fn is_handle<T>(handle: *const T) -> bool {
     handle.addr() & MARK != 0
 }
 
 /// Returns the kind of the object that a slot handle names; `None` for a stale handle.
-pub(super) fn kind_of<T>(handle: *const T) -> Option<Kind> {
+fn kind_of<T>(handle: *const T) -> Option<Kind> {
     let kind = Pinned::of(handle)?.kind()?;
     Some(match handle.addr() & VIEW {
         0 => kind,

@@ -12,7 +12,7 @@ use crate::cffi::entry::{giving, plain};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::enter;
 use crate::cffi::json::{Document, json_payload, mcplink_json_t};
-use crate::cffi::responder::level_of;
+use crate::cffi::log::level_of;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::optional;
 

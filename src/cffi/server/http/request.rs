@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::entry::{Outcome, find, need, plain};
+use crate::cffi::failure::Failure;
 use crate::cffi::handle::{Fault, Kind as ObjectKind, Lent, Object};
 use crate::cffi::log;
 use crate::cffi::queue::Kind;
@@ -250,7 +251,10 @@ unsafe fn set(
     };
     let change = || match &mut *request.decision.lock() {
         Some(decision) => change(decision),
-        None => Err(Fault::Stale.failure::<mcplink_http_request_t>("request")),
+        None => Err(Failure::object::<mcplink_http_request_t>(
+            Fault::Stale,
+            "request",
+        )),
     };
     plain(|| request.attempt(setter, change))
 }
