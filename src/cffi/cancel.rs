@@ -46,6 +46,7 @@ pub(super) unsafe fn optional_token(
 /// Returns: the token. The caller owns it and frees it with mcplink_cancel_free, which is allowed
 /// while calls use the token. NULL after an internal error. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_cancel_new() -> *mut mcplink_cancel_t {
     value(std::ptr::null_mut(), || {

@@ -8,7 +8,9 @@ use std::ptr;
 use std::sync::Arc;
 
 use super::failure::{Failure, mcplink_error_t};
-use super::handle::{Fault, Object, Tagged, slots, tagged};
+#[cfg(feature = "http-server")]
+use super::handle::Fault;
+use super::handle::{Object, Tagged, slots, tagged};
 use super::log;
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::missing;

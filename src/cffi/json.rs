@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
+use super::arg;
 use super::entry::{Outcome, get, giving, value};
 use super::error::mcplink_error_t;
 use super::handle::{Kind as ObjectKind, Object, Tagged, tagged};
@@ -59,23 +60,23 @@ pub(super) struct Document {
 }
 
 /// The type of a JSON value.
-#[repr(i32)]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_json_type_t {
     /// No value: the node is NULL.
     MCPLINK_JSON_MISSING = 0,
     /// The value null.
-    MCPLINK_JSON_NULL = 1,
+    MCPLINK_JSON_NULL = 801,
     /// The value true or false.
-    MCPLINK_JSON_BOOLEAN = 2,
+    MCPLINK_JSON_BOOLEAN = 802,
     /// A number.
-    MCPLINK_JSON_NUMBER = 3,
+    MCPLINK_JSON_NUMBER = 803,
     /// A string.
-    MCPLINK_JSON_STRING = 4,
+    MCPLINK_JSON_STRING = 804,
     /// An array.
-    MCPLINK_JSON_ARRAY = 5,
+    MCPLINK_JSON_ARRAY = 805,
     /// An object.
-    MCPLINK_JSON_OBJECT = 6,
+    MCPLINK_JSON_OBJECT = 806,
 }
 
 impl Document {
@@ -314,6 +315,7 @@ impl Serialize for Node {
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Integers from -2^63 to 2^64-1 stay exact; documents
 /// may be nested 127 levels deep. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_parse(
     text: *const c_char,
@@ -355,7 +357,9 @@ pub unsafe extern "C" fn mcplink_json_free(document: *mut mcplink_json_t) {
 /// Returns: one of enum mcplink_json_type_t. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_json_type(node: *const mcplink_json_t) -> i32 {
+pub unsafe extern "C" fn mcplink_json_type(
+    node: *const mcplink_json_t,
+) -> arg::mcplink_json_type_t {
     use mcplink_json_type_t as Type;
     // SAFETY: the header requires a node of this library.
     let node = unsafe { get(node) };

@@ -14,26 +14,26 @@ use crate::schema::LoggingLevel;
 use crate::sync::StaticMutex;
 
 /// The severity of a log message, after RFC 5424.
-#[repr(i32)]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(dead_code, reason = "constants of C")]
 pub enum mcplink_log_level {
     /// Details for debugging.
-    MCPLINK_LOG_DEBUG = 0,
+    MCPLINK_LOG_DEBUG = 1100,
     /// General information.
-    MCPLINK_LOG_INFO = 1,
+    MCPLINK_LOG_INFO = 1101,
     /// Normal but significant events.
-    MCPLINK_LOG_NOTICE = 2,
+    MCPLINK_LOG_NOTICE = 1102,
     /// Warning conditions.
-    MCPLINK_LOG_WARNING = 3,
+    MCPLINK_LOG_WARNING = 1103,
     /// Error conditions.
-    MCPLINK_LOG_ERROR = 4,
+    MCPLINK_LOG_ERROR = 1104,
     /// Critical conditions.
-    MCPLINK_LOG_CRITICAL = 5,
+    MCPLINK_LOG_CRITICAL = 1105,
     /// Action must be taken at once.
-    MCPLINK_LOG_ALERT = 6,
+    MCPLINK_LOG_ALERT = 1106,
     /// The system is unusable.
-    MCPLINK_LOG_EMERGENCY = 7,
+    MCPLINK_LOG_EMERGENCY = 1107,
 }
 
 /// Returns the log level for the number that C passes.

@@ -29,6 +29,7 @@
 #![deny(improper_ctypes_definitions)]
 
 mod answer;
+mod arg;
 #[cfg_attr(
     not(feature = "auth"),
     allow(dead_code, reason = "nobody looks at what is set")

@@ -60,6 +60,7 @@ impl Handled for mcplink_pump_t {
 /// Returns: MCPLINK_OK, or MCPLINK_E_IO when the system has no free descriptor. Threads: any.
 /// Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_new(
     out: *mut *mut mcplink_pump_t,
@@ -187,6 +188,7 @@ pub unsafe extern "C" fn mcplink_pump_wakeup(pump: *mut mcplink_pump_t) -> mcpli
 /// freed.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_set_notify(
     pump: *mut mcplink_pump_t,

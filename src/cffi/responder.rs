@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
+use super::arg;
 use super::callback_executor::CallbackExecutor;
 use super::entry::{Outcome, ffi, find, keep, need, plain, release, value};
 use super::error::{Failure, mcplink_error_t};
@@ -252,6 +253,7 @@ pub(super) fn unsupported() -> Failure {
 /// mcplink_responder_free, once for each mcplink_responder_keep. The reference may outlive the
 /// server or client. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_keep(
     responder: *mut mcplink_responder_t,
@@ -326,6 +328,7 @@ pub type mcplink_cancelled_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_
 /// set, or when the responder is freed.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_on_cancel(
     responder: *mut mcplink_responder_t,
@@ -415,6 +418,7 @@ pub unsafe extern "C" fn mcplink_responder_progress(
 /// with an internal error. MCPLINK_E_STATE after the answer. Threads: any. Blocks: only while a
 /// client does not read. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_need_scopes(
     responder: *mut mcplink_responder_t,
@@ -458,7 +462,7 @@ pub unsafe extern "C" fn mcplink_responder_need_scopes(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_log(
     responder: *mut mcplink_responder_t,
-    level: i32,
+    level: arg::mcplink_log_level,
     text: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
@@ -491,6 +495,7 @@ pub unsafe extern "C" fn mcplink_responder_log(
 /// invalid input request, MCPLINK_E_STATE after the request was answered. Threads: any. Blocks: no.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_ask(
     responder: *mut mcplink_responder_t,
@@ -562,6 +567,7 @@ pub(super) fn refused(error: &AskError, method: &str) -> Failure {
 /// answer.
 /// Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_remember(
     responder: *mut mcplink_responder_t,

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::arg;
 use super::entry::{get, value};
 use super::handle::{Kind as ObjectKind, Object, Tagged, tagged};
 use super::json::{Document, JsonNode, mcplink_json_t, shown};
@@ -46,25 +47,25 @@ impl Object for mcplink_result_t {
 }
 
 /// The kind of a content block.
-#[repr(i32)]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_content_kind {
     /// No content block: the index is out of range.
     MCPLINK_CONTENT_NONE = 0,
     /// Text, in the member "text".
-    MCPLINK_CONTENT_TEXT = 1,
+    MCPLINK_CONTENT_TEXT = 301,
     /// An image: see mcplink_result_content_bytes and the member "mimeType".
-    MCPLINK_CONTENT_IMAGE = 2,
+    MCPLINK_CONTENT_IMAGE = 302,
     /// Audio: see mcplink_result_content_bytes and the member "mimeType".
-    MCPLINK_CONTENT_AUDIO = 3,
+    MCPLINK_CONTENT_AUDIO = 303,
     /// A resource link, in the member "uri".
-    MCPLINK_CONTENT_RESOURCE_LINK = 4,
+    MCPLINK_CONTENT_RESOURCE_LINK = 304,
     /// An embedded resource, in the member "resource".
-    MCPLINK_CONTENT_RESOURCE = 5,
+    MCPLINK_CONTENT_RESOURCE = 305,
     /// The binary contents of a resource that was read.
-    MCPLINK_CONTENT_BLOB = 6,
+    MCPLINK_CONTENT_BLOB = 306,
     /// A kind that this library does not know: see the member "type".
-    MCPLINK_CONTENT_OTHER = 7,
+    MCPLINK_CONTENT_OTHER = 307,
 }
 
 use mcplink_content_kind as Kind;
@@ -493,7 +494,7 @@ pub unsafe extern "C" fn mcplink_result_content(
 pub unsafe extern "C" fn mcplink_result_content_kind(
     result: *const mcplink_result_t,
     index: usize,
-) -> i32 {
+) -> arg::mcplink_content_kind {
     value(Kind::MCPLINK_CONTENT_NONE, || {
         // SAFETY: the header requires a result of this library.
         kind_of(unsafe { get(result) }.and_then(|result| result.content(index)))

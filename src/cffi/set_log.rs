@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 
+use super::arg;
 use super::entry::plain;
 use super::log::{self, Hook, mcplink_log_fn};
 use super::status::{mcplink_status, mcplink_status_t};
@@ -19,7 +20,7 @@ use super::user::{UserData, mcplink_destroy_fn};
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_set_log(
-    level: i32,
+    level: arg::mcplink_log_level,
     callback: mcplink_log_fn,
     user: *mut c_void,
     destroy: mcplink_destroy_fn,

@@ -310,6 +310,7 @@ impl Handled for mcplink_transport_t {
 /// Returns: the transport. The caller owns it and frees it with mcplink_transport_free. Threads:
 /// any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_new(
     user: *mut c_void,
@@ -330,6 +331,7 @@ pub unsafe extern "C" fn mcplink_transport_new(
 /// reached any more.
 /// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_set_send(
     transport: *mut mcplink_transport_t,
@@ -350,6 +352,7 @@ pub unsafe extern "C" fn mcplink_transport_set_send(
 /// destroy, not in the callback. NULL for no callback.
 /// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_set_close(
     transport: *mut mcplink_transport_t,
@@ -367,6 +370,7 @@ pub unsafe extern "C" fn mcplink_transport_set_close(
 /// callback.
 /// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_set_room(
     transport: *mut mcplink_transport_t,
@@ -387,6 +391,7 @@ pub unsafe extern "C" fn mcplink_transport_set_room(
 /// any, before and after the connection is made; the caller ensures the order. Blocks: no. Since
 /// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_feed(
     transport: *mut mcplink_transport_t,
@@ -410,6 +415,7 @@ pub unsafe extern "C" fn mcplink_transport_feed(
 /// connection normally.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_feed_end(
     transport: *mut mcplink_transport_t,

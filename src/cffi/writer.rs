@@ -168,6 +168,7 @@ unsafe fn write(
 /// Returns: an empty writer. The caller owns it and frees it with mcplink_writer_free. Threads: one
 /// at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_writer_new() -> *mut mcplink_writer_t {
     own(Default::default())
@@ -404,6 +405,7 @@ pub unsafe extern "C" fn mcplink_writer_bytes(
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, for example for an open object, a key without a
 /// value, NaN, or text that is not UTF-8. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_writer_finish(
     writer: *mut mcplink_writer_t,

@@ -31,6 +31,7 @@ class Parameter:
 
 class Function:
     def __init__(self, line):
+        line = line.removeprefix("MCPLINK_NODISCARD ")
         self.returns, self.name, parameters = re.match(r"^(.*?)(mcplink_\w+)\((.*)\)$", line).groups()
         self.returns = self.returns.strip()
         self.parameters = [] if parameters == "void" else [Parameter(text) for text in split(parameters)]
@@ -203,6 +204,8 @@ def argument(function, at):
         return "len"
     if parameter.name == "count" and parameter.type == "size_t":
         return "below(3)"
+    if re.fullmatch(r"mcplink_\w+", parameter.type) and parameter.type != "mcplink_status_t":
+        return f"({parameter.type})pick_int()"
     simple = {
         "size_t": "pick_size()", "uint64_t": "pick_size()", "uint16_t": "(uint16_t)pick_size()", "uint32_t": "pick_time()", "int32_t": "pick_int()", "mcplink_status_t": "pick_int()",
         "int64_t": "pick_int()", "bool": "any(2)", "double": "pick_double()", "int": "pick_fd()", "ptrdiff_t": "pick_fd()",

@@ -213,6 +213,7 @@ pub unsafe extern "C" fn mcplink_login_is_over(login: *const mcplink_login_t) ->
 /// set, or when the login is freed.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_on_over(
     login: *mut mcplink_login_t,
@@ -259,6 +260,7 @@ fn answered(first: bool) -> Outcome {
 /// continues; MCPLINK_E_STATE when the login is over or was answered, or when the library itself
 /// listens for the answer. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_answer(
     login: *mut mcplink_login_t,
@@ -314,6 +316,7 @@ pub unsafe extern "C" fn mcplink_login_refuse(
 /// once for each mcplink_login_keep. The reference may outlive the client. Threads: any. Blocks:
 /// no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_keep(login: *mut mcplink_login_t) -> *mut mcplink_login_t {
     // SAFETY: the header requires a login of this library.

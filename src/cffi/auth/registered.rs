@@ -74,6 +74,7 @@ pub(super) enum Proof {
 /// Returns: the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for an
 /// invalid argument. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_client_new(
     issuer: *const c_char,
@@ -94,6 +95,7 @@ pub unsafe extern "C" fn mcplink_oauth_client_new(
 /// Returns: the client. The caller owns it and frees it with mcplink_oauth_client_free. NULL for an
 /// invalid argument. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_oauth_client_new_for_any(
     client_id: *const c_char,

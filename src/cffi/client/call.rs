@@ -302,6 +302,7 @@ pub unsafe extern "C" fn mcplink_call_cancel(
 /// from the server while it waits. Blocks: until the outcome is known or the timeout is over. Since
 /// 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_wait(
     call: *mut mcplink_call_t,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::Timeouts;
 use super::options::{invalid, span};
+use crate::cffi::arg;
 use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
 use crate::cffi::entry::{Outcome, free, own, value};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
@@ -128,6 +129,7 @@ pub(super) unsafe fn copied(
 /// Returns: the options. The caller owns them and frees them with mcplink_call_options_free. They
 /// may be used for many calls. Threads: any; one thread at a time may change them. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_call_options_new() -> *mut mcplink_call_options_t {
     value(std::ptr::null_mut(), || {
@@ -276,7 +278,7 @@ pub unsafe extern "C" fn mcplink_call_options_set_meta(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_options_set_log_level(
     options: *mut mcplink_call_options_t,
-    level: i32,
+    level: arg::mcplink_log_level,
 ) -> mcplink_status_t {
     // SAFETY: the header requires options of this library.
     unsafe {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::Shared;
 use super::endpoint::{Endpoint, Inherits, Variable, duplicate, mcplink_stderr};
 use super::options::{invalid, mcplink_client_options_t, mcplink_token_t, span};
+use crate::cffi::arg;
 #[cfg(feature = "http-client")]
 use crate::cffi::auth::Made;
 use crate::cffi::auth::mcplink_oauth_t;
@@ -283,7 +284,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_pipes(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_stderr(
     options: *mut mcplink_client_options_t,
-    mode: i32,
+    mode: arg::mcplink_stderr,
     callback: mcplink_line_fn,
     user: *mut c_void,
     destroy: mcplink_destroy_fn,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::Timeouts;
 use super::endpoint::Endpoint;
 use super::hooks::{Hooks, set_by_method};
+use crate::cffi::arg;
 use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
 use crate::cffi::entry::{free, need_mut, own, plain, value};
 use crate::cffi::event::mcplink_event_fn;
@@ -62,15 +63,15 @@ impl Object for mcplink_token_t {
 use mcplink_client_options_t as Options;
 
 /// The era of a server, which depends on the protocol revisions that the server supports.
-#[repr(i32)]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_era {
     /// The era is unknown, or has to be detected.
     MCPLINK_ERA_UNKNOWN = 0,
     /// A server of revisions up to 2025-11-25.
-    MCPLINK_ERA_LEGACY = 1,
+    MCPLINK_ERA_LEGACY = 501,
     /// A server of revision 2026-07-28 or later.
-    MCPLINK_ERA_MODERN = 2,
+    MCPLINK_ERA_MODERN = 502,
 }
 
 impl Settings for Options {
@@ -141,6 +142,7 @@ pub(super) fn span(milliseconds: u32) -> Duration {
 /// Returns: the options. The caller owns them and frees them with mcplink_client_options_free.
 /// Threads: any; one thread at a time may use them. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_client_options_new() -> *mut mcplink_client_options_t {
     value(std::ptr::null_mut(), || own(Options::new()))
@@ -244,7 +246,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_revisions(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_era(
     options: *mut mcplink_client_options_t,
-    era: i32,
+    era: arg::mcplink_era,
 ) -> mcplink_status_t {
     use mcplink_era as Known;
     // SAFETY: the header requires options of this library.
@@ -443,7 +445,7 @@ pub unsafe extern "C" fn mcplink_client_options_on_notification(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_log(
     options: *mut mcplink_client_options_t,
-    level: i32,
+    level: arg::mcplink_log_level,
     callback: mcplink_log_fn,
     user: *mut c_void,
     destroy: mcplink_destroy_fn,
@@ -466,6 +468,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_log(
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: the thread that runs the function. Blocks:
 /// no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_token_set(
     token: *mut mcplink_token_t,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::definition::typed;
 use super::settings::mcplink_server_options_t;
+use crate::cffi::arg;
 use crate::cffi::entry::{free, own};
 use crate::cffi::handle::enter;
 use crate::cffi::log::{Hook, mcplink_log_fn};
@@ -23,6 +24,7 @@ use crate::schema::{Icon, ProtocolVersion};
 /// Returns: the options. The caller owns them and frees them with mcplink_server_options_free. NULL
 /// for an invalid argument; functions that take options refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_new(
     name: *const c_char,
@@ -231,7 +233,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_pump(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_log(
     options: *mut mcplink_server_options_t,
-    level: i32,
+    level: arg::mcplink_log_level,
     callback: mcplink_log_fn,
     user: *mut c_void,
     destroy: mcplink_destroy_fn,

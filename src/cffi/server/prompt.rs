@@ -39,6 +39,7 @@ impl Settings for mcplink_prompt_t {
 /// Returns: the definition. The caller owns it and frees it with mcplink_prompt_free. NULL for an
 /// invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_prompt_new(
     name: *const c_char,

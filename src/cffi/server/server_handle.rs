@@ -106,6 +106,7 @@ impl mcplink_server_t {
 /// Returns: the server. The caller owns it and frees it with mcplink_server_free. NULL for an
 /// invalid argument; functions that take a server refuse NULL. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_new(
     name: *const c_char,
@@ -141,6 +142,7 @@ unsafe fn described(
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for options that contradict each other; the status of a
 /// setter of the options that failed. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_new_with(
     options: *const mcplink_server_options_t,

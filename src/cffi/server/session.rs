@@ -175,6 +175,7 @@ fn descriptors(input: c_int, output: c_int) -> Result<Stream> {
 /// a pump another thread must dispatch the pump. Blocks: until serving ends; calls in flight may
 /// finish first, for a few seconds. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_serve_stdio(
     server: *mut mcplink_server_t,
@@ -199,6 +200,7 @@ pub unsafe extern "C" fn mcplink_server_serve_stdio(
 /// Returns: as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped. Threads:
 /// any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_serve_stdio_start(
     server: *mut mcplink_server_t,
@@ -227,6 +229,7 @@ pub unsafe extern "C" fn mcplink_server_serve_stdio_start(
 /// dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed. Threads: any.
 /// Blocks: until serving ends. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_serve_fds(
     server: *mut mcplink_server_t,
@@ -256,6 +259,7 @@ pub unsafe extern "C" fn mcplink_server_serve_fds(
 /// Returns: as mcplink_server_serve_fds; MCPLINK_E_CLOSED when the server was stopped. Threads:
 /// any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_serve_fds_start(
     server: *mut mcplink_server_t,
@@ -295,6 +299,7 @@ pub unsafe extern "C" fn mcplink_server_serve_fds_start(
 /// Returns: MCPLINK_OK; MCPLINK_E_STATE when the transport was used before or has no send function;
 /// MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_attach(
     server: *mut mcplink_server_t,
@@ -324,6 +329,7 @@ pub unsafe extern "C" fn mcplink_server_attach(
 /// when the transport failed. Threads: any. Blocks: until the session has ended; calls in flight
 /// may finish first, for a few seconds. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_session_wait(
     session: *mut mcplink_session_t,

@@ -40,6 +40,7 @@ impl Settings for mcplink_template_t {
 /// Returns: the definition. The caller owns it and frees it with mcplink_template_free. NULL for an
 /// invalid argument; functions that take a definition refuse NULL. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_template_new(
     uri_template: *const c_char,

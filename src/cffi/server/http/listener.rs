@@ -67,6 +67,7 @@ impl Handled for mcplink_listener_t {
 /// invalid options; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a build
 /// without HTTP. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_listen_http(
     server: *mut mcplink_server_t,
@@ -149,6 +150,7 @@ pub unsafe extern "C" fn mcplink_listener_sessions(listener: *const mcplink_list
 /// Returns: MCPLINK_OK, also when the listener is closed already. Threads: any. Blocks: for the
 /// drain time and a few seconds at most. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_listener_close(
     listener: *mut mcplink_listener_t,

@@ -57,6 +57,7 @@ impl Handled for mcplink_http_t {
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for invalid options; MCPLINK_E_CLOSED when the server was
 /// stopped; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_http(
     server: *mut mcplink_server_t,
@@ -100,6 +101,7 @@ pub unsafe extern "C" fn mcplink_server_http(
 /// without a pump the handler runs on this thread, and the function blocks until the handler
 /// returns. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_serve(
     http: *mut mcplink_http_t,
@@ -131,6 +133,7 @@ pub unsafe extern "C" fn mcplink_http_serve(
 /// Returns: MCPLINK_OK, also when the endpoint is closed already. Threads: any. Blocks: a few
 /// seconds at most. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_close(http: *mut mcplink_http_t) -> mcplink_status_t {
     plain(|| {

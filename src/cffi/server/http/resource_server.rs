@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::super::mcplink_server_t;
 use super::request::{AuthenticateFn, Check, mcplink_authenticate_fn};
+use crate::cffi::arg;
 use crate::cffi::auth::mcplink_dpop;
 use crate::cffi::entry::{free, own};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
@@ -252,6 +253,7 @@ fn bound(server: ResourceServer, dpop: mcplink_dpop, _: Option<&Nonces>) -> Resu
 /// NULL for an invalid argument, and in a build without HTTP. Invalid URLs are reported when a
 /// listener or endpoint is made with the description. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_new(
     resource: *const c_char,
@@ -690,7 +692,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_metadata_url(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_dpop(
     server: *mut mcplink_resource_server_t,
-    dpop: i32,
+    dpop: arg::mcplink_dpop,
 ) -> mcplink_status_t {
     // SAFETY: the header requires a description of this library.
     unsafe {
