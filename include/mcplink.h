@@ -2017,7 +2017,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_transport_t *mcplink_transport_new(void *u
  * reached any more.
  * Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_set_send(mcplink_transport_t *transport, mcplink_send_fn callback);
+MCPLINK_API mcplink_status_t mcplink_transport_set_send(mcplink_transport_t *transport, mcplink_send_fn callback);
 
 /**
  * Sets a function that is called when this side has ended the connection: nothing more is sent or
@@ -2031,7 +2031,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_set_send(mcplin
  * destroy, not in the callback. NULL for no callback.
  * Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_set_close(mcplink_transport_t *transport, mcplink_transport_fn callback);
+MCPLINK_API mcplink_status_t mcplink_transport_set_close(mcplink_transport_t *transport, mcplink_transport_fn callback);
 
 /**
  * Sets a function that is called when the transport accepts bytes again, after
@@ -2042,7 +2042,7 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_set_close(mcpli
  * callback.
  * Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_transport_set_room(mcplink_transport_t *transport, mcplink_transport_fn callback);
+MCPLINK_API mcplink_status_t mcplink_transport_set_room(mcplink_transport_t *transport, mcplink_transport_fn callback);
 
 /**
  * Feeds bytes that the peer sent, split anywhere. The bytes are queued until the connection reads
@@ -6700,7 +6700,7 @@ MCPLINK_API mcplink_status_t mcplink_exchange_set_addresses(mcplink_exchange_t *
  * exchange: the exchange.
  * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_exchange_gone(mcplink_exchange_t *exchange);
+MCPLINK_API mcplink_status_t mcplink_exchange_gone(mcplink_exchange_t *exchange);
 
 /**
  * Begins the response as an event stream, so that proxies do not drop the idle connection. Call

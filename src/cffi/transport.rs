@@ -331,7 +331,6 @@ pub unsafe extern "C" fn mcplink_transport_new(
 /// reached any more.
 /// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
-#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_set_send(
     transport: *mut mcplink_transport_t,
@@ -352,7 +351,6 @@ pub unsafe extern "C" fn mcplink_transport_set_send(
 /// destroy, not in the callback. NULL for no callback.
 /// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
-#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_set_close(
     transport: *mut mcplink_transport_t,
@@ -370,7 +368,6 @@ pub unsafe extern "C" fn mcplink_transport_set_close(
 /// callback.
 /// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
-#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_transport_set_room(
     transport: *mut mcplink_transport_t,

@@ -388,7 +388,6 @@ pub unsafe extern "C" fn mcplink_exchange_set_addresses(
 
 /// Returns MCPLINK_E_UNSUPPORTED in builds without HTTP servers.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
-#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_gone(
     _exchange: *mut mcplink_exchange_t,

@@ -267,7 +267,6 @@ pub unsafe extern "C" fn mcplink_exchange_set_addresses(
 /// exchange: the exchange.
 /// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
-#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_exchange_gone(
     exchange: *mut mcplink_exchange_t,
