@@ -7,6 +7,8 @@
 
 #include <mcplink.h>
 
+#include <stdio.h>
+
 static const struct host *host;
 static mcplink_server_t *server;
 static mcplink_listener_t *listener;
