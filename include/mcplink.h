@@ -1,8 +1,11 @@
 /*
  * mcplink: the Model Context Protocol for programs without an async runtime.
  *
- * This header is generated from src/cffi; change it there. Every function is safe to call from any
- * thread, unless its comment says otherwise.
+ * This header is generated from src/cffi; change it there.
+ *
+ * Threads. Clients, servers, sessions, listeners, pumps, calls, cancel tokens, transports,
+ * exchanges, and kept responders and logins are thread-safe. Options, definitions, writers, results
+ * and errors are used by one thread at a time; several threads may read them.
  *
  * Ownership. The caller owns an object that a function makes, and frees it with the _free function
  * of its type. Other functions copy or borrow their arguments. Text and JSON nodes that a function
@@ -14,6 +17,10 @@
  * no status do nothing then, or return a neutral value, and log the mistake: see mcplink_set_log.
  * All other objects must not be used after they were freed: definitions, options, writers, results,
  * errors and JSON values.
+ *
+ * Outputs. A function that has the parameter err sets *err to NULL first, and to an error on
+ * failure. *out is NULL on failure. An object that the variable held before is overwritten, and not
+ * freed: free it before the variable is used again.
  *
  * Callbacks. They are passed with user and destroy. user is passed to each call. destroy releases
  * user; it runs exactly once, also when the callback can't be registered.
@@ -1145,8 +1152,8 @@ typedef struct {
  * handler.
  *
  * level: one of enum mcplink_log_level. target: the part of the library that logs: "protocol",
- * "transport", "server", "client", "http", "auth" or "handle", which is a mistake of the host with
- * an object; later versions may add more. text: usually one line. Both texts are valid until the
+ * "transport", "server", "client", "http", "auth", "handle", which is a mistake of the host with an
+ * object, or "library", which is a bug of this library; later versions may add more. text: usually one line. Both texts are valid until the
  * callback returns. The callback runs on any thread, also on several at once, and must be quick.
  */
 typedef void (*mcplink_log_fn)(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text);
@@ -1586,7 +1593,8 @@ MCPLINK_API mcplink_str_t mcplink_json_str(const mcplink_json_t *node);
  * Reads an integer value.
  *
  * node: a node or NULL.
- * out: receives the integer, or 0 when the function returns false; may be NULL.
+ * out: receives the integer. It stays unchanged when the function returns false, so that it can
+ * hold a default value. May be NULL.
  * Returns: true for an integer from -2^63 to 2^63-1; the numbers 1.0 and -0.0 count as integers.
  * Threads: any. Since 0.1.
  */

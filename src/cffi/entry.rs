@@ -3,6 +3,7 @@
 //! Entry points catch panics, so that no panic unwinds into C. No other code writes `*err`. Entry
 //! points also check the pointers that C may pass as NULL.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use super::log;
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::missing;
 use crate::error::Result;
+use crate::protocol::LogLevel;
 
 /// The result of the body of an exported function.
 pub(super) type Outcome<T = mcplink_status> = Result<T, Failure>;
@@ -31,7 +33,7 @@ pub(super) unsafe fn ffi(
     let failure = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(status)) => return status.code(),
         Ok(Err(failure)) => failure,
-        Err(_) => panicked(),
+        Err(panic) => panicked(&*panic),
     };
     let code = failure.code();
     if !err.is_null() {
@@ -70,20 +72,28 @@ pub(super) fn plain(body: impl FnOnce() -> Outcome) -> mcplink_status_t {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(status)) => status.code(),
         Ok(Err(failure)) => failure.code(),
-        Err(_) => panicked().code(),
+        Err(panic) => panicked(&*panic).code(),
     }
 }
 
 /// Runs the body of an exported function that returns a value. Returns `neutral` if the body
 /// panics.
 pub(super) fn value<T>(neutral: T, body: impl FnOnce() -> T) -> T {
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or(neutral)
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+        _ = panicked(&*panic);
+        neutral
+    })
 }
 
-pub(super) fn panicked() -> Failure {
+/// Logs the text of a panic, and returns the failure of the function that panicked.
+pub(super) fn panicked(panic: &(dyn Any + Send)) -> Failure {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    let text = format!("this library panicked: {}", text.unwrap_or("no text"));
+    log::tell_process(LogLevel::Error, "library", &text);
     Failure::new(
         mcplink_status::MCPLINK_E_PANIC,
-        "this library has a bug: it panicked; standard error has more, please report it",
+        "this library has a bug: it panicked; the log has more, please report it",
     )
 }
 

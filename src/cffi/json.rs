@@ -488,7 +488,8 @@ pub unsafe extern "C" fn mcplink_json_str(node: *const mcplink_json_t) -> mcplin
 /// Reads an integer value.
 ///
 /// node: a node or NULL.
-/// out: receives the integer, or 0 when the function returns false; may be NULL.
+/// out: receives the integer. It stays unchanged when the function returns false, so that it can
+/// hold a default value. May be NULL.
 /// Returns: true for an integer from -2^63 to 2^63-1; the numbers 1.0 and -0.0 count as integers.
 /// Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -504,9 +505,9 @@ pub unsafe extern "C" fn mcplink_json_i64(node: *const mcplink_json_t, out: *mut
         }
         _ => None,
     });
-    if !out.is_null() {
+    if let Some(number) = number.filter(|_| !out.is_null()) {
         // SAFETY: the header requires that it can be written to.
-        unsafe { out.write(number.unwrap_or_default()) };
+        unsafe { out.write(number) };
     }
     number.is_some()
 }
@@ -647,11 +648,11 @@ mod tests {
         };
         assert_eq!(read("9007199254740993"), (true, 9007199254740993));
         assert_eq!(read("-9223372036854775808"), (true, i64::MIN));
-        assert_eq!(read("9223372036854775808"), (false, 0));
+        assert_eq!(read("9223372036854775808"), (false, 7));
         assert_eq!(read("2.0"), (true, 2));
-        assert_eq!(read("2.5"), (false, 0));
-        assert_eq!(read("1e300"), (false, 0));
-        assert_eq!(read("\"2\""), (false, 0));
+        assert_eq!(read("2.5"), (false, 7));
+        assert_eq!(read("1e300"), (false, 7));
+        assert_eq!(read("\"2\""), (false, 7));
     }
 
     #[test]

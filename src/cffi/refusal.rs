@@ -141,7 +141,7 @@ pub(super) fn constructed<T>(
 
 /// Runs `body`, and converts a panic into a refusal.
 fn caught<T>(body: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| Err(panicked()))
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
 fn tell(own: Option<Arc<Hook>>, target: &str, failure: &Failure) {

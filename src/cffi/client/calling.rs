@@ -166,7 +166,7 @@ pub(super) fn judged<T>(
 
 /// Runs `work`, and converts a panic of this library into a failure of the call.
 pub(super) fn contained<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(panicked()))
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
 /// Progress that waits for the callback thread. Newer progress replaces older waiting progress.
